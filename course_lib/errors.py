@@ -1,0 +1,31 @@
+"""Every error the library raises on purpose: each says what must hold, what came, and what to do.
+
+They also derive from the built-in error that torch or Python would raise in the same place, so that code which catches
+``RuntimeError`` around torch catches the same mistake here.
+"""
+
+__all__ = ["AutogradError", "CourseError", "GradcheckError", "InputError", "MissingExtraError", "NotebookError"]
+
+
+class CourseError(Exception):
+    """Base of all errors meant for the person at the keyboard."""
+
+
+class MissingExtraError(CourseError, ImportError):
+    """A package that belongs to one of this distribution's extras is not installed."""
+
+
+class AutogradError(CourseError, RuntimeError):
+    """A tensor or graph was used in a way that has no gradient, or no result."""
+
+
+class GradcheckError(AutogradError):
+    """An analytical and a numerical gradient differ."""
+
+
+class InputError(CourseError, ValueError):
+    """A command was given something it cannot use; it prints one line and exits with status 2."""
+
+
+class NotebookError(CourseError, ValueError):
+    """A notebook, or the text it is made from, does not have the form it must have."""
