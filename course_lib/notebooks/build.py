@@ -1,0 +1,181 @@
+"""Build the committed notebooks: chapters executed, exercises with their reference outputs, only what changed."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_lib.errors import NotebookError
+from course_lib.notebooks.clean import clean_outputs
+from course_lib.notebooks.repository import Repository
+from course_lib.notebooks.text import read_text
+
+__all__ = ["Built", "build", "generate", "sources"]
+
+STAMPS = Path("_build/notebooks.json")
+NEVER_IMPORTED_BY_PAGES = {"cli", "grading", "notebooks"}
+CELL_TIMEOUT_SECONDS = 300
+# The same figures and the same numbers everywhere: no GPU, no colour codes, one BLAS order of summation.
+KERNEL_ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "JAX_PLATFORMS": "cpu",
+    "NO_COLOR": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+}
+
+
+@dataclass(frozen=True)
+class Built:
+    """One notebook and whether this build wrote it."""
+
+    source: Path
+    notebook: Path
+    written: bool
+
+
+def sources(root: Path) -> dict[Path, Path]:
+    """Return every text under ``root`` that a notebook is made from, and the notebook's path."""
+    pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
+    exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
+    return {**pages, **exercises}
+
+
+def generate(text: Path, *, root: Path) -> NotebookNode:
+    """Return the notebook that ``text`` describes, not executed, with its badge and set-up cell in place."""
+    notebook = read_text(text)
+    if _is_exercise(text):
+        from course_lib.notebooks.exercise import learner_notebook
+
+        notebook = learner_notebook(notebook)
+    path = sources(root)[text].relative_to(root).as_posix()
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    opening = Repository.read(root).opening_cells(path, imports_library="course_lib" in code)
+    notebook.cells[1:1] = opening
+    return notebook
+
+
+def build(root: Path, *, only: list[Path] | None = None, force: bool = False) -> Iterator[Built]:
+    """Bring the notebooks under ``root`` up to date, one after the other.
+
+    A notebook is rebuilt when its text, the part of the library that pages import, or the locked set of packages has
+    changed since the last build; in a fresh clone the committed notebooks count as built.
+
+    Parameters
+    ----------
+    root : Path
+        The project's root.
+    only : list of Path, optional
+        Text files to build; all by default.
+    force : bool
+        Rebuild even what is up to date.
+
+    Yields
+    ------
+    Built
+        In the order of the files' names, as each is done.
+    """
+    stamps = _read_stamps(root)
+    for text, path in sources(root).items():
+        if only is not None and text not in only:
+            continue
+        stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
+        notebook = generate(text, root=root)
+        stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
+        if stale:
+            if not _is_exercise(text):
+                _execute(notebook, folder=path.parent, root=root)
+            _write(notebook, path)
+        stamps[key] = stamp
+        _write_stamps(root, stamps)
+        yield Built(source=text, notebook=path, written=stale)
+
+
+def _exercise_texts(root: Path) -> list[Path]:
+    return sorted((root / "exercises").glob("*/key/source.md"))
+
+
+def _is_exercise(text: Path) -> bool:
+    return text.parent.name == "key"
+
+
+def _execute(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
+    """Run every cell in a fresh kernel of this interpreter and keep the cleaned outputs."""
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    manager = AsyncKernelManager(kernel_name="python3")
+    assert manager.kernel_spec is not None  # ipykernel brings one
+    manager.kernel_spec.argv[0] = sys.executable  # the kernelspec on the machine may start another Python
+    client = NotebookClient(
+        notebook, km=manager, timeout=CELL_TIMEOUT_SECONDS, resources={"metadata": {"path": folder}}
+    )
+    before = {name: os.environ[name] for name in KERNEL_ENVIRONMENT if name in os.environ}
+    os.environ.update(KERNEL_ENVIRONMENT)
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise NotebookError(f"a cell in {folder.name} failed: {error}") from error
+    finally:
+        for name in KERNEL_ENVIRONMENT:
+            del os.environ[name]
+        os.environ.update(before)
+    clean_outputs(notebook, root=root)
+
+
+def _matches(generated: NotebookNode, path: Path) -> bool:
+    """Tell whether the notebook at ``path`` is ``generated`` plus outputs."""
+    if not path.is_file():
+        return False
+    committed = nbformat.read(path, as_version=4)
+    complete = all(cell.execution_count for cell in committed.cells if cell.cell_type == "code" and not _unrun(cell))
+    return complete and without_outputs(committed) == without_outputs(generated)
+
+
+def _unrun(cell: NotebookNode) -> bool:
+    """Tell whether a cell belongs to an exercise, which is handed out unexecuted."""
+    return "course" in cell.metadata or cell.id == "set-up"
+
+
+def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:
+    """Return what a text determines of a notebook: ids, kinds, sources and metadata."""
+    cells: list[tuple[object, ...]] = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+    return [("notebook", dict(notebook.metadata)), *cells]
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    nbformat.validate(notebook)
+    temporary = path.with_suffix(".part")
+    temporary.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _stamp(text: Path, root: Path) -> str:
+    """Return a digest of everything that an executed notebook depends on."""
+    library = sorted((root / "course_lib").rglob("*.py"))
+    used = [p for p in library if p.relative_to(root / "course_lib").parts[0] not in NEVER_IMPORTED_BY_PAGES]
+    files = [text, root / "_config.yml", root / "requirements.lock", *used]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_stamps(root: Path) -> dict[str, str]:
+    path = root / STAMPS
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _write_stamps(root: Path, stamps: dict[str, str]) -> None:
+    path = root / STAMPS
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(stamps, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,88 @@
+"""Read a MyST text notebook: the same text always gives the same notebook, cell ids included."""
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+from nbformat import NotebookNode
+
+from course_lib.errors import NotebookError
+
+__all__ = ["read_text"]
+
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+VARIES = "varies:"
+
+
+def read_text(path: Path) -> NotebookNode:
+    """Turn a MyST text notebook into an unexecuted notebook with stable cell ids.
+
+    A code cell's ``:name:`` is its id. A cell without one is called after its own text, so that an edit changes the id
+    of the edited cell and of no other. A tag ``varies:REASON`` marks an output that may differ from run to run; nbval
+    then runs the cell without comparing, and the reason stays in the notebook.
+
+    Parameters
+    ----------
+    path : Path
+        The ``.md`` file, UTF-8.
+
+    Returns
+    -------
+    NotebookNode
+        nbformat 4.5, no outputs, metadata reduced to ``kernelspec``, ``language_info`` and the text's own ``course``.
+
+    Raises
+    ------
+    NotebookError
+        If two cells share a name, or an output is exempted from comparison without a reason.
+    """
+    text = path.read_text(encoding="utf-8")
+    notebook: NotebookNode = jupytext.reads(text, fmt="md:myst")
+    _name_cells(notebook, path)
+    for cell in notebook.cells:
+        _explain_variation(cell, path)
+    course = notebook.metadata.get("course")
+    notebook.metadata = NotebookNode(kernelspec=NotebookNode(KERNELSPEC), language_info=NotebookNode(name="python"))
+    if course:
+        notebook.metadata["course"] = course
+    return notebook
+
+
+def _name_cells(notebook: NotebookNode, path: Path) -> None:
+    """Give each cell its id: its name, or a digest of its text (numbered where the text repeats)."""
+    named = Counter(
+        cell.metadata["name"]
+        for cell in notebook.cells
+        if "name" in cell.metadata and "solution" not in cell.metadata.get("tags", [])
+    )
+    repeated = [name for name, times in named.items() if times > 1]
+    if repeated:
+        raise NotebookError(
+            f"{path}: a cell's name must be its own, but {repeated[0]!r} names more than one; rename one"
+        )
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        stem = cell.metadata.get("name") or f"{cell.cell_type[0]}-{_digest(cell.source)}"
+        if "solution" in cell.metadata.get("tags", []):
+            stem += "-solution"
+        seen[stem] += 1
+        cell["id"] = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
+
+
+def _explain_variation(cell: NotebookNode, path: Path) -> None:
+    """Let nbval skip the comparison exactly where the text says why the output varies."""
+    tags = cell.metadata.get("tags", [])
+    if "nbval-ignore-output" in tags or "nbval-skip" in tags or "NBVAL" in cell.source:
+        raise NotebookError(
+            f"{path}: an output is left uncompared only for a reason; tag the cell {VARIES}REASON instead"
+        )
+    reasons = [tag.removeprefix(VARIES) for tag in tags if tag.startswith(VARIES)]
+    if reasons == [""]:
+        raise NotebookError(f"{path}: the tag {VARIES} needs a reason after the colon, such as {VARIES}wall-clock-time")
+    if reasons:
+        cell.metadata["tags"] = [*tags, "nbval-ignore-output"]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
