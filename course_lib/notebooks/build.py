@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from course_lib.errors import NotebookError
 from course_lib.notebooks.clean import clean_outputs
+from course_lib.notebooks.exercise import learner_notebook
 from course_lib.notebooks.repository import Repository
 from course_lib.notebooks.text import read_text
 
@@ -52,8 +53,6 @@ def generate(text: Path, *, root: Path) -> NotebookNode:
     """Return the notebook that ``text`` describes, not executed, with its badge and set-up cell in place."""
     notebook = read_text(text)
     if _is_exercise(text):
-        from course_lib.notebooks.exercise import learner_notebook
-
         notebook = learner_notebook(notebook)
     path = sources(root)[text].relative_to(root).as_posix()
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
@@ -118,16 +117,18 @@ def _execute(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
     client = NotebookClient(
         notebook, km=manager, timeout=CELL_TIMEOUT_SECONDS, resources={"metadata": {"path": folder}}
     )
+    metadata = notebook.metadata.copy()
     before = {name: os.environ[name] for name in KERNEL_ENVIRONMENT if name in os.environ}
     os.environ.update(KERNEL_ENVIRONMENT)
     try:
-        client.execute()
+        client.execute(cleanup_kc=True)
     except CellExecutionError as error:
         raise NotebookError(f"a cell in {folder.name} failed: {error}") from error
     finally:
         for name in KERNEL_ENVIRONMENT:
             del os.environ[name]
         os.environ.update(before)
+    notebook.metadata = metadata  # the kernel has added its own version of Python to it
     clean_outputs(notebook, root=root)
 
 

@@ -58,9 +58,7 @@ def _name_cells(notebook: NotebookNode, path: Path) -> None:
     )
     repeated = [name for name, times in named.items() if times > 1]
     if repeated:
-        raise NotebookError(
-            f"{path}: a cell's name must be its own, but {repeated[0]!r} names more than one; rename one"
-        )
+        raise NotebookError(f"{path}: a cell's name must be its own, but {repeated[0]!r} names several; rename one")
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
         stem = cell.metadata.get("name") or f"{cell.cell_type[0]}-{_digest(cell.source)}"
@@ -74,9 +72,7 @@ def _explain_variation(cell: NotebookNode, path: Path) -> None:
     """Let nbval skip the comparison exactly where the text says why the output varies."""
     tags = cell.metadata.get("tags", [])
     if "nbval-ignore-output" in tags or "nbval-skip" in tags or "NBVAL" in cell.source:
-        raise NotebookError(
-            f"{path}: an output is left uncompared only for a reason; tag the cell {VARIES}REASON instead"
-        )
+        raise NotebookError(f"{path}: an output is left uncompared only for a reason; tag it {VARIES}REASON instead")
     reasons = [tag.removeprefix(VARIES) for tag in tags if tag.startswith(VARIES)]
     if reasons == [""]:
         raise NotebookError(f"{path}: the tag {VARIES} needs a reason after the colon, such as {VARIES}wall-clock-time")

@@ -1,0 +1,66 @@
+# make book · make test · make notebooks · make bench · make demo · make lock · make clean
+# Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
+# but for the two Debian packages that `make test` and `make demo` need (see `tools`).
+
+.DEFAULT_GOAL := help
+.PHONY: help book test notebooks bench demo lock tools clean
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | column -t -s "$$(printf '\t')"
+
+book: .venv/installed ## build the book from the committed notebooks
+	@.venv/bin/jupyter-book build . -W -n --keep-going --quiet
+	@echo "The book is built. Open file://$$(printf %s "$$PWD" | sed 's/ /%20/g')/_build/html/index.html"
+
+test: .venv/installed tools ## run the whole suite: code, docstrings, pages, exercises, the book
+	@.venv/bin/python -m pytest -n auto --dist loadscope --nbval --nbval-current-env tests course_lib chapters
+
+notebooks: .venv/installed ## run the pages whose text changed, and write their notebooks
+	@.venv/bin/python -m course_lib.cli notebooks
+
+bench: .venv/installed ## measure each claim of speed beside its peers
+	@.venv/bin/python -m benchmarks.autograd
+
+demo: .venv/installed tools ## grade a small class and print the table
+	@.venv/bin/python -m course_lib.cli demo
+
+lock: .venv/installed ## choose the newest set of packages the ranges allow (torch keeps its pin)
+	@grep '^torch==' requirements.lock > .venv/torch.txt
+	@.venv/bin/python -m piptools compile --quiet --upgrade --all-extras --strip-extras --no-annotate --no-header \
+	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host -c .venv/torch.txt -o .venv/requirements.txt pyproject.toml
+	@sed -e '/^the-backward-pass/d; /^#/d; /^nvidia-/d; /^triton/d; s/+cpu$$//' .venv/requirements.txt > requirements.lock
+
+clean: ## remove what was built; keep .venv
+	@rm -rf _build
+
+# The interpreter's range is checked first: a wrong one fails later, and less clearly.
+.venv/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "This needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version). Run: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(MAKE) --no-print-directory debian PACKAGES=python3-venv
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@echo "Installing the locked packages into .venv; the first time takes some minutes."
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch .venv/installed
+
+# bubblewrap isolates learners' code; Chromium is what the tests open the book in.
+tools:
+	@missing=""; \
+	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
+	test -z "$$missing" || $(MAKE) --no-print-directory debian PACKAGES="$${missing# }"
+
+.PHONY: debian
+debian:
+	@if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo -n"; fi; \
+	if command -v apt-get >/dev/null && $$as_root true 2>/dev/null; then \
+	  echo "Installing $(PACKAGES)"; \
+	  $$as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -y -qq $(PACKAGES) >/dev/null; \
+	else \
+	  echo "This needs the Debian packages $(PACKAGES). Run: sudo apt-get install $(PACKAGES)" >&2; exit 1; \
+	fi

@@ -1,0 +1,102 @@
+"""Turn the text of an exercise into the notebook a learner gets, and into the one that holds the reference answers."""
+
+import hashlib
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from course_lib.errors import NotebookError
+
+__all__ = ["KINDS", "digest", "learner_notebook", "reference_notebook"]
+
+KINDS = ("answer", "check", "solution")
+
+
+def learner_notebook(source: NotebookNode) -> NotebookNode:
+    """Return the notebook a learner works in: stubs to fill, checks with the output they must give, no solutions.
+
+    Parameters
+    ----------
+    source : NotebookNode
+        The exercise's text as :func:`course_lib.notebooks.read_text` reads it. Front matter ``course:`` holds
+        ``exercise`` (its name) and ``timeout_seconds``; code cells are tagged ``answer``, ``solution``, ``check`` or
+        not at all.
+
+    Returns
+    -------
+    NotebookNode
+        Never executed: the outputs are the text's ``:expect:``. Each code cell says in ``metadata.course`` which cell
+        of which exercise it is, because Colab and nbformat 4.4 drop cell ids.
+
+    Raises
+    ------
+    NotebookError
+        If an answer has no solution after it, a solution no answer before it, or a check no ``:expect:``.
+    """
+    return _derive(source, solved=False)
+
+
+def reference_notebook(source: NotebookNode) -> NotebookNode:
+    """Return the same notebook with each stub replaced by its solution."""
+    return _derive(source, solved=True)
+
+
+def digest(code: str) -> str:
+    """Return a short fingerprint of a cell's code, to tell whether a check is still the one that was handed out."""
+    return hashlib.sha256("\n".join(code.splitlines()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
+    notebook = NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(source.metadata), cells=[])
+    course = source.metadata.get("course") or {}
+    if not isinstance(course.get("exercise"), str):
+        raise NotebookError("an exercise's front matter must name it: course: {exercise: its_name}")
+    previous: NotebookNode | None = None
+    for cell in [*source.cells, None]:
+        kind = _kind(cell) if cell is not None else "end"
+        if previous is not None and (kind != "solution" or cell.metadata["name"] != previous.id):
+            raise NotebookError(f"the answer {previous.id!r} must be followed directly by a solution of the same name")
+        if cell is None:
+            break
+        if kind == "solution":
+            if previous is None:
+                raise NotebookError(f"the solution {cell.id!r} must follow the answer it solves")
+            previous.source = cell.source if solved else previous.source
+            previous = None
+            continue
+        derived = _derive_cell(cell, kind, exercise=course["exercise"])
+        notebook.cells.append(derived)
+        previous = derived if kind == "answer" else None
+    return notebook
+
+
+def _kind(cell: NotebookNode) -> str:
+    kinds = [tag for tag in cell.metadata.get("tags", []) if tag in KINDS] if cell.cell_type == "code" else []
+    if len(kinds) > 1:
+        raise NotebookError(f"the cell {cell.id!r} is tagged {' and '.join(kinds)}; it can be one of them")
+    if kinds and "name" not in cell.metadata:
+        raise NotebookError(f"a cell tagged {kinds[0]} needs a :name:; {cell.id!r} has none")
+    return kinds[0] if kinds else "given"
+
+
+def _derive_cell(cell: NotebookNode, kind: str, *, exercise: str) -> NotebookNode:
+    if cell.cell_type != "code":
+        return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
+    course = NotebookNode(exercise=exercise, cell=cell.id, kind=kind)
+    metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
+    code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=cell.source)
+    code.update(execution_count=None, outputs=[])
+    if kind == "check":
+        _add_expected(code, cell.metadata.get("expect"))
+    return code
+
+
+def _add_expected(check: NotebookNode, expect: object) -> None:
+    """Store what the reference prints as the check's output, with the count that makes nbval compare it."""
+    if not isinstance(expect, str):
+        raise NotebookError(f"the check {check.id!r} needs an :expect: with what the reference answer prints")
+    text = expect.rstrip("\n") + "\n" if expect.strip() else ""
+    check.execution_count = 1
+    check.outputs = [new_output("stream", name="stdout", text=text)] if text else []
+    check.metadata.update(editable=False, deletable=False)
+    check.metadata.course.update(expect=text, digest=digest(check.source))

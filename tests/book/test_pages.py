@@ -1,0 +1,78 @@
+"""The built book, as people meet it."""
+
+import pytest
+
+PAGES = [
+    "intro",
+    "glossary",
+    "references",
+    "chapters/mechanics/what_backward_does",
+    "exercises/two_layer_gradients/two_layer_gradients",
+]
+PHONE = 390
+
+
+def test_the_book_builds_without_a_warning(build):
+    """The build is strict, and every page is there."""
+    assert build.returncode == 0, build.stdout + build.stderr
+    assert [name for name in PAGES if not (build.html / f"{name}.html").is_file()] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_without_trouble(visit, name):
+    """No script throws, nothing is written to the console, and nothing is fetched from the network."""
+    page = visit(name)
+    page.wait_for_load_state("networkidle")
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_phone(visit, name):
+    """Nothing makes the page scroll sideways."""
+    page = visit(name, width=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+def test_choosing_a_framework_once_chooses_it_everywhere(visit):
+    """The tabs of a page are synced, and the other tabs' cells are hidden."""
+    page = visit("chapters/mechanics/what_backward_does")
+    sets = page.locator(".sd-tab-set")
+    assert sets.count() >= 8
+    sets.first.get_by_text("PyTorch", exact=True).click()
+    chosen = page.locator(".sd-tab-set > input:checked + label").all_inner_texts()
+    assert set(chosen) == {"PyTorch"}
+    assert len(chosen) == sets.count()
+
+
+def test_maths_is_set_without_a_network(visit):
+    """MathJax comes with the book."""
+    page = visit("chapters/mechanics/what_backward_does")
+    page.wait_for_selector("mjx-container")
+    assert page.locator("mjx-container").count() > 10
+
+
+def test_the_rocket_opens_the_pages_own_notebook(visit):
+    """The Colab button names the page's .ipynb."""
+    page = visit("chapters/mechanics/what_backward_does")
+    link = page.locator("a[href*='colab.research.google.com']").first.get_attribute("href")
+    assert link.endswith("/blob/main/chapters/mechanics/what_backward_does.ipynb")
+
+
+def test_a_figure_follows_the_colour_scheme(visit):
+    """On a dark page a graph is drawn in a light colour on the page's own background."""
+    page = visit("chapters/mechanics/what_backward_does", scheme="dark")
+    figure = page.locator(".bp-figure svg").first
+    colour = figure.evaluate("e => getComputedStyle(e).fill")
+    assert min(int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")) > 150
+    behind = page.locator(".text_html:has(.bp-figure)").first.evaluate("e => getComputedStyle(e).backgroundColor")
+    assert behind == "rgba(0, 0, 0, 0)"
+
+
+def test_every_figure_says_what_it_shows(visit):
+    """A drawing is an image with a name for those who cannot see it."""
+    page = visit("chapters/mechanics/what_backward_does")
+    figures = page.locator(".bp-figure svg")
+    assert figures.count() >= 2
+    for figure in figures.all():
+        assert figure.get_attribute("role") == "img"
+        assert len(figure.get_attribute("aria-label")) > 20

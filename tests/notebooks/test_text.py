@@ -1,0 +1,84 @@
+"""Text in, notebook out: the same every time."""
+
+from pathlib import Path
+
+import pytest
+
+from course_lib.errors import NotebookError
+from course_lib.notebooks import read_text
+
+HEADER = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+"""
+
+
+def cell(source: str, **options: str) -> str:
+    lines = "".join(f":{name}: {value}\n" for name, value in options.items())
+    return f"\n```{{code-cell}} ipython3\n{lines}{source}\n```\n"
+
+
+@pytest.fixture
+def page(tmp_path: Path):
+    def write(*parts: str) -> Path:
+        path = tmp_path / "page.md"
+        path.write_text(HEADER + "".join(parts), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_reading_twice_gives_the_same_notebook(page):
+    """Nothing random enters, cell ids included."""
+    path = page("# Title\n", cell("x = 1"), cell("x = 1"), "words\n", cell("y = 2", name="second"))
+    assert read_text(path) == read_text(path)
+
+
+def test_an_edit_changes_the_id_of_the_edited_cell_alone(page):
+    """A cell is called after its name or its text, not after its place."""
+    before = [c.id for c in read_text(page("# T\n", cell("x = 1"), cell("y = 2", name="named"), cell("z = 3"))).cells]
+    after = [c.id for c in read_text(page("# T\n", cell("x = 9"), cell("y = 8", name="named"), cell("z = 3"))).cells]
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True, True]
+
+
+def test_cells_with_the_same_text_have_ids_of_their_own(page):
+    """nbformat requires unique ids."""
+    ids = [c.id for c in read_text(page("# T\n", cell("x = 1"), cell("x = 1"))).cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_name_given_twice_is_refused(page):
+    """Grading finds cells by name."""
+    with pytest.raises(NotebookError, match="a cell's name must be its own, but 'a' names several; rename one"):
+        read_text(page("# T\n", cell("x = 1", name="a"), cell("x = 2", name="a")))
+
+
+def test_metadata_is_reduced_to_what_every_machine_shares(page):
+    """No version of Python or of a tool gets into a committed notebook."""
+    assert dict(read_text(page("# T\n")).metadata) == {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+
+
+def test_an_output_may_vary_only_for_a_reason(page):
+    """The tag that stops the comparison carries the reason, and nbval understands the result."""
+    varying = read_text(page("# T\n", cell("x = 1", tags='["varies:wall-clock time"]'))).cells[1]
+    assert varying.metadata.tags == ["varies:wall-clock time", "nbval-ignore-output"]
+
+
+@pytest.mark.parametrize(
+    ("source", "tags", "message"),
+    [
+        ("x = 1", '["nbval-ignore-output"]', "left uncompared only for a reason; tag it varies:REASON"),
+        ("x = 1", '["nbval-skip"]', "left uncompared only for a reason; tag it varies:REASON"),
+        ("# NBVAL_IGNORE_OUTPUT\nx = 1", "[]", "left uncompared only for a reason; tag it varies:REASON"),
+        ("x = 1", '["varies:"]', "the tag varies: needs a reason after the colon"),
+    ],
+)
+def test_an_exemption_without_a_reason_is_refused(page, source, tags, message):
+    """There is no other way round the comparison."""
+    with pytest.raises(NotebookError, match=message):
+        read_text(page("# T\n", cell(source, tags=tags)))
