@@ -1,0 +1,5 @@
+"""The ``course`` command."""
+
+from course_lib.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,42 @@
+"""Put the commands together, each from a module of its own, and turn what goes wrong into one line."""
+
+import importlib
+import sys
+from typing import Any
+
+from course_lib import extras
+from course_lib.errors import CourseError
+
+__all__ = ["COMMANDS", "main"]
+
+# Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
+COMMANDS = ("check", "grade", "demo")
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run ``course``: exit status 0 for success, 1 for a notebook that does not pass, 2 for input it cannot use."""
+    try:
+        _build()(args=arguments, prog_name="course")
+    except CourseError as error:
+        print("course: " + " ".join(str(error).split()), file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _build() -> Any:
+    """Load the command line's own packages, which the base install leaves out, and register every command."""
+    typer: Any = extras.load("typer", extra="grade")
+    extras.load("rich", extra="grade")
+    app = typer.Typer(
+        name="course",
+        help="The Backward Pass: check your notebook, grade a class, build the course.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name in COMMANDS:
+        module = importlib.import_module(f"course_lib.cli.{name}")
+        app.command(name)(getattr(module, name))
+    return app

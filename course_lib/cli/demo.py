@@ -1,0 +1,56 @@
+"""``course demo``: grade a class made of one right, one untouched, one broken and every known-wrong notebook."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from course_lib.grading.exercise import Exercise
+
+__all__ = ["demo"]
+
+
+def demo(
+    exercise: Annotated[str, typer.Argument(help="The exercise to show.")] = "two_layer_gradients",
+    *,
+    exercises: Annotated[Path, typer.Option(help="The folder of exercises.")] = Path("exercises"),
+    key: Annotated[Path | None, typer.Option(help="Where the keys are, if not beside the exercises.")] = None,
+    sandbox: Annotated[bool, typer.Option("--sandbox/--no-sandbox", help="Run the notebooks in a sandbox.")] = True,
+) -> None:
+    """Grade a small class made from the exercise's own reference and known-wrong answers, and print the table."""
+    from course_lib.extras import load
+
+    load("nbval", extra="grade")
+    from course_lib.cli.console import make_console
+    from course_lib.cli.table import grades_table
+    from course_lib.grading.classroom import find_submissions, grade_class
+    from course_lib.grading.exercise import find
+    from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+
+    found = find(exercise, exercises=exercises, key=key)
+    if sandbox:
+        require()
+    with tempfile.TemporaryDirectory() as folder:
+        _make_class(found, Path(folder))
+        tasks = find_submissions(Path(folder), exercises=exercises, slug=exercise, key=key)
+        reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))
+    console = make_console()
+    console.print(f"{found.title}: {len(reports)} submissions", markup=False)
+    console.print(grades_table(reports, names="submission"))
+
+
+def _make_class(exercise: "Exercise", folder: Path) -> None:
+    """Write the submissions; the known-wrong ones are called after their mistake."""
+    import nbformat
+
+    from course_lib.grading.wrong import wrong_answers
+
+    notebooks = {wrong.name: wrong.notebook(exercise) for wrong in wrong_answers(exercise)}
+    notebooks |= {"(reference)": exercise.reference(), "(untouched)": exercise.pristine()}
+    texts = {name: nbformat.writes(notebook) for name, notebook in notebooks.items()}
+    texts["(cut off)"] = texts["(reference)"][:1000]
+    for name, text in texts.items():
+        (folder / name).mkdir()
+        (folder / name / f"{exercise.slug}.ipynb").write_text(text, encoding="utf-8")

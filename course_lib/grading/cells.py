@@ -1,0 +1,77 @@
+"""Notebook cells as pytest items: nbval's, run in our kernel and compared the way a grader must.
+
+Three things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
+checks are compared, and what a learner's functions print or warn about besides costs nothing. A cell after the kernel
+has stopped fails, where nbval would expect it to.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from nbformat import NotebookNode
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
+
+from course_lib.grading.kernel import Kernel, Stopped
+
+__all__ = ["Cell", "Notebook"]
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+MESSAGE_CHARS = 400
+
+
+class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
+    """A notebook that is already in memory and runs in a kernel that outlives it, for the hidden tests to call."""
+
+    notebook: NotebookNode
+    kernel: Kernel
+
+    def collect(self) -> Iterator["Cell"]:
+        """Yield one item for each code cell, under the cell's own name."""
+        for number, cell in enumerate(cell for cell in self.notebook.cells if cell.cell_type == "code"):
+            options = defaultdict(bool, check=cell.metadata.course.kind == "check")
+            yield Cell.from_parent(self, name=cell.id, cell_num=number, cell=cell, options=options)
+
+    def setup(self) -> None:
+        """Leave starting the kernel to the grader."""
+
+    def teardown(self) -> None:
+        """Leave stopping the kernel to the grader."""
+
+
+class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
+    """One code cell."""
+
+    def setup(self) -> None:
+        """Do not expect failure after a timeout, as nbval does: that would let the cell pass."""
+
+    def runtest(self) -> None:
+        """Run the cell; fail at once if the kernel has stopped before."""
+        if self.parent.kernel.stopped:
+            raise Stopped(self.parent.kernel.stopped)
+        super().runtest()
+
+    def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
+        """Tell whether the reference's text is there, in order; what is printed besides is the learner's own affair."""
+        lines = iter(_printed(test).splitlines())
+        self.comparison_traceback: list[str] = []
+        return all(line in lines for line in _printed(ref).splitlines())
+
+    def learner_message(self, error: BaseException) -> str:
+        """Return why this cell failed, in words for the learner."""
+        if not isinstance(error, NbCellError):
+            return str(error)
+        raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)
+        if raised is None:
+            return "the check ran, but did not print what it prints for a right answer"
+        name, text = str(raised.ename), " ".join(ANSI.sub("", str(raised.evalue)).split())
+        if name == "NotImplementedError":
+            return text or "not written yet"
+        if name == "AssertionError" and text:
+            return text[:MESSAGE_CHARS]
+        return f"{name}: {text}"[:MESSAGE_CHARS].rstrip(": ")
+
+
+def _printed(outputs: Any) -> str:
+    return "".join(out.text for out in outputs if out.output_type == "stream" and out.name == "stdout")

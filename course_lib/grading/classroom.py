@@ -1,0 +1,151 @@
+"""Find the submissions of a class in a folder, and grade them one by one or several at a time."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from course_lib.errors import InputError
+from course_lib.grading.exercise import Exercise, find
+from course_lib.grading.report import SubmissionReport
+from course_lib.grading.sandbox import BUBBLEWRAP
+from course_lib.grading.submission import grade_submission, hidden_tests
+
+__all__ = ["Task", "find_submissions", "grade_class"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission to grade; without a ``path`` there is none, and ``message`` says what was found instead."""
+
+    learner: str
+    exercise: Exercise | None
+    path: Path | None
+    message: str = ""
+
+
+def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, key: Path | None = None) -> list[Task]:
+    """List the submissions in a folder: ``<learner>/<exercise>.ipynb``, or ``<learner>.ipynb`` of one exercise.
+
+    Parameters
+    ----------
+    folder : Path
+        The class's submissions. Names that start with a dot are passed over.
+    exercises : Path
+        The folder of exercises.
+    slug : str, optional
+        Grade this exercise alone; needed for flat folders, where the file is called after the learner.
+    key : Path, optional
+        Where private keys lie, as for :func:`course_lib.grading.exercise.find`.
+
+    Raises
+    ------
+    InputError
+        If the folder is not one, is empty, or does not say which exercise is meant.
+    """
+    if not folder.is_dir():
+        came = "a file" if folder.is_file() else "nothing"
+        raise InputError(f"expected a folder of submissions at {folder}, found {came}; give the folder that holds them")
+    only = None if slug is None else find(slug, exercises=exercises, key=key)
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
+    if not tasks:
+        raise InputError(
+            f"expected <learner>/<exercise>.ipynb in {folder}, found no submission; check the folder, "
+            "or name the exercise of a flat folder with --exercise"
+        )
+    return tasks
+
+
+def _tasks_of(entry: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
+    if entry.suffix == ".ipynb":
+        if only is None:
+            raise InputError(
+                f"expected a folder for each learner, found the notebook {entry.name}; "
+                "say with --exercise which exercise these notebooks are"
+            )
+        yield Task(learner=_name(entry.stem), exercise=only, path=entry)
+    elif entry.is_symlink():
+        message = "expected a folder with a notebook, found a link; hand in the folder itself"
+        yield Task(learner=_name(entry.name), exercise=only, path=None, message=message)
+    elif entry.is_dir():
+        yield from _tasks_in(entry, exercises=exercises, only=only, key=key)
+
+
+def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
+    """Yield a task for each notebook of a known exercise in one learner's folder, or one that says there is none."""
+    learner, found = _name(folder.name), False
+    names = sorted(path.stem for path in folder.glob("*.ipynb") if not path.name.startswith("."))
+    for name in names:
+        exercise = only if only is not None and only.slug == name else None
+        if only is None:
+            exercise = _known(name, exercises=exercises, key=key)
+        if exercise is not None:
+            found = True
+            yield Task(learner=learner, exercise=exercise, path=folder / f"{name}.ipynb")
+    if not found:
+        wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
+        came = _name(f"{names[0]}.ipynb") if names else "no notebook"
+        yield Task(learner, only, None, f"expected {wanted}, found {came}; hand in the notebook under its own name")
+
+
+def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
+    folders = [exercises / slug / "key", *([key, key / slug] if key else [])]
+    return find(slug, exercises=exercises, key=key) if any((f / "source.md").is_file() for f in folders) else None
+
+
+def _name(name: str) -> str:
+    """Return a file's name as text that can be printed and stored, whatever bytes it is made of."""
+    text = name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def grade_class(tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP) -> Iterator[SubmissionReport]:
+    """Grade submissions and yield each report as it is ready.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        From :func:`find_submissions`.
+    jobs : int, optional
+        How many to grade at the same time; one for each processor by default. With one, no process is started.
+    sandbox : {"bubblewrap", "none"}
+        Where learners' code runs.
+    """
+    present = [task for task in tasks if task.path is not None]
+    for exercise in {task.exercise for task in present if task.exercise}:
+        hidden_tests(exercise)  # a broken key ends the run here, before anyone is graded by it
+    yield from (_missing(task) for task in tasks if task.path is None)
+    jobs = min(jobs or len(os.sched_getaffinity(0)), len(present))
+    if jobs <= 1:
+        yield from (_grade(task, sandbox) for task in present)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(_grade, task, sandbox): task for task in present}
+        try:
+            for future in as_completed(futures):
+                yield _result(future, futures[future])
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _grade(task: Task, sandbox: str) -> SubmissionReport:
+    assert task.path is not None  # grade_class sorts these out
+    assert task.exercise is not None
+    return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox)
+
+
+def _result(future: Future[SubmissionReport], task: Task) -> SubmissionReport:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return _missing(task, status="error", message="the grader's own process died; grade this one again with -j 1")
+
+
+def _missing(task: Task, *, status: str = "missing", message: str = "") -> SubmissionReport:
+    worth = sum(row.max_points for row in hidden_tests(task.exercise)) if task.exercise else 0
+    slug = task.exercise.slug if task.exercise else ""
+    return SubmissionReport(task.learner, slug, status, 0, worth, (message or task.message,))

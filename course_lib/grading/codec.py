@@ -1,0 +1,165 @@
+"""Values as JSON, with arrays as base64 .npy: how arguments and results cross between the grader and a kernel.
+
+The learner's side may send anything at all, so :func:`decode` trusts nothing: no pickles, no object arrays, no header
+that claims more bytes than came, and a limit on depth and size.
+"""
+
+import base64
+import binascii
+import io
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "CodecError", "decode", "encode"]
+
+TAG = "$"
+KINDS = "biufcU"
+MAX_DEPTH = 20
+MAX_BYTES = 32 << 20
+
+
+class CodecError(ValueError):
+    """A value that is not plain data, or a message that is not what :func:`encode` makes."""
+
+
+def encode(value: Any, *, depth: int = 0) -> Any:
+    """Turn plain data into what ``json.dumps`` takes.
+
+    Parameters
+    ----------
+    value : None, bool, int, float, complex, str, list, tuple, dict, or anything NumPy turns into an array
+        Tensors are detached and copied to the CPU first.
+
+    Raises
+    ------
+    CodecError
+        If the value, or something in it, is not plain data.
+
+    Examples
+    --------
+    >>> encode({"loss": 0.5, "shape": (2, 3)})
+    {'$': 'dict', 'items': [['loss', 0.5], ['shape', {'$': 'tuple', 'items': [2, 3]}]]}
+    >>> decode(encode(np.ones((2, 3), dtype=np.float32))).dtype
+    dtype('float32')
+    """
+    if depth > MAX_DEPTH:
+        raise CodecError(f"data nested more than {MAX_DEPTH} deep")
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {TAG: "float", "value": repr(value)}
+    if isinstance(value, list):
+        return [encode(item, depth=depth + 1) for item in value]
+    if isinstance(value, tuple):
+        return {TAG: "tuple", "items": [encode(item, depth=depth + 1) for item in value]}
+    if isinstance(value, dict):
+        pairs = [[encode(k, depth=depth + 1), encode(v, depth=depth + 1)] for k, v in value.items()]
+        return {TAG: "dict", "items": pairs}
+    return _encode_array(value)
+
+
+def _encode_array(value: Any) -> dict[str, Any]:
+    """Encode an array, a NumPy scalar, or a tensor of another library."""
+    kind = type(value).__name__
+    try:
+        array = np.asarray(_on_cpu(value))
+    except Exception as error:
+        raise CodecError(f"a {kind}, which cannot be turned into an array") from error
+    if array.dtype.kind not in KINDS:
+        raise CodecError(f"a {kind}, which is not plain data (numbers, text, lists, dicts, arrays)")
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
+    name = "scalar" if isinstance(value, np.generic) else "array"
+    return {TAG: name, "npy": base64.b64encode(buffer.getvalue()).decode("ascii")}
+
+
+def _on_cpu(value: Any) -> Any:
+    """Return a tensor's plain values; anything else as it is. bfloat16 has no NumPy dtype, so it is widened."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if hasattr(value, "cpu"):
+        value = value.cpu()
+    if "bfloat16" in str(getattr(value, "dtype", "")):
+        value = value.float() if hasattr(value, "float") else value.astype(np.float32)
+    return value
+
+
+def decode(data: Any, *, depth: int = 0) -> Any:
+    """Turn the other side's data back into values, or refuse it.
+
+    Raises
+    ------
+    CodecError
+        If the data is not of the form :func:`encode` makes.
+    """
+    if depth > 2 * MAX_DEPTH:
+        raise CodecError(f"data nested more than {MAX_DEPTH} deep")
+    if data is None or isinstance(data, (bool, int, float, str)):
+        return data
+    if isinstance(data, list):
+        return [decode(item, depth=depth + 1) for item in data]
+    if not isinstance(data, dict):
+        raise CodecError(f"a message with a {type(data).__name__} in it")
+    match data.get(TAG):
+        case "float":
+            return _decode_float(data.get("value"))
+        case "tuple":
+            return tuple(decode(item, depth=depth + 1) for item in _items(data))
+        case "dict":
+            return _decode_dict(_items(data), depth=depth + 1)
+        case "array":
+            return _decode_array(data.get("npy"))
+        case "scalar":
+            return _decode_array(data.get("npy"))[()]
+    raise CodecError("a message of unknown form")
+
+
+def _items(data: dict[str, Any]) -> list[Any]:
+    if not isinstance(items := data.get("items"), list):
+        raise CodecError("a message of unknown form")
+    return items
+
+
+def _decode_float(text: Any) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise CodecError("a message of unknown form")
+    return float(text)
+
+
+def _decode_dict(items: list[Any], *, depth: int) -> dict[Any, Any]:
+    result = {}
+    for pair in items:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise CodecError("a message of unknown form")
+        key, value = (decode(part, depth=depth + 1) for part in pair)
+        if not isinstance(key, (str, int, float, bool, tuple, np.generic, type(None))):
+            raise CodecError("a dict whose keys are not text or numbers")
+        try:
+            result[key] = value
+        except TypeError as error:
+            raise CodecError("a dict whose keys are not text or numbers") from error
+    return result
+
+
+def _decode_array(text: Any) -> Any:
+    """Read one .npy, after checking that its header claims exactly the bytes that came."""
+    if not isinstance(text, str) or len(text) > 4 * MAX_BYTES // 3 + 200:
+        raise CodecError(f"an array of more than {MAX_BYTES:,} bytes")
+    try:
+        raw = base64.b64decode(text, validate=True)
+        buffer = io.BytesIO(raw)
+        if np.lib.format.read_magic(buffer) != (1, 0):
+            raise CodecError("an array of unknown form")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=1000)
+        came = len(raw) - buffer.tell()
+        if dtype.kind not in KINDS or dtype.hasobject or any(n < 0 for n in shape):
+            raise CodecError(f"an array of {dtype}, which is not plain data")
+        if math.prod(shape) * dtype.itemsize != came:
+            raise CodecError("an array whose size is not what it says")
+        return np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False, max_header_size=1000)
+    except CodecError:
+        raise
+    except (ValueError, TypeError, OverflowError, SyntaxError, binascii.Error, RecursionError, MemoryError) as error:
+        raise CodecError("an array of unknown form") from error

@@ -1,0 +1,29 @@
+"""Run as a script, the first thing inside the sandbox: set the resource limits, then become the kernel.
+
+The kernel starts in this same process, because a second interpreter would cost every submission another start-up.
+"""
+
+import json
+import resource
+import sys
+
+__all__ = ["main"]
+
+# History would be an SQLite file in the home; frontends and debuggers have no business in a grading run.
+OPTIONS = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor", "--IPKernelApp.log_level=CRITICAL"]
+
+
+def main(arguments: list[str]) -> None:
+    """Apply ``arguments[0]``, a JSON object of rlimits, and serve the connection file ``arguments[1]``."""
+    rlimits, connection_file = json.loads(arguments[0]), arguments[1]
+    for name, value in rlimits.items():
+        hard = resource.getrlimit(getattr(resource, name))[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(getattr(resource, name), (value, value))
+    from ipykernel.kernelapp import IPKernelApp
+
+    IPKernelApp.launch_instance(argv=["-f", connection_file, *OPTIONS])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,88 @@
+"""An exercise as the grader sees it: the text it is made from, its hidden tests, and what it allows."""
+
+import functools
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_lib.errors import InputError, NotebookError
+from course_lib.grading.limits import Limits
+from course_lib.notebooks.exercise import learner_notebook, reference_notebook
+from course_lib.notebooks.text import read_text
+
+__all__ = ["Exercise", "find", "load"]
+
+TOTAL_FACTOR = 10
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Where one exercise's key lies and what its front matter says; plain data, so that it can go to a worker."""
+
+    slug: str
+    title: str
+    key: Path
+    limits: Limits
+
+    @property
+    def tests(self) -> Path:
+        """The hidden tests."""
+        return self.key / "test_hidden.py"
+
+    def pristine(self) -> NotebookNode:
+        """Return a fresh copy of the notebook as handed out, made from the text and from nothing a learner can edit."""
+        return learner_notebook(read_text(self.key / "source.md"))
+
+    def reference(self) -> NotebookNode:
+        """Return the notebook with the reference answers in it."""
+        return reference_notebook(read_text(self.key / "source.md"))
+
+
+def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
+    """Return the exercise called ``slug``.
+
+    Parameters
+    ----------
+    slug : str
+        Its name.
+    exercises : Path
+        The folder of exercises; the key is ``exercises/<slug>/key``.
+    key : Path, optional
+        Where a private key lies instead: a folder with ``<slug>/source.md``, or with ``source.md`` of that exercise.
+
+    Raises
+    ------
+    InputError
+        If there is no such exercise.
+    """
+    places = [exercises / slug / "key"] if key is None else [key / slug, key / slug / "key", key]
+    for place in places:
+        if (place / "source.md").is_file():
+            exercise = load(place.resolve())
+            if exercise.slug == slug:
+                return exercise
+    looked = " or ".join(f"{place}/source.md" for place in places)
+    raise InputError(f"expected the text of exercise {slug!r} at {looked}, found none; check --exercises and --key")
+
+
+@functools.cache
+def load(key: Path) -> Exercise:
+    """Read and check the exercise whose key is the folder ``key``.
+
+    Raises
+    ------
+    InputError
+        If its text or its hidden tests are missing or malformed.
+    """
+    if not (key / "test_hidden.py").is_file():
+        raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
+    try:
+        source = read_text(key / "source.md")
+        learner_notebook(source)
+    except (NotebookError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{key / 'source.md'} is not an exercise: {error}") from error
+    course = source.metadata["course"]
+    seconds = float(course.get("timeout_seconds", Limits.cell_seconds))
+    limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds)
+    return Exercise(slug=course["exercise"], title=str(course.get("title", course["exercise"])), key=key, limits=limits)

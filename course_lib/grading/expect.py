@@ -1,0 +1,49 @@
+"""Checks for hidden tests that already speak to the learner."""
+
+from typing import Any
+
+import numpy as np
+
+from course_lib.grading.points import Mistake
+
+__all__ = ["array"]
+
+
+def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return what a learner gave as an array of numbers.
+
+    Parameters
+    ----------
+    value : array or nested lists of numbers
+        What came back from ``learner.call``.
+    name : str
+        What the learner knows it by.
+    shape : tuple of int, optional
+        The shape it must have; say it only where the prompt says it too.
+
+    Raises
+    ------
+    Mistake
+        If it is not an array of numbers, or has another shape.
+
+    Examples
+    --------
+    >>> array([[1, 2], [3, 4]], name="dw", shape=(2, 2)).sum()
+    np.int64(10)
+    >>> array(np.ones(3), name="db", shape=(4,))
+    Traceback (most recent call last):
+    course_lib.grading.points.Mistake: `db` has shape (3,); it must have shape (4,)
+    """
+    try:
+        result = np.asarray(value)
+    except ValueError:
+        raise Mistake(f"`{name}` is a list whose rows have different lengths; it must be an array") from None
+    if result.dtype.kind not in "biufc":
+        raise Mistake(f"`{name}` is {_describe(value)}; it must be an array of numbers")
+    if shape is not None and result.shape != shape:
+        raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
+    return result
+
+
+def _describe(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

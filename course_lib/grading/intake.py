@@ -1,0 +1,147 @@
+"""Read a submission as data: size-limited, parsed by hand, never executed, never trusted to have the right form."""
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_lib.errors import NotebookError
+
+__all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read"]
+
+MAX_BYTES = 16 << 20
+SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """One code cell: its text, and every name it may be known by, the most reliable first."""
+
+    source: str
+    names: tuple[str, ...]
+    course: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The code cells of a notebook and the exercises it says it belongs to."""
+
+    cells: tuple[CodeCell, ...]
+    exercises: frozenset[str]
+    metadata: dict[str, Any]
+
+
+def read(path: Path) -> Submission:
+    """Read a notebook file.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file; a link is refused, since it may point anywhere.
+
+    Raises
+    ------
+    NotebookError
+        With one sentence on what was expected, what came, and what to do.
+    """
+    return parse(_read_bytes(path))
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Open without following a link or waiting on a pipe, and look at what was opened rather than at its name."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        came = "a link" if path.is_symlink() else (error.strerror or "something unreadable").lower()
+        raise NotebookError(f"expected a notebook file, found {came}; hand in the .ipynb file itself") from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISDIR(status.st_mode):
+            raise NotebookError("expected a notebook file, found a folder; hand in the .ipynb file itself")
+        if not stat.S_ISREG(status.st_mode):
+            raise NotebookError("expected a notebook file, found a device or pipe; hand in the .ipynb file itself")
+        if status.st_size > MAX_BYTES:
+            raise NotebookError(
+                f"expected at most {MAX_BYTES >> 20} MiB, found {status.st_size / (1 << 20):.1f} MiB; "
+                "clear the outputs and save it again"
+            )
+        return file.read(MAX_BYTES + 1)
+
+
+def parse(raw: bytes) -> Submission:
+    """Turn the bytes of a notebook into a :class:`Submission`.
+
+    Examples
+    --------
+    >>> parse(b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}').cells
+    ()
+    >>> parse(b"")
+    Traceback (most recent call last):
+    course_lib.errors.NotebookError: expected a notebook, found an empty file; hand in the notebook you worked in
+    """
+    notebook = _parse_json(raw)
+    _check_version(notebook)
+    cells = notebook.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise NotebookError(f"expected a notebook with a list of cells, found none; {SAVE_AGAIN}")
+    metadata = _mapping(notebook.get("metadata"))
+    code = tuple(_code_cell(cell) for cell in cells if cell.get("cell_type") == "code")
+    said = [course_of(metadata), *(cell.course for cell in code)]
+    exercises = frozenset(course["exercise"] for course in said if isinstance(course.get("exercise"), str))
+    return Submission(cells=code, exercises=exercises, metadata=metadata)
+
+
+def _parse_json(raw: bytes) -> dict[str, Any]:
+    if not raw.strip():
+        raise NotebookError("expected a notebook, found an empty file; hand in the notebook you worked in")
+    try:
+        notebook = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise NotebookError(f"expected UTF-8 text, found other bytes; {SAVE_AGAIN}") from None
+    except RecursionError:
+        raise NotebookError(f"expected a notebook, found data nested too deeply; {SAVE_AGAIN}") from None
+    except ValueError:
+        raise NotebookError(f"expected a notebook (JSON), found text that is not JSON; {SAVE_AGAIN}") from None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
+        raise NotebookError("expected a notebook, found JSON of another kind; hand in the .ipynb file")
+    return notebook
+
+
+def _check_version(notebook: dict[str, Any]) -> None:
+    version = notebook["nbformat"]
+    if version > 4:
+        raise NotebookError(f"expected nbformat 4, found {version}, which is newer; save it as nbformat 4")
+    if version < 4:
+        raise NotebookError(f"expected nbformat 4, found {version}, which is older; {SAVE_AGAIN}")
+
+
+def _code_cell(cell: dict[str, Any]) -> CodeCell:
+    metadata = _mapping(cell.get("metadata"))
+    course = course_of(metadata)
+    candidates = [cell.get("id"), course.get("cell"), metadata.get("id")]
+    names = tuple(dict.fromkeys(name for name in candidates if isinstance(name, str)))
+    return CodeCell(source=_source(cell.get("source")), names=names, course=course)
+
+
+def _source(source: Any) -> str:
+    """Return a cell's text with Unix line ends; nbformat allows one string or a list of lines."""
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise NotebookError(f"expected text in every code cell, found something else; {SAVE_AGAIN}")
+    try:
+        source.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotebookError(f"expected text in every code cell, found half a character; {SAVE_AGAIN}") from None
+    return source.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def course_of(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return what this course wrote into some metadata, or nothing."""
+    return _mapping(metadata.get("course"))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

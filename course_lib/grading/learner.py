@@ -1,0 +1,127 @@
+"""What a hidden test sees of a submission: functions to call, names to read, the source of an answer."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from queue import Empty
+from typing import Any
+
+import numpy as np
+
+from course_lib.grading.child import MIME
+from course_lib.grading.codec import CodecError, decode, encode
+from course_lib.grading.kernel import Kernel
+from course_lib.grading.points import LearnerError
+
+__all__ = ["Call", "Learner"]
+
+IDLE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a learner's function: what it returned, and its arguments as they were afterwards."""
+
+    value: Any
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+class Learner:
+    """Call a learner's functions through the kernel, as the ``learner`` fixture of hidden tests.
+
+    Values cross as data: what comes back is built here from numbers, text and arrays, so an object that claims to
+    equal everything arrives as what it is.
+    """
+
+    def __init__(self, kernel: Kernel, answers: dict[str, str]) -> None:
+        self._kernel, self._answers = kernel, answers
+
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Return ``name(*args, **kwargs)`` as plain data.
+
+        Raises
+        ------
+        LearnerError
+            If the function is missing, raises, or returns something that is not plain data; says so to the learner.
+        """
+        return self.run(name, *args, **kwargs).value
+
+    def run(self, name: str, /, *args: Any, **kwargs: Any) -> Call:
+        """Call like :meth:`call`, and also return the arguments as the function left them."""
+        call = encode({"args": list(args), "kwargs": kwargs})
+        reply = self._request({"name": name, "call": call, "arguments": True})
+        after = self._decoded(name, reply.get("call"))
+        if not isinstance(after, dict) or not isinstance(after.get("args"), list):
+            raise LearnerError(f"`{name}` left its arguments in a state that is not plain data")
+        return Call(self._decoded(name, reply.get("value")), after["args"], dict(after.get("kwargs") or {}))
+
+    def eval(self, name: str, /) -> Any:
+        """Return the value of one of the learner's names as plain data."""
+        return self._decoded(name, self._request({"name": name}).get("value"))
+
+    def source(self, cell: str, /) -> str:
+        """Return the text of one of the learner's answer cells; empty if they left it out."""
+        return self._answers.get(cell, "")
+
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
+        code = f"__import__('course_lib.grading.child', fromlist=['serve']).serve({json.dumps(request)!r})"
+        msg_id = self._kernel.execute_cell_input(code)
+        self._kernel.await_reply(msg_id)
+        reply = self._reply(msg_id)
+        name = request["name"]
+        match reply.get("status"):
+            case "ok":
+                return reply
+            case "missing":
+                raise LearnerError(f"`{name}` is not defined: look at what its own cell says")
+            case "uncallable":
+                raise LearnerError(f"`{name}` is a {_text(reply, 'type')}, not a function")
+            case "opaque":
+                raise LearnerError(f"`{name}` returned {_text(reply, 'message')}")
+            case "raised" if reply.get("type") == "NotImplementedError":
+                raise LearnerError(f"`{name}` is not written yet")
+            case "raised":
+                raise LearnerError(f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": "))
+        raise LearnerError(f"`{name}` gave no answer that can be read")
+
+    def _reply(self, msg_id: str) -> dict[str, Any]:
+        """Collect the reply to one request from the kernel's broadcasts; the last one counts."""
+        reply: Any = {}
+        until = time.monotonic() + IDLE_SECONDS
+        while time.monotonic() < until:
+            try:
+                message = self._kernel.get_message("iopub", timeout=IDLE_SECONDS)
+            except Empty:
+                break
+            content = message["content"]
+            if message["parent_header"].get("msg_id") != msg_id:
+                continue
+            if message["msg_type"] == "display_data" and MIME in content.get("data", {}):
+                reply = content["data"][MIME]
+            if message["msg_type"] == "status" and content.get("execution_state") == "idle":
+                break
+        return reply if isinstance(reply, dict) else {}
+
+    @staticmethod
+    def _decoded(name: str, data: Any) -> Any:
+        try:
+            return decode(data)
+        except CodecError as error:
+            raise LearnerError(f"`{name}` returned {error}") from error
+
+
+def _text(reply: dict[str, Any], key: str) -> str:
+    """Return one line of the learner's own words, cut to a length that fits a table."""
+    return " ".join(str(reply.get(key, "")).split())[:300]
+
+
+def generator(*names: str) -> np.random.Generator:
+    """Return random numbers that depend on these names alone, so that a regrade sees the same inputs.
+
+    Examples
+    --------
+    >>> generator("ada", "test_shapes").integers(100) == generator("ada", "test_shapes").integers(100)
+    np.True_
+    """
+    return np.random.default_rng([*"\0".join(names).encode("utf-8", "surrogatepass")])

@@ -1,0 +1,47 @@
+"""What a submission may use while it is graded; the defaults suit a NumPy or torch exercise on a laptop."""
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ceilings for one submission's kernel.
+
+    ``memory_bytes`` is address space, not resident memory: importing torch alone maps more than 2 GB of it.
+    ``processes`` has no effect when the grader itself runs as root, which the kernel (Linux) exempts.
+    """
+
+    cell_seconds: float = 60.0
+    total_seconds: float = 600.0
+    start_seconds: float = 60.0
+    cpu_seconds: int = 900
+    memory_bytes: int = 6 << 30
+    file_bytes: int = 64 << 20
+    home_bytes: int = 256 << 20
+    open_files: int = 256
+    processes: int = 128
+    message_bytes: int = 64 << 20
+    output_bytes: int = 1 << 20
+
+    def rlimits(self) -> dict[str, int]:
+        """Return the limits the operating system enforces, by the names of :mod:`resource`.
+
+        Examples
+        --------
+        >>> Limits(open_files=64).rlimits()["RLIMIT_NOFILE"]
+        64
+        """
+        return {
+            "RLIMIT_AS": self.memory_bytes,
+            "RLIMIT_CPU": self.cpu_seconds,
+            "RLIMIT_FSIZE": self.file_bytes,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_CORE": 0,
+        }
+
+    def as_dict(self) -> dict[str, float]:
+        """Return all limits as plain data, for the report."""
+        return asdict(self)

@@ -1,0 +1,91 @@
+"""Write grades to files: JSON with everything in it, CSV for a spreadsheet or an LMS, each whole or not at all."""
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import course_lib
+from course_lib.errors import InputError
+from course_lib.grading.report import SCHEMA_VERSION, SubmissionReport
+
+__all__ = ["as_csv", "as_json", "check_folder", "write"]
+
+COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}")
+
+
+def check_folder(folder: Path) -> None:
+    """Raise if grades cannot be written to ``folder``; look before grading, not after.
+
+    Raises
+    ------
+    InputError
+        If something that is not a folder is there.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"expected a folder for the grades, found a file at {folder}; name another with --out")
+
+
+def write(reports: Sequence[SubmissionReport], folder: Path) -> tuple[Path, Path]:
+    """Write ``grades.csv`` and ``grades.json`` and return their paths; a second run replaces the first one's."""
+    check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    reports = sorted(reports, key=lambda report: (report.learner, report.exercise))
+    table, data = folder / "grades.csv", folder / "grades.json"
+    _replace(data, as_json(reports))
+    _replace(table, as_csv(reports))
+    return table, data
+
+
+def as_json(reports: Sequence[SubmissionReport]) -> str:
+    """Return all reports; ``detail`` in the rows is for the instructor only."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": course_lib.__version__,
+        "submissions": [report.as_dict() for report in reports],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_csv(reports: Sequence[SubmissionReport]) -> str:
+    """Return one line a submission, safe to open in a spreadsheet.
+
+    Examples
+    --------
+    >>> print(as_csv([SubmissionReport("=1+1", "demo", "graded", 1.0, 2.0)]).splitlines()[1])
+    '=1+1,demo,1,2,graded,,
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for report in reports:
+        said = " | ".join(report.messages)
+        cells = [report.learner, report.exercise, f"{report.points:g}", f"{report.max_points:g}", report.status]
+        writer.writerow([_plain(cell) for cell in [*cells, report.sandbox, said]])
+    return text.getvalue()
+
+
+def _plain(cell: str) -> str:
+    """Keep a spreadsheet from taking text for a formula."""
+    cell = cell.replace("\0", "")
+    return f"'{cell}" if cell.lstrip(" ").startswith(FORMULA) else cell
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside and rename, so that a reader never sees half a file."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,50 @@
+"""What the author of an exercise writes hidden tests with: how much a test is worth, and what it tells the learner."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["LearnerError", "Mistake", "points", "points_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Mistake(AssertionError):  # noqa: N818 - an author reads `raise Mistake(...)` as a sentence
+    """A sentence for the learner that names their mistake, never the answer.
+
+    Only this text leaves the instructor's side: the text of a plain ``assert`` would show expected values.
+    """
+
+
+class LearnerError(Mistake):
+    """The learner's own code failed, or gave back something that is not plain data."""
+
+
+def points(worth: float, /) -> Callable[[F], F]:
+    """Say how many points a hidden test is worth; a parametrized test is worth that much for each case.
+
+    Parameters
+    ----------
+    worth : float
+        Points, above zero.
+
+    Examples
+    --------
+    >>> @points(2)
+    ... def test_gradient_of_the_bias(learner):
+    ...     "The gradient of the bias is right."
+    >>> points_of(test_gradient_of_the_bias)
+    2
+    """
+    if not worth > 0:
+        raise ValueError(f"a hidden test is worth more than zero points, not {worth}; leave @points out for none")
+
+    def mark(test: F) -> F:
+        test.course_points = worth  # type: ignore[attr-defined]
+        return test
+
+    return mark
+
+
+def points_of(test: Callable[..., Any]) -> float:
+    """Return what a test is worth: 0 without ``@points``."""
+    return getattr(test, "course_points", 0)

@@ -1,0 +1,62 @@
+"""What grading produces: a report a submission, made of one row for each hidden test and each cell."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["SCHEMA_VERSION", "Row", "SubmissionReport"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outcome of one hidden test (``kind="test"``), visible check (``"check"``) or other cell.
+
+    ``message`` is for the learner. ``detail`` is for the instructor: it may hold expected values and tracebacks.
+    Cells are worth 0 points: their verdict comes out of the learner's own process, which can say what it likes.
+    """
+
+    name: str
+    kind: str
+    status: str
+    points: float = 0
+    max_points: float = 0
+    title: str = ""
+    message: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class SubmissionReport:
+    """How one submission did.
+
+    Parameters
+    ----------
+    learner, exercise : str
+        Whose, and of what.
+    status : {"graded", "stopped", "rejected", "missing", "error"}
+        ``stopped``: its kernel died or ran out of time, and what came later counts as not passed. ``rejected``: the
+        file could not be graded. ``missing``: there is none. ``error``: the exercise or the grader failed, not the
+        learner.
+    points, max_points : float
+        Sums over the hidden tests.
+    messages : tuple of str
+        For the learner: what to know about the file, then what each failed test says.
+    rows : tuple of Row
+        One for each test and cell.
+    sandbox : str
+        Where the code ran: ``"bubblewrap"``, ``"none"``, or ``""`` when it did not run.
+    """
+
+    learner: str
+    exercise: str
+    status: str
+    points: float
+    max_points: float
+    messages: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    sandbox: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain data for JSON."""
+        return asdict(self)

@@ -1,0 +1,124 @@
+"""Where a submission's code runs: a kernel provisioner that starts the kernel inside bubblewrap.
+
+Inside there is no network, no other process, a small empty home in memory, and a read-only view of exactly what the
+interpreter needs. Exercises, keys, submissions and grades are not in that view, so there is nothing to be read.
+"""
+
+import functools
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from course_lib.errors import InputError
+from course_lib.grading import confine
+from course_lib.grading.limits import Limits
+
+__all__ = ["BUBBLEWRAP", "HOME", "NONE", "KernelProvisioner", "require"]
+
+BUBBLEWRAP, NONE = "bubblewrap", "none"
+HOME = "/home/learner"
+SYSTEM = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/localtime",
+]
+INSTALL = "install bubblewrap (Debian: apt-get install bubblewrap), or pass --no-sandbox if you trust every submission"
+
+
+def environment(home: str) -> dict[str, str]:
+    """Return the kernel's whole environment: nothing of the grader's, one thread each, equal hashes every time."""
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
+    return threads | {
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "LOGNAME": "learner",
+        "MALLOC_ARENA_MAX": "2",
+        "PATH": "/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": "/tmp",  # noqa: S108 - inside the sandbox this is memory of its own
+    }
+
+
+def readable() -> Iterator[str]:
+    """Yield the directories the interpreter needs: its own prefix, the virtual environment, this package."""
+    yield sys.base_prefix
+    yield sys.prefix
+    yield str(Path(__file__).resolve().parents[1])
+
+
+def bubblewrap(*, limits: Limits, sockets: str | None = None) -> list[str]:
+    """Return the command line that precedes the one to be confined."""
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    command += ["--unshare-user", "--disable-userns", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev"]
+    for path in SYSTEM:
+        linked = Path(path).is_symlink()
+        command += ["--symlink", str(Path(path).readlink()), path] if linked else ["--ro-bind-try", path, path]
+    for path in ("/tmp", HOME):  # noqa: S108 - mount points inside the sandbox
+        command += ["--size", str(limits.home_bytes), "--tmpfs", path]
+    for path in dict.fromkeys(readable()):
+        command += ["--ro-bind", path, path]
+    if sockets is not None:
+        command += ["--bind", sockets, sockets]
+    for name, value in environment(HOME).items():
+        command += ["--setenv", name, value]
+    return [*command, "--chdir", HOME, "--"]
+
+
+@functools.cache
+def require() -> None:
+    """Raise unless a sandbox can be made on this machine: try one, since a kernel may forbid what a package offers.
+
+    Raises
+    ------
+    InputError
+        If bubblewrap is missing or may not create its namespaces.
+    """
+    if shutil.which("bwrap") is None:
+        raise InputError(f"grading runs learners' code in a sandbox, and bwrap was not found: {INSTALL}")
+    probe = [*bubblewrap(limits=Limits()), sys.executable, "-I", "-c", "import course_lib"]
+    done = subprocess.run(  # noqa: S603 - every word of the command is ours
+        probe, capture_output=True, text=True, timeout=60, check=False, env=environment("/")
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise InputError(f"grading runs learners' code in a sandbox, and bwrap failed here ({reason}): {INSTALL}")
+
+
+class KernelProvisioner(LocalProvisioner):
+    """Start :mod:`course_lib.grading.confine` inside the sandbox, or beside it when ``sandbox`` is ``"none"``."""
+
+    sandbox: str
+    limits: Limits
+    folder: str
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        """Start the process in a session of its own, so that Ctrl-C reaches the grader alone."""
+        connection_file = cmd[cmd.index("-f") + 1]
+        script = [sys.executable, "-I", "-X", "frozen_modules=off", str(confine.__file__)]
+        script += [json.dumps(self.limits.rlimits()), connection_file]
+        wrapper = bubblewrap(limits=self.limits, sockets=self.folder) if self.sandbox == BUBBLEWRAP else []
+        home = HOME if self.sandbox == BUBBLEWRAP else str(kwargs.get("cwd") or self.folder)
+        self.process = subprocess.Popen(  # noqa: S603 - every word of the command is ours
+            [*wrapper, *script],
+            env=environment(home),
+            cwd="/" if self.sandbox == BUBBLEWRAP else home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info

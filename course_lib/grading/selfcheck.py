@@ -1,0 +1,108 @@
+"""Let learners see how they stand: run their own notebook's visible checks on their own machine.
+
+Nothing but the notebook is needed. What each check must print, and a fingerprint of its code, travel in the cell's
+metadata, so a saved output that was edited or cleared makes no difference.
+"""
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from course_lib.errors import InputError, NotebookError
+from course_lib.grading import intake, session
+from course_lib.grading.intake import CodeCell, Submission
+from course_lib.grading.kernel import Kernel
+from course_lib.grading.limits import Limits
+from course_lib.grading.report import Row
+from course_lib.grading.sandbox import NONE
+from course_lib.notebooks.exercise import digest
+
+__all__ = ["SelfCheck", "check_notebook"]
+
+KINDS = ("given", "answer", "check")
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """The exercise, one row for each visible check or failing cell, and what to beware of."""
+
+    exercise: str
+    title: str
+    rows: tuple[Row, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(row.status == "passed" for row in self.rows)
+
+
+def check_notebook(path: Path) -> SelfCheck:
+    """Run the visible checks of an exercise notebook, without a sandbox: it is the learner's own code.
+
+    Raises
+    ------
+    InputError
+        If the file is not a notebook of an exercise.
+    """
+    try:
+        submission = intake.read(path)
+    except NotebookError as error:
+        raise InputError(f"{path}: {error}") from error
+    cells = [cell for cell in submission.cells if cell.course.get("kind") in KINDS and cell.names]
+    if not any(cell.course["kind"] == "check" for cell in cells):
+        raise InputError(
+            f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
+        )
+    notebook = NotebookNode(cells=[_node(cell) for cell in cells])
+    limits = _limits(submission)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Kernel(limits=limits, sandbox=NONE, cwd=path.resolve().parent) as kernel,
+    ):
+        plan = session.Session(notebook=notebook, kernel=kernel)
+        rows = session.run(plan, None, folder=Path(name).resolve())
+    shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
+    course = intake.course_of(submission.metadata)
+    exercise = str(course.get("exercise") or min(submission.exercises, default=path.stem))
+    return SelfCheck(exercise, str(course.get("title", exercise)), tuple(shown), tuple(_warnings(submission, cells)))
+
+
+def _limits(submission: Submission) -> Limits:
+    """Take the time limit from the notebook; nothing else is limited on the learner's own machine, nor needs to be."""
+    seconds: Any = intake.course_of(submission.metadata).get("timeout_seconds")
+    seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
+    return replace(Limits(), cell_seconds=seconds, total_seconds=10 * seconds)
+
+
+def _node(cell: CodeCell) -> NotebookNode:
+    """Build the cell to run, with the output that a check must give."""
+    kind, expect = cell.course["kind"], cell.course.get("expect")
+    name = cell.course.get("cell") if isinstance(cell.course.get("cell"), str) else cell.names[0]
+    node = NotebookNode(id=name, cell_type="code", source=cell.source, execution_count=None, outputs=[])
+    node.metadata = NotebookNode(course=NotebookNode(kind=kind))
+    if kind == "check":
+        node.execution_count = 1
+        if isinstance(expect, str) and expect:
+            node.outputs = [new_output("stream", name="stdout", text=expect)]
+    return node
+
+
+def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
+    """Say where a result may not mean what it seems to."""
+    said = [
+        f"the check {cell.names[0]} was edited, so its result may not mean anything: take it from a fresh copy"
+        for cell in cells
+        if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
+    ]
+    extra = sum(
+        1 for cell in submission.cells if not cell.course and cell.source.strip() and "set-up" not in cell.names
+    )
+    if extra:
+        cells_are = "1 cell of your own was" if extra == 1 else f"{extra} cells of your own were"
+        said.append(f"{cells_are} left out, as in grading: what an answer needs must stand in its own cell")
+    return said

@@ -1,0 +1,206 @@
+"""One pytest session a submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+
+from course_lib.grading.cells import Cell, Notebook
+from course_lib.grading.kernel import Kernel, Stopped
+from course_lib.grading.learner import Learner, generator
+from course_lib.grading.points import Mistake, points_of
+from course_lib.grading.report import Row
+
+__all__ = ["KeyFailure", "Session", "collect_tests", "run"]
+
+UNNAMED = "this hidden test did not pass"
+KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
+
+
+class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and not handled
+    """The hidden tests cannot be run at all; the text is for the instructor."""
+
+
+@dataclass
+class Session:
+    """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each."""
+
+    notebook: NotebookNode
+    kernel: Kernel | None = None
+    answers: dict[str, str] = field(default_factory=dict)
+    learner: str = ""
+    broken: list[str] = field(default_factory=list)
+    _rows: dict[str, Row] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[Row]:
+        """One row for each cell and test, in the order they ran."""
+        return list(self._rows.values())
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect the placeholder notebook file as the notebook in memory."""
+        if file_path.suffix != ".ipynb":
+            return None
+        file: Any = Notebook.from_parent(parent, path=file_path)
+        file.notebook, file.kernel = self.notebook, self.kernel
+        return file  # type: ignore[no-any-return]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        """Turn each outcome into a row."""
+        outcome: Any = yield
+        report = outcome.get_result()
+        error = call.excinfo.value if call.excinfo is not None else None
+        # A row is written when the test is called, and again if setting it up or tearing it down fails.
+        if call.when == "call" or error is not None:
+            detail = str(report.longrepr) if error is not None else ""
+            row = _cell_row(item, error) if isinstance(item, Cell) else _test_row(item, error, detail)
+            self._rows[item.nodeid] = row
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep what is wrong with a test file that cannot be imported."""
+        if report.failed:
+            self.broken.append(str(report.longrepr))
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep a row of each hidden test when none is to be run."""
+        if self.kernel is None:
+            self._rows = {item.nodeid: _test_row(item, None, "", status="not run") for item in items}
+
+    @pytest.fixture(name="learner")
+    def learner_fixture(self) -> Learner:
+        """The submission, to be called."""
+        assert self.kernel is not None  # without one, nothing is run
+        return Learner(self.kernel, self.answers)
+
+    @pytest.fixture
+    def rng(self, request: pytest.FixtureRequest) -> Any:
+        """Random numbers of this learner and this test."""
+        return generator(self.learner, request.node.name)
+
+
+def _cell_row(cell: Cell, error: BaseException | None) -> Row:
+    kind = str(cell.cell.metadata.course.kind)
+    if error is None:
+        return Row(name=cell.name, kind=kind, status="passed")
+    return Row(name=cell.name, kind=kind, status="failed", message=cell.learner_message(error))
+
+
+def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, status: str = "") -> Row:
+    function = getattr(item, "function", None)
+    worth = points_of(function) if function is not None else 0
+    title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
+    message = ""
+    if not status:
+        status, message = _verdict(error)
+    return Row(
+        name=item.name,
+        kind="test",
+        status=status,
+        points=worth if status == "passed" else 0,
+        max_points=worth,
+        title=title,
+        message=message,
+        detail=detail,
+    )
+
+
+def _verdict(error: BaseException | None) -> tuple[str, str]:
+    """Say what became of a hidden test, and what the learner may know: of an assertion, only that it failed."""
+    match error:
+        case None:
+            return "passed", ""
+        case Stopped():
+            return "failed", str(error)
+        case Mistake():
+            return "failed", str(error) or UNNAMED
+        case AssertionError():
+            return "failed", UNNAMED
+    return "error", KEY_BROKE
+
+
+def run(session: Session, tests: Path | None, *, folder: Path) -> list[Row]:
+    """Run the session and return its rows, cells first.
+
+    Parameters
+    ----------
+    session : Session
+        The notebook and the kernel to run it in.
+    tests : Path, optional
+        The hidden tests; without them only the notebook is run.
+    folder : Path
+        An empty folder for pytest to call its root, so that it finds no one's settings.
+
+    Raises
+    ------
+    KeyFailure
+        If the hidden tests cannot be collected.
+    """
+    (placeholder := folder / "notebook.ipynb").touch()
+    _pytest(session, [placeholder, *([tests] if tests else [])], folder=folder)
+    if session.broken:
+        raise KeyFailure("\n".join(session.broken))
+    return session.rows
+
+
+def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
+    """Return a row for each hidden test, none of them run.
+
+    Raises
+    ------
+    KeyFailure
+        If they cannot be collected, or none of them is worth a point.
+    """
+    session = Session(notebook=NotebookNode(cells=[]))
+    _pytest(session, [tests], folder=folder, extra=["--collect-only"])
+    if session.broken:
+        raise KeyFailure("\n".join(session.broken))
+    if not sum(row.max_points for row in session.rows):
+        raise KeyFailure("no test in it has @points")
+    return session.rows
+
+
+def _pytest(session: Session, paths: list[Path], *, folder: Path, extra: list[str] | None = None) -> None:
+    (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    off = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")]
+    options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={paths[-1].parent}", "-q", "--capture=no"]
+    options += ["--import-mode=importlib", "--color=no", "-pnbval.plugin", *off, *(extra or [])]
+    with _quiet_and_alone(), _forgetting(paths):
+        code = pytest.main([*options, *map(str, paths)], plugins=[session])
+    if code == pytest.ExitCode.INTERRUPTED and not session.broken:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _quiet_and_alone() -> Iterator[None]:
+    """Keep pytest from printing, from writing bytecode, and from loading plugins that happen to be installed."""
+    kept, writes = dict(os.environ), sys.dont_write_bytecode
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.dont_write_bytecode = True
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        sys.dont_write_bytecode = writes
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+@contextlib.contextmanager
+def _forgetting(paths: list[Path]) -> Iterator[None]:
+    """Import test files anew each time: nothing one submission leaves in a module may meet the next."""
+    try:
+        yield
+    finally:
+        files = {str(path) for path in paths}
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) in files:
+                del sys.modules[name]

@@ -1,0 +1,108 @@
+"""Grade one submission: the unit of all grading, safe to run in a process of its own."""
+
+import functools
+import tempfile
+import traceback
+from pathlib import Path
+
+from course_lib.errors import InputError, NotebookError
+from course_lib.grading import intake, session
+from course_lib.grading.exercise import Exercise
+from course_lib.grading.kernel import Kernel
+from course_lib.grading.merge import check_exercise, collect_answers, merge
+from course_lib.grading.report import Row, SubmissionReport
+from course_lib.grading.sandbox import BUBBLEWRAP
+
+__all__ = ["grade_submission", "hidden_tests"]
+
+
+@functools.lru_cache(maxsize=64)
+def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
+    """Return a row, not run, for each hidden test: what the exercise is worth.
+
+    Raises
+    ------
+    InputError
+        If the hidden tests cannot be collected.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return tuple(session.collect_tests(exercise.tests, folder=Path(folder).resolve()))
+        except session.KeyFailure as error:
+            last = [line for line in str(error).splitlines() if line.strip()][-1]
+            raise InputError(f"{exercise.tests} cannot be used: {last.strip()}; run it through pytest") from error
+
+
+def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP) -> SubmissionReport:
+    """Grade one notebook; whatever is in it, the answer is a report.
+
+    Points come from the hidden tests alone. They run in this process and get plain data from the learner's; the
+    verdict of a visible check is made in the learner's own process, where it can be forged, and so it is shown but
+    worth nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The notebook handed in.
+    learner : str
+        Whose it is; seeds the random inputs of the hidden tests.
+    exercise : Exercise
+        What it is graded as.
+    sandbox : {"bubblewrap", "none"}
+        Where the learner's code runs.
+    """
+    tests = hidden_tests(exercise)
+    try:
+        submission = intake.read(path)
+        check_exercise(submission, exercise.slug)
+        answers, notes = collect_answers(submission, pristine := exercise.pristine())
+    except NotebookError as error:
+        return _unrun(learner, exercise, "rejected", [str(error)])
+    notebook = merge(pristine, answers)
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name).resolve()
+            (home := folder / "home").mkdir()
+            with Kernel(limits=exercise.limits, sandbox=sandbox, cwd=home) as kernel:
+                plan = session.Session(notebook=notebook, kernel=kernel, answers=answers, learner=learner)
+                rows = session.run(plan, exercise.tests, folder=folder)
+                stopped = kernel.stopped
+    except Exception:  # one submission must not end the class's run
+        row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
+        message = "grading failed, not your answer: your instructor has been told"
+        return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *tests))
+    return _report(learner, exercise, rows, notes, stopped=stopped, sandbox=sandbox)
+
+
+def _report(
+    learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stopped: str, sandbox: str
+) -> SubmissionReport:
+    """Add up the points and gather what the learner is told, each sentence once."""
+    broken = any(row.status == "error" for row in rows)
+    said = [row.message for row in rows if row.kind == "test" and row.message]
+    said += [f"in the cell `{row.name}`: {row.message}" for row in rows if row.kind == "answer" and row.message]
+    return SubmissionReport(
+        learner=learner,
+        exercise=exercise.slug,
+        status="error" if broken else "stopped" if stopped else "graded",
+        points=sum(row.points for row in rows),
+        max_points=sum(row.max_points for row in rows),
+        messages=tuple(dict.fromkeys([*notes, *said])),
+        rows=tuple(rows),
+        sandbox=sandbox,
+    )
+
+
+def _unrun(
+    learner: str, exercise: Exercise, status: str, messages: list[str], *, rows: tuple[Row, ...] | None = None
+) -> SubmissionReport:
+    rows = hidden_tests(exercise) if rows is None else rows
+    return SubmissionReport(
+        learner=learner,
+        exercise=exercise.slug,
+        status=status,
+        points=0,
+        max_points=sum(row.max_points for row in rows),
+        messages=tuple(messages),
+        rows=rows,
+    )

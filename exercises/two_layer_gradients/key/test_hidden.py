@@ -1,0 +1,287 @@
+"""Hidden tests of two_layer_gradients: each tells the learner which mistake it found, never a value."""
+
+import itertools
+
+import numpy as np
+
+from course_lib.grading import Mistake, expect, points
+
+NAMES = ("w1", "b1", "w2", "b2", "w3", "b3")
+
+
+def make(rng, *, b=6, widths=(4, 5, 3, 7), dtype=np.float64):
+    """Return inputs, labels and parameters of one network, drawn again until it can tell right from wrong.
+
+    No input of a ReLU is so near 0 that a finite difference steps over the kink, and each unit is on for some
+    examples and off for others; else a forgotten mask would make no difference, and the draw would decide the grade.
+    """
+    while True:
+        params = {}
+        for layer, (rows, columns) in enumerate(itertools.pairwise(widths), start=1):
+            params[f"w{layer}"] = (rng.normal(size=(rows, columns)) * (2 / rows) ** 0.5).astype(dtype)
+            params[f"b{layer}"] = (0.3 * rng.normal(size=columns)).astype(dtype)
+        x, y = rng.normal(size=(b, widths[0])).astype(dtype), rng.integers(widths[-1], size=b)
+        cache = run_forward(x, y, params)[1]
+        if all(telling(cache[name]) for name in ("z1", "z2")):
+            return x, y, params
+
+
+def telling(z):
+    on = z > 0
+    if len(z) == 1:
+        return np.abs(z).min() > 1e-3 and on.any()
+    return np.abs(z).min() > 1e-3 and np.all(on.any(axis=0) & ~on.all(axis=0))
+
+
+def mean_loss(logits, y):
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return float((np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), y]).mean())
+
+
+def run_forward(x, y, params):
+    """Return the loss and the cache the prompt asks for."""
+    z1 = x @ params["w1"] + params["b1"]
+    h1 = np.maximum(z1, 0)
+    z2 = h1 @ params["w2"] + params["b2"]
+    h2 = np.maximum(z2, 0)
+    logits = h2 @ params["w3"] + params["b3"]
+    cache = {"x": x, "y": y, "z1": z1, "h1": h1, "z2": z2, "h2": h2, "logits": logits, "params": params}
+    return mean_loss(logits, y), cache
+
+
+def measured(x, y, params, name, eps=1e-6):
+    """Return the gradient of one parameter by central differences, in float64."""
+    wide = {key: array.astype(np.float64) for key, array in params.items()}
+    gradient = np.empty_like(wide[name])
+    for index in np.ndindex(gradient.shape):
+        value = wide[name][index]
+        wide[name][index] = value + eps
+        above = run_forward(x, y, wide)[0]
+        wide[name][index] = value - eps
+        below = run_forward(x, y, wide)[0]
+        wide[name][index] = value
+        gradient[index] = (above - below) / (2 * eps)
+    return gradient
+
+
+def agree(came, right, *, tolerance=1e-5):
+    return bool(np.all(np.isfinite(came))) and np.abs(came - right).max() <= tolerance * max(1, np.abs(right).max())
+
+
+def cache_for(learner, x, y, params):
+    """Return the right cache, with whatever else the learner's own forward keeps in it for their backward."""
+    try:
+        own = learner.call("forward", x, y, params)[1]
+    except (Mistake, TypeError, LookupError):
+        own = {}
+    return {**(own if isinstance(own, dict) else {}), **run_forward(x, y, params)[1]}
+
+
+def gradients(learner, x, y, params):
+    grads = learner.call("backward", cache_for(learner, x, y, params))
+    if not isinstance(grads, dict):
+        raise Mistake(f"`backward` returned a {type(grads).__name__}; it must return a dict with the keys of params")
+    for name in NAMES:
+        if name not in grads:
+            raise Mistake(f"`backward` returned no gradient of {name}")
+    return grads
+
+
+def gradient(grads, params, name):
+    """Return one gradient as an array of its parameter's shape, or say what is wrong with the shape."""
+    came = expect.array(grads[name], name=f"the gradient of {name}")
+    must = params[name].shape
+    if name.startswith("b") and came.ndim == 2 and came.shape[1:] == must:
+        raise Mistake(f"the gradient of {name} has shape {came.shape}: sum it over the batch")
+    if came.shape == must[::-1] != must:
+        raise Mistake(f"the gradient of {name} is transposed: {came.shape}, where the parameter is {must}")
+    if came.shape != must:
+        raise Mistake(f"the gradient of {name} has shape {came.shape}; it must have the parameter's, {must}")
+    return came
+
+
+@points(1)
+def test_forward(learner, rng):
+    """The loss is the mean cross-entropy for other widths and batch sizes."""
+    for b in (1, 7):
+        x, y, params = make(rng, b=b)
+        result = learner.call("forward", x, y, params)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise Mistake("`forward` must return two things: the loss and the cache")
+        came, right = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)[0]
+        if b > 1 and agree(came, b * right):
+            raise Mistake("the loss is the sum over the batch: it must be the mean")
+        if not agree(came, right):
+            raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
+
+
+@points(1)
+def test_large_logits(learner, rng):
+    """The loss and its gradient survive logits of a thousand."""
+    x, y, params = make(rng)
+    params["b3"] = params["b3"] + np.array([1000.0, -1000, 500, 0, 0, -500, 800])
+    loss = expect.array(learner.call("forward", x, y, params)[0], name="the loss", shape=())
+    if not np.isfinite(loss):
+        raise Mistake("the loss is not finite for large logits: exp overflows unless you subtract something first")
+    logits = run_forward(x, y, params)[1]["logits"]
+    if not agree(loss, mean_loss(logits, y)):
+        raise Mistake("the loss is wrong for large logits")
+    slope = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits")
+    if not np.all(np.isfinite(slope)):
+        raise Mistake(
+            "`loss_backward` is not finite for large logits: exp overflows unless you subtract something first"
+        )
+
+
+@points(1)
+def test_slope(learner, rng):
+    """The slope is measured by a central difference."""
+    x, y, params = make(rng, widths=(3, 4, 5, 3))
+    name, index, eps = "b3", (1,), 0.5
+    call = learner.run("slope", x, y, params, name, index, eps)
+    if list(differences(params, call.args[2])):
+        raise Mistake("`slope` left params changed: put the old value back")
+
+    def loss(step):
+        moved = {**params, name: params[name].copy()}
+        moved[name][index] += step
+        return run_forward(x, y, moved)[0]
+
+    came, right = expect.array(call.value, name="the slope", shape=()), (loss(eps) - loss(-eps)) / (2 * eps)
+    if agree(came, right):
+        return
+    if agree(came, (loss(eps) - loss(0)) / eps) or agree(came, (loss(0) - loss(-eps)) / eps):
+        raise Mistake("`slope` is a one-sided difference: step to both sides")
+    if agree(came, 2 * right):
+        raise Mistake("`slope` is twice too large: the two points lie 2 eps apart")
+    raise Mistake("`slope` is not the central difference of the loss with the eps it was given")
+
+
+@points(1)
+def test_loss_backward(learner, rng):
+    """The gradient of the logits is right for another number of classes."""
+    b, k = 4, 6
+    logits, y = rng.normal(size=(b, k)), rng.integers(k, size=b)
+    came = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits", shape=(b, k))
+    softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    right = (softmax - np.eye(k)[y]) / b
+    if agree(came, b * right):
+        raise Mistake("`loss_backward` is the gradient of the summed loss: the loss is the mean over the batch")
+    if agree(came, k * right / b) or agree(came, right * b / k):
+        raise Mistake("`loss_backward` divides by the wrong number: the mean is over the batch, not the classes")
+    if agree(came, softmax / b) or agree(came, softmax):
+        raise Mistake("`loss_backward` is the softmax alone: something happens at the right class as well")
+    if agree(came, -right):
+        raise Mistake("`loss_backward` has the wrong sign")
+    if not agree(came, right):
+        raise Mistake("`loss_backward` is wrong for four examples and six classes")
+
+
+@points(1)
+def test_output_layer(learner, rng):
+    """The gradients of w3 and b3 agree with finite differences."""
+    x, y, params = make(rng)
+    grads = gradients(learner, x, y, params)
+    for name in ("w3", "b3"):
+        check_gradient(grads, x, y, params, name)
+
+
+@points(2)
+def test_hidden_layers(learner, rng):
+    """The gradients of both hidden layers agree with finite differences, for widths that all differ."""
+    x, y, params = make(rng, b=6, widths=(4, 5, 3, 7))
+    grads = gradients(learner, x, y, params)
+    for name in ("w2", "b2", "w1", "b1"):
+        check_gradient(grads, x, y, params, name)
+
+
+def check_gradient(grads, x, y, params, name):
+    came, right = gradient(grads, params, name), measured(x, y, params, name)
+    for factor in (len(y), 1 / len(y)):
+        if agree(came, factor * right):
+            size = "too large" if factor > 1 else "too small"
+            raise Mistake(f"the gradient of {name} is {len(y)} times {size} for {len(y)} examples: divide by b once")
+    if agree(came, -right):
+        raise Mistake(f"the gradient of {name} has the wrong sign")
+    if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name)):
+        raise Mistake(f"the gradient of {name} ignores a ReLU: let it through where its input was above 0 only")
+    if not agree(came, right):
+        raise Mistake(f"the gradient of {name} disagrees with finite differences")
+
+
+def unmasked(x, y, params, name):
+    """Return the gradient as it is when no ReLU stops anything."""
+    cache = run_forward(x, y, params)[1]
+    logits = cache["logits"] - cache["logits"].max(axis=1, keepdims=True)
+    g = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[y]) / len(y)
+    g = g @ params["w3"].T
+    if name[1] == "2":
+        return cache["h1"].T @ g if name == "w2" else g.sum(axis=0)
+    g = (g * (cache["z2"] > 0)) @ params["w2"].T
+    return x.T @ g if name == "w1" else g.sum(axis=0)
+
+
+@points(1)
+def test_batch_of_one(learner, rng):
+    """A batch with a single example works."""
+    x, y, params = make(rng, b=1)
+    try:
+        grads = gradients(learner, x, y, params)
+    except Mistake as mistake:
+        where = "" if str(mistake).endswith("is not written yet") else "with a batch of one, "
+        raise Mistake(f"{where}{mistake}") from None
+    for name in NAMES:
+        came = expect.array(grads[name], name=f"the gradient of {name}")
+        if came.shape != params[name].shape:
+            must = params[name].shape
+            raise Mistake(f"with a batch of one, the gradient of {name} has shape {came.shape}; it must have {must}")
+
+
+@points(1)
+def test_relu_at_zero(learner, rng):
+    """The ReLU's slope at exactly zero is zero."""
+    x, y, params = make(rng)
+    x[:] = np.abs(x)
+    params["w1"][:, 0], params["b1"][0] = 0, 0
+    params["w2"][:, 1], params["b2"][1] = 0, 0
+    grads = gradients(learner, x, y, params)
+    for layer, unit in ((1, 0), (2, 1)):
+        name = f"w{layer}"
+        came = expect.array(grads[name], name=f"the gradient of {name}")
+        if came.shape == params[name].T.shape:
+            came = came.T  # that it is transposed is another test's business
+        if came.shape != params[name].shape or np.any(came[:, unit] != 0):
+            raise Mistake(f"where z{layer} is exactly 0 the gradient of {name} is not 0: the ReLU's slope there is 0")
+
+
+@points(0.5)
+def test_float32(learner, rng):
+    """Float32 in, float32 out."""
+    x, y, params = make(rng, dtype=np.float32)
+    grads = gradients(learner, x, y, params)
+    for name in NAMES:
+        dtype = getattr(grads[name], "dtype", np.dtype(np.float32))  # nested lists have none, and are as good
+        if dtype != np.float32:
+            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `backward` widens it")
+
+
+@points(0.5)
+def test_arguments_are_left_alone(learner, rng):
+    """No function changes what it is given."""
+    x, y, params = make(rng)
+    cache = cache_for(learner, x, y, params)
+    logits = cache["logits"]
+    for name, args in {"forward": (x, y, params), "loss_backward": (logits, y), "backward": (cache,)}.items():
+        after = learner.run(name, *args).args
+        changed = [path for given, left in zip(args, after, strict=True) for path in differences(given, left)]
+        if changed:
+            raise Mistake(f"`{name}` changed {changed[0] or 'its argument'}, which it was given: work on a copy")
+
+
+def differences(given, left, path=""):
+    """Yield where two trees of arrays differ."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            yield from differences(value, left.get(key) if isinstance(left, dict) else None, f"{path}[{key!r}]")
+    elif isinstance(given, np.ndarray) and not (isinstance(left, np.ndarray) and np.array_equal(given, left)):
+        yield path
