@@ -1,0 +1,53 @@
+"""One counter dates both nodes and in-place writes, so "was this array changed after it was saved?" is one comparison.
+
+torch counts the writes to each tensor and every node remembers the counts it saw. Dating the writes instead costs the forward
+pass nothing, and the backward pass a look-up only for nodes older than the latest write.
+"""
+
+from itertools import count
+from typing import Any
+from weakref import WeakSet, ref
+
+import numpy as np
+
+from course_lib.errors import AutogradError
+
+__all__ = ["check_unchanged", "next_seq", "stamp"]
+
+next_seq = count(
+    0, -1
+).__next__  # counts down, because heapq pops the smallest: the latest node is the next to be visited
+latest = 1  # the date of the latest write of all; no node is older than "never"
+written: dict[
+    int, tuple[int, str, Any]
+] = {}  # buffer -> date of its latest write, what wrote, and a guard against reuse of the id
+views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of another
+
+
+def owner(x: Any) -> Any:
+    """Follow views down to the array that owns the memory."""
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def stamp(x: Any, what: str) -> None:
+    """Date a write to the memory of ``x``, done by the method called ``what``."""
+    global latest
+    latest = next_seq()
+    buffer = owner(x)
+    key = id(buffer)
+    guard = written[key][2] if key in written else ref(buffer, lambda _: written.pop(key, None))
+    written[key] = latest, what, guard
+
+
+def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
+    """Refuse to use a saved array that was written to after ``node`` saved it."""
+    for i, x in enumerate(saved):
+        date, what, _ = written.get(id(owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)
+        if date < node.seq:
+            raise AutogradError(
+                f"what {node.name()} saved in the forward pass must still be there in the backward pass, but its "
+                f"{node.op.saves[i]}, of shape {x.shape}, was changed in place by {what} afterwards. Write the change out of "
+                f"place (x = x + 1, not x.add_(1)), change a .clone(), or make the change before the tensor is used."
+            )

@@ -1,0 +1,121 @@
+"""Make tensors from numbers, lists and arrays, or fill them with constants or random numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd.ops.shape import sizes
+from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Variable
+
+__all__ = [
+    "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "manual_seed", "ones", "ones_like",
+    "rand", "randn", "tensor", "zeros", "zeros_like",
+]  # fmt: skip
+
+float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "bool"))
+generator = np.random.default_rng(0)
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of :func:`rand`, :func:`randn` and dropout anew. They are not torch's numbers."""
+    global generator
+    generator = np.random.default_rng(seed)
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: "bool" = False) -> Tensor:
+    """Copy numbers into a new leaf.
+
+    Parameters
+    ----------
+    data : number, (nested) sequence of numbers, array or Tensor
+        Python floats become float32, Python integers int64; arrays keep their dtype.
+    dtype : dtype, optional
+        The dtype, if another is wanted.
+    requires_grad : bool
+        Collect gradients in ``.grad``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``data``.
+
+    Raises
+    ------
+    AutogradError
+        If gradients are asked of a tensor that is not floating point.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor
+    >>> tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    tensor([[1., 2.],
+            [3., 4.]], requires_grad=True)
+    """
+    if isinstance(data, Variable):
+        data = data.value
+    first = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, Variable):
+        data = [x.tolist() for x in data]
+        dtype = dtype or first.dtype
+    x = np.array(data, dtype)
+    if dtype is None and x.dtype == np.float64 and not isinstance(first, (np.ndarray, np.generic)):
+        x = x.astype(np.float32)
+    return Tensor(x, requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """Wrap an array; it and the tensor share memory."""
+    return Tensor(ndarray)
+
+
+def zeros(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+    """Fill a shape with zeros."""
+    return Tensor(np.zeros(sizes(size), dtype), requires_grad)
+
+
+def ones(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+    """Fill a shape with ones."""
+    return Tensor(np.ones(sizes(size), dtype), requires_grad)
+
+
+def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: "bool" = False) -> Tensor:
+    """Fill a shape with a value."""
+    return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
+
+
+def zeros_like(input: Tensor) -> Tensor:
+    """Fill the shape and dtype of another tensor with zeros."""
+    return Tensor(np.zeros_like(input.value))
+
+
+def ones_like(input: Tensor) -> Tensor:
+    """Fill the shape and dtype of another tensor with ones."""
+    return Tensor(np.ones_like(input.value))
+
+
+def eye(n: int, dtype: Any = float32) -> Tensor:
+    """Make an identity matrix."""
+    return Tensor(np.eye(n, dtype=dtype))
+
+
+def arange(*args: Any, dtype: Any = None) -> Tensor:
+    """Count, as ``range`` does."""
+    return Tensor(np.arange(*args, dtype=dtype or (float32 if any(isinstance(a, float) for a in args) else int64)))
+
+
+def linspace(start: float, end: float, steps: int, dtype: Any = float32) -> Tensor:
+    """Divide an interval evenly, both ends included."""
+    return Tensor(np.linspace(start, end, steps, dtype=dtype))
+
+
+def randn(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+    """Fill a shape with standard normal numbers."""
+    return Tensor(np.asarray(generator.standard_normal(sizes(size)), dtype), requires_grad)
+
+
+def rand(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+    """Fill a shape with uniform numbers from [0, 1)."""
+    return Tensor(np.asarray(generator.random(sizes(size)), dtype), requires_grad)

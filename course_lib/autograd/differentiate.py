@@ -1,0 +1,157 @@
+"""Ask for gradients: ``tensor.backward()`` fills ``.grad`` of the leaves, ``grad`` returns what it is asked for."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd import engine, hooks
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["backward", "grad"]
+
+
+def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[engine.Node, Any]:
+    """Pair the node of an output with the cotangent it starts from."""
+    if output.node is None:
+        raise AutogradError(
+            "gradients start from a tensor that was computed from one that requires grad, but this one was not: its grad_fn is "
+            "None. Make an input with requires_grad=True, and check that nothing on the way was in no_grad() or detached."
+        )
+    if gradient is None:
+        if output.value.size != 1:
+            raise AutogradError(
+                f"without gradient=, the output must be a single number, but its shape is {output.shape}. "
+                f"Reduce it first, for instance with .sum(), or pass a gradient of that shape."
+            )
+        gradient = np.ones(output.shape, output.dtype)
+    elif np.shape(gradient.value if isinstance(gradient, Variable) else gradient) != output.shape:
+        got = np.shape(gradient.value if isinstance(gradient, Variable) else gradient)
+        raise AutogradError(
+            f"gradient must have the shape of the output, {output.shape}, but its shape is {got}. Expand or sum it."
+        )
+    if create_graph:
+        return output.node, gradient if isinstance(gradient, Variable) else new_tensor(
+            np.asarray(gradient, output.dtype)
+        )
+    return output.node, np.asarray(gradient.value if isinstance(gradient, Variable) else gradient, output.dtype)
+
+
+def backward(
+    self: "Tensor",
+    gradient: "Tensor | None" = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: "Tensor | Sequence[Tensor] | None" = None,
+) -> None:
+    """Add the gradient of this tensor with respect to every leaf of its graph to the leaf's ``.grad``.
+
+    Parameters
+    ----------
+    gradient : Tensor, optional
+        The cotangent to start from, of the shape of this tensor; 1 if this tensor is a single number.
+    retain_graph : bool, optional
+        Keep what was saved, so that the graph can be walked again. Default: as ``create_graph``.
+    create_graph : bool
+        Record the backward pass itself, so that gradients can be differentiated.
+    inputs : Tensor or sequence of Tensor, optional
+        Fill ``.grad`` of these only.
+
+    Raises
+    ------
+    AutogradError
+        If there is no graph, it was freed, what it saved was changed in place, or ``gradient`` is missing or has a wrong shape.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if inputs is not None:
+        inputs = [inputs] if isinstance(inputs, Variable) else inputs
+        found = grad(self, inputs, gradient, retain_graph, create_graph, allow_unused=True)
+        for x, g in zip(inputs, found, strict=True):
+            if g is not None:
+                hooks.keep(x, g if create_graph else g.value.copy())
+        return
+    roots = [root(self, gradient, create_graph)]
+    engine.backward(
+        roots, retain_graph=create_graph if retain_graph is None else retain_graph, create_graph=create_graph
+    )
+
+
+def grad(
+    outputs: "Tensor | Sequence[Tensor]",
+    inputs: "Tensor | Sequence[Tensor]",
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple["Tensor", ...]:
+    r"""Return the gradients of outputs with respect to inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        Where to start and where to arrive; any tensors of the graph, not only leaves.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        The cotangent of each output; None stands for 1.
+    retain_graph, create_graph : bool
+        As for :meth:`Tensor.backward`.
+    allow_unused : bool
+        Return None for an input that the outputs do not depend on, instead of an error.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each input, of its shape. No ``.grad`` is touched.
+
+    Raises
+    ------
+    AutogradError
+        As :meth:`Tensor.backward`, or if an input does not require grad or is not used.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import grad, tensor
+    >>> x = tensor(3.0, requires_grad=True)
+    >>> (dx,) = grad(x**3, x, create_graph=True)
+    >>> dx.item(), grad(dx, x)[0].item()
+    (27.0, 18.0)
+    """
+    ys = [outputs] if isinstance(outputs, Variable) else list(outputs)
+    xs = [inputs] if isinstance(inputs, Variable) else list(inputs)
+    gs = [None] * len(ys) if grad_outputs is None else grad_outputs
+    gs = [gs] if isinstance(gs, Variable) else list(gs)
+    for i, x in enumerate(xs):
+        if x.node is None:
+            raise AutogradError(
+                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. "
+                f"Call requires_grad_() on it before the output is computed."
+            )
+    caught = engine.backward(
+        [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)],
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        targets={x.node for x in xs},
+    )
+    found = [caught.get(x.node) for x in xs]
+    if not allow_unused and any(g is None for g in found):
+        i = next(i for i, g in enumerate(found) if g is None)
+        raise AutogradError(
+            f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was not. "
+            f"Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
+        )
+    return tuple(g if g is None or isinstance(g, Variable) else new_tensor(owned(g)) for g in found)
+
+
+def owned(g: Any) -> Any:
+    """Copy a view: a gradient that is handed out shares memory with no other."""
+    return g if isinstance(g, np.ndarray) and g.base is None else np.array(g)

@@ -1,0 +1,146 @@
+"""Compare gradients with finite differences."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd.differentiate import grad
+from course_lib.autograd.grad_mode import enable_grad
+from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import new_tensor
+from course_lib.errors import AutogradError, GradcheckError
+
+__all__ = ["gradcheck", "gradgradcheck"]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    r"""Check the gradients of ``func`` against :math:`(f(x + \epsilon) - f(x - \epsilon)) / 2\epsilon`, element by element.
+
+    Parameters
+    ----------
+    func : callable
+        Takes ``inputs`` and returns a tensor or several.
+    inputs : Tensor or sequence
+        Those that require grad are checked; they must be float64, or rounding would drown the differences.
+    eps, atol, rtol : float
+        The step, and the tolerances in ``|analytical - numerical| <= atol + rtol * |numerical|``.
+    raise_exception : bool
+        Raise, rather than return False.
+
+    Raises
+    ------
+    GradcheckError
+        If a gradient differs: names the output, the input, the element and both values.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import float64, gradcheck, tensor
+    >>> x = tensor([1.0, 2.0], dtype=float64, requires_grad=True)
+    >>> gradcheck(lambda x: x**3, x)
+    True
+    """
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    checked = [i for i, x in enumerate(xs) if isinstance(x, Tensor) and x.requires_grad]
+    if not checked:
+        raise AutogradError(
+            "gradcheck needs an input that requires grad, but none does. Pass requires_grad=True to tensor()."
+        )
+    for i in checked:
+        if xs[i].dtype != np.float64:
+            raise AutogradError(
+                f"gradcheck needs float64 inputs, but input {i} is {xs[i].dtype}. Pass dtype=float64 to tensor()."
+            )
+    with enable_grad():
+        ys = outputs(func, xs)
+    try:
+        for k, y in enumerate(ys):
+            if y.dtype.kind == "f":
+                for i in checked:
+                    compare(analytical(y, xs[i]), numerical(func, xs, k, i, eps), y, xs[i], (k, i), (atol, rtol))
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Sequence[Tensor] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    ys = outputs(func, xs)
+    rng = np.random.default_rng(0)
+    gs = grad_outputs or [Tensor(rng.standard_normal(y.shape), requires_grad=True) for y in ys]
+
+    def gradients(*args: Any) -> Any:
+        xs, gs = args[: len(args) - len(ys)], args[len(args) - len(ys) :]
+        wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
+        found = grad(outputs(func, xs), wanted, gs, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None and g.requires_grad)
+
+    return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def outputs(func: Callable[..., Any], xs: Sequence[Any]) -> list[Tensor]:
+    """Call a function and list what it returns."""
+    ys = func(*xs)
+    return [ys] if isinstance(ys, Tensor) else list(ys)
+
+
+def analytical(y: Tensor, x: Tensor) -> Any:
+    """Compute the Jacobian, of shape ``(y.numel(), x.numel())``, by walking back from each element of ``y``."""
+    jacobian = np.zeros((y.numel(), x.numel()))
+    if y.requires_grad:
+        for row, basis in zip(jacobian, np.eye(y.numel()), strict=True):
+            (g,) = grad(y, x, new_tensor(basis.reshape(y.shape)), retain_graph=True, allow_unused=True)
+            row[:] = 0 if g is None else g.value.ravel()
+    return jacobian
+
+
+def numerical(func: Callable[..., Any], xs: list[Any], k: int, i: int, eps: float) -> Any:
+    """Compute the same for output ``k`` and input ``i``, by moving each element of the input."""
+
+    def moved(j: int, step: float) -> Any:
+        value = xs[i].value.copy()
+        value.flat[j] += step
+        with enable_grad():  # func itself may take gradients
+            return outputs(func, [*xs[:i], Tensor(value, requires_grad=True), *xs[i + 1 :]])[k].value.ravel()
+
+    columns = [(moved(j, eps) - moved(j, -eps)) / (2 * eps) for j in range(xs[i].numel())]
+    return np.stack(columns, 1) if columns else np.zeros((0, 0))
+
+
+def compare(
+    ours: Any, theirs: Any, y: Tensor, x: Tensor, names: tuple[int, int], tolerance: tuple[float, float]
+) -> None:
+    """Raise at the element that differs most."""
+    if not theirs.size:
+        return
+    with np.errstate(all="ignore"):
+        excess = np.abs(ours - theirs) - tolerance[0] - tolerance[1] * np.abs(theirs)
+    if np.all(excess <= 0):
+        return
+    row, column = np.unravel_index(np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape)
+    out, at = (tuple(int(n) for n in np.unravel_index(i, t.shape)) for i, t in ((row, y), (column, x)))
+    raise GradcheckError(
+        f"the gradient of output {names[0]} at element {out} with respect to input {names[1]} at element {at} must agree with "
+        f"finite differences, but the backward pass gives {ours[row, column]:.6g} and they give {theirs[row, column]:.6g}. "
+        f"Look at the vjp of what touches input {names[1]}, or, where the function has a kink, move the input away from it."
+    )

@@ -1,0 +1,116 @@
+"""What happens beside the maths when the walk visits a node: hooks run, ``.grad`` is filled, packed arrays are unpacked."""
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from course_lib.autograd import clock
+from course_lib.autograd.variable import Variable, new_tensor
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
+
+
+class RemovableHandle:
+    """Returned when a hook is registered; :meth:`remove` takes the hook away again."""
+
+    def __init__(self, hooks: "dict[RemovableHandle, Callable[..., Any]]", hook: Callable[..., Any]) -> None:
+        self.hooks = hooks
+        hooks[self] = hook
+
+    def remove(self) -> None:
+        """Forget the hook."""
+        self.hooks.pop(self, None)
+
+
+class Watch:
+    """The hooks of one node, and the tensor whose ``.grad`` its cotangent is to be kept in."""
+
+    def __init__(self) -> None:
+        self.tensor: Any = lambda: None  # or a weak reference: a graph does not keep its leaves alive
+        self.on_tensor: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.on_deposit: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.on_enter: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.unpack: Callable[[Any], Any] | None = None
+
+    def before(self, g: Any, *, deposit: bool) -> Any:
+        """Run the hooks on a complete cotangent, and add it to the tensor's ``.grad``."""
+        for hook in (*self.on_tensor.values(), *(each_first(f) for f in self.on_enter.values())):
+            g = replaced(g, hook(as_seen(g)))
+        tensor = self.tensor()
+        if tensor is not None and deposit:
+            # three references: the walk's, this method's and getrefcount's own. Then nobody else can see g, and it need not be copied.
+            fresh = isinstance(g, Variable) or (type(g) is np.ndarray and g.base is None and getrefcount(g) == 3)
+            keep(tensor, g if fresh else np.array(g))
+            for hook in tuple(self.on_deposit.values()):
+                hook(tensor)
+        return g
+
+    def unpacked(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Undo what the pack hook did to the saved arrays."""
+        return saved if self.unpack is None else self.unpack(saved)
+
+    def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Give the rules of the node, or, where a hook wants to see them all, their results behind the same face."""
+        if not self.on_leave:
+            return vjps
+        results = [None if p is None else vjp(g, *saved) for p, vjp in zip(parents, vjps, strict=False)]
+        for hook in tuple(self.on_leave.values()):
+            new = hook(tuple(r if r is None else as_seen(r) for r in results), (as_seen(g),))
+            if new is not None:
+                results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
+        return tuple(lambda *_, r=r: r for r in results)
+
+
+def each_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Call a node's pre-hook, which takes and returns a tuple, as a hook on its one cotangent."""
+
+    def call(g: Any) -> Any:
+        new = hook((g,))
+        return new[0] if isinstance(new, tuple) else new
+
+    return call
+
+
+def as_seen(g: Any) -> Any:
+    """Show hooks a tensor, never a bare array."""
+    return g if isinstance(g, Variable) else new_tensor(g)
+
+
+def replaced(g: Any, new: Any) -> Any:
+    """Take what a hook returned in place of ``g``, in the form ``g`` has; None means: as it was."""
+    if new is None:
+        return g
+    return new if isinstance(g, Variable) else new.value
+
+
+def keep(tensor: "Tensor", g: Any) -> None:
+    """Add ``g``, which nobody else can see, to ``tensor.grad``."""
+    old = tensor.grad
+    if isinstance(g, Variable):
+        tensor.kept = g if old is None else old + g
+    elif old is None:
+        tensor.kept = new_tensor(g)
+    elif old.node is not None:
+        tensor.kept = new_tensor(old.value + g)
+    else:
+        old.value += g
+        clock.stamp(old.value, "a second backward()")
+
+
+def watch(node: Any) -> Watch:
+    """Give the node a watch, if it has none."""
+    if node.watch is None:
+        node.watch = Watch()
+    return node.watch
+
+
+def keep_grad(tensor: "Tensor") -> None:
+    """Fill ``tensor.grad`` when its node is visited."""
+    watch(tensor.node).tensor = ref(tensor)

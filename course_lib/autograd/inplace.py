@@ -1,0 +1,111 @@
+"""Methods that change a tensor in place, and date the write so that a node that saved the old elements notices."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd import clock, grad_mode
+from course_lib.autograd.ops import elementwise
+from course_lib.autograd.ops.indexing import plain
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["add_", "copy_", "div_", "fill_", "mul_", "set_item", "sub_", "zero_"]
+
+
+def write(x: "Tensor", what: str, op: Any, *args: Any) -> "Tensor":
+    """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
+    if not grad_mode.recording or (x.node is None and not any(isinstance(a, Variable) and a.node for a in args)):
+        new = op(new_tensor(x.value), *args)
+    else:
+        refuse_if_shared(x, what)
+        new = op(new_tensor(x.value.copy(), x.node), *args)  # what the node saves must not change with x
+        x.node = new.node
+    if new.shape != x.shape or not np.can_cast(new.dtype, x.dtype, "same_kind"):
+        raise AutogradError(
+            f"{what}() keeps shape and dtype, {x.shape} and {x.dtype}, but the result has {new.shape} and {new.dtype}. "
+            f"Use the function without the underscore, which returns a new tensor."
+        )
+    x.value[...] = new.value
+    clock.stamp(x.value, what + "()")
+    return x
+
+
+def refuse_if_shared(x: "Tensor", what: str) -> None:
+    """Raise where a recorded write could not be seen by everything that it changes."""
+    if x.is_leaf and x.requires_grad:
+        raise AutogradError(
+            f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. "
+            f"Do it under no_grad(), as optimizers do, or write it out of place."
+        )
+    if x.value.base is not None or any(clock.owner(v.value) is x.value for v in clock.views):
+        raise AutogradError(
+            f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, but this one is, or "
+            f"has, a view. Write it out of place, or on a .clone()."
+        )
+
+
+def add_(self: "Tensor", other: Any, *, alpha: float = 1) -> "Tensor":
+    """Add in place: ``self += alpha * other``."""
+    return write(self, "add_", elementwise.add, other if alpha == 1 else other * alpha)
+
+
+def sub_(self: "Tensor", other: Any, *, alpha: float = 1) -> "Tensor":
+    """Subtract in place: ``self -= alpha * other``."""
+    return write(self, "sub_", elementwise.sub, other if alpha == 1 else other * alpha)
+
+
+def mul_(self: "Tensor", other: Any) -> "Tensor":
+    """Multiply in place."""
+    return write(self, "mul_", elementwise.mul, other)
+
+
+def div_(self: "Tensor", other: Any) -> "Tensor":
+    """Divide in place."""
+    return write(self, "div_", elementwise.div, other)
+
+
+filled = Primitive("fill", lambda x, value: np.full_like(x, value), lambda g, value: g * 0)
+put_in = Primitive(
+    "index_put",
+    lambda x, y, index: assigned(x.copy(), index, y),
+    lambda g, y_shape, index: assigned_zero(g, index),
+    lambda g, y_shape, index: elementwise.sum_to(g[index], y_shape),
+)
+
+
+def assigned(x: Any, index: Any, y: Any) -> Any:
+    """Assign, and return the array."""
+    x[index] = y
+    return x
+
+
+def assigned_zero(g: Any, index: Any) -> Any:
+    """Cut off what was overwritten."""
+    if isinstance(g, Variable):
+        return put_in(g, np.zeros((), g.dtype), index)
+    return assigned(g.copy(), index, 0)
+
+
+def fill_(self: "Tensor", value: float) -> "Tensor":
+    """Set every element."""
+    return write(self, "fill_", filled, value)
+
+
+def zero_(self: "Tensor") -> "Tensor":
+    """Set every element to 0."""
+    return write(self, "zero_", filled, 0)
+
+
+def copy_(self: "Tensor", src: "Tensor") -> "Tensor":
+    """Take the elements of another tensor, which may broadcast."""
+    return write(self, "copy_", put_in, src, ...)
+
+
+def set_item(self: "Tensor", index: Any, value: Any) -> None:
+    """``x[index] = value``."""
+    write(self, "__setitem__", put_in, value, plain(index))

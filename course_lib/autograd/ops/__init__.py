@@ -1,0 +1,1 @@
+"""Operations under torch's names; ``course_lib.autograd`` re-exports them."""

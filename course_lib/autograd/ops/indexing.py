@@ -1,0 +1,71 @@
+"""Picking elements, and the transpose of that: adding a cotangent into zeros at the same places."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.shape import axis
+from course_lib.autograd.variable import Variable
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["gather", "getitem", "index_select"]
+
+
+def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """Add into zeros; an element that was picked twice gets both cotangents."""
+    x = np.zeros(shape, g.dtype)
+    if is_basic(index):
+        x[index] = g
+    else:
+        np.add.at(x, index, g)
+    return x
+
+
+def is_basic(index: Any) -> bool:
+    """Say whether an index picks each element at most once, and so makes a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts)
+
+
+put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
+picks = {
+    name: Primitive(name, lambda x, index: x[index], lambda g, index, x_shape: put(g, index, x_shape))
+    for name in ("select", "slice", "index", "index_select", "gather")
+}
+
+
+def plain(index: Any) -> Any:
+    """Make arrays of the tensors and lists in an index."""
+    if isinstance(index, tuple):
+        return tuple(plain(i) for i in index)
+    if isinstance(index, Variable):
+        index = index.value
+    elif isinstance(index, list):
+        index = np.asarray(index)
+    return int(index) if isinstance(index, np.integer) else index
+
+
+def getitem(input: "Tensor", index: Any) -> "Tensor":
+    """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
+    index = plain(index)
+    kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
+    try:
+        return picks[kind](input, index)
+    except IndexError as error:
+        raise AutogradError(f"the index must fit the shape {input.shape}, but {error}. Look at .shape.") from None
+
+
+def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+    """Pick along one dimension, with a 1-D tensor of integers."""
+    return picks["index_select"](input, (slice(None),) * axis(dim, input.ndim) + (plain(index),))
+
+
+def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+    """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
+    places = list(np.indices(index.shape, sparse=True))
+    places[axis(dim, input.ndim)] = plain(index)
+    return picks["gather"](input, tuple(places))

@@ -1,0 +1,181 @@
+"""Products of matrices and vectors. Every vjp is a product again."""
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd import grad_mode
+from course_lib.autograd.ops.broadcasting import expand_to, sum_to
+from course_lib.autograd.ops.elementwise import add, mul
+from course_lib.autograd.ops.primitive import Primitive, record
+from course_lib.autograd.ops.promotion import promoted
+from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
+from course_lib.autograd.variable import new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv", "outer"]
+
+
+def product(x: Any, y: Any) -> Any:
+    """Multiply matrices. Broadcast views have strides of 0, which BLAS does not take: NumPy would fall back to a slow loop."""
+    if 0 in x.strides or 0 in y.strides:
+        x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    return np.matmul(x, y)
+
+
+def swap(x: Any) -> Any:
+    """Transpose the matrices in a stack."""
+    return transposed(x, -1, -2)
+
+
+mm_of = Primitive("mm", product, lambda g, x, y: mm_of(g, swap(y)), lambda g, x, y: mm_of(swap(x), g))
+bmm_of = Primitive("bmm", product, lambda g, x, y: bmm_of(g, swap(y)), lambda g, x, y: bmm_of(swap(x), g))
+mv_of = Primitive("mv", product, lambda g, x, y: outer_of(g, y), lambda g, x, y: mv_of(swap(x), g))
+dot_of = Primitive("dot", np.dot, lambda g, x, y: g * y, lambda g, x, y: g * x, takes="x y")
+outer_of = Primitive("outer", np.outer, lambda g, x, y: mv_of(g, y), lambda g, x, y: mv_of(swap(g), x), takes="x y")
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    """``x @ w.T + b``, adding in place."""
+    y = product(x, w.T)
+    if b is not None:
+        y += b
+    return y
+
+
+def weight_vjp(g: Any, x: Any, w: Any) -> Any:
+    """``g.T @ x``; for a single row, an outer product, which BLAS takes six times as long for as NumPy."""
+    if len(g) == 1:
+        return swap(g) * x
+    return mm_of(swap(g), x)
+
+
+affine_of = Primitive(
+    "addmm",
+    affine,
+    lambda g, x, w: mm_of(g, w),
+    weight_vjp,
+    lambda g, x, w: sum_to(g, (w.shape[0],)),
+    takes="x w b",
+)
+
+
+def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None = None) -> None:
+    """Refuse shapes that have no product, and say which sizes must agree."""
+    if dims is not None and (x.ndim, y.ndim) != dims:
+        raise AutogradError(
+            f"{name}() needs {dims[0]} and {dims[1]} dimensions, but the shapes are {x.shape} and {y.shape}. "
+            f"matmul() takes every combination."
+        )
+    if not x.ndim or not y.ndim:
+        raise AutogradError(
+            f"{name}() needs vectors or matrices, but the shapes are {x.shape} and {y.shape}. Multiply with *."
+        )
+    inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+    if x.shape[-1] != inner:
+        raise AutogradError(
+            f"{name}() sums over the last dimension of the first and the {'second to last' if y.ndim > 1 else 'only'} of the "
+            f"second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: {x.shape[-1]} and {inner}. "
+            f"Transpose one of them, or look where the wrong shape comes from."
+        )
+
+
+def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
+    """Multiply matrices, stacks of matrices (their leading dimensions broadcast) and vectors, as ``@`` does.
+
+    :math:`Y = X W`, :math:`G_X = G W^T`, :math:`G_W = X^T G`.
+    """
+    x, y = promoted(input, other)
+    check("matmul", x, y)
+    if x.ndim <= 2 and y.ndim <= 2:
+        if x.ndim == 2:
+            return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
+        return dot_of(x, y) if y.ndim == 1 else mv_of(swap(y), x)
+    if x.ndim == 1:
+        return squeeze(matmul(unsqueeze(x, 0), y), -2)
+    if y.ndim == 1:
+        return squeeze(matmul(x, unsqueeze(y, 1)), -1)
+    if y.ndim == 2:  # one matrix for the whole stack: stack the rows instead
+        return viewed(mm_of(viewed(x, (prod(x.shape[:-1]), x.shape[-1])), y), (*x.shape[:-1], y.shape[1]))
+    try:
+        lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        raise AutogradError(
+            f"matmul() broadcasts all dimensions but the last two, so these must be equal or 1, but the shapes are "
+            f"{x.shape} and {y.shape}. Insert a dimension of size 1 with unsqueeze()."
+        ) from None
+    return bmm_of(stacked(x, lead), stacked(y, lead))
+
+
+def stacked(x: "Tensor", lead: tuple[int, ...]) -> "Tensor":
+    """Broadcast the leading dimensions of a stack of matrices."""
+    return x if x.shape[:-2] == lead else expand_to(x, (*lead, *x.shape[-2:]))
+
+
+def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+    """Multiply two matrices."""
+    check("mm", input, mat2, dims=(2, 2))
+    return matmul(input, mat2)
+
+
+def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+    """Multiply two stacks of matrices of the same length."""
+    check("bmm", input, mat2, dims=(3, 3))
+    return matmul(input, mat2)
+
+
+def mv(input: "Tensor", vec: "Tensor") -> "Tensor":
+    """Multiply a matrix and a vector."""
+    check("mv", input, vec, dims=(2, 1))
+    return matmul(input, vec)
+
+
+def dot(input: "Tensor", tensor: "Tensor") -> "Tensor":
+    """Multiply two vectors and add up."""
+    check("dot", input, tensor, dims=(1, 1))
+    return matmul(input, tensor)
+
+
+def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
+    """Multiply every element of one vector with every element of the other."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise AutogradError(
+            f"outer() needs two vectors, but the shapes are {input.shape} and {vec2.shape}. Flatten them first."
+        )
+    return outer_of(*promoted(input, vec2))
+
+
+def addmm(input: "Tensor", mat1: "Tensor", mat2: "Tensor", *, beta: float = 1, alpha: float = 1) -> "Tensor":
+    r""":math:`\beta\, input + \alpha\, mat_1 mat_2`."""
+    product = mm(mat1, mat2)
+    return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))
+
+
+def linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+    """``x @ weight.T + bias`` in one operation; ``weight`` has shape ``(out_features, in_features)``.
+
+    :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
+    """
+    x, w, b = input.value, weight.value, None if bias is None else bias.value
+    if (
+        x.ndim != 2
+        or w.ndim != 2
+        or x.shape[1] != w.shape[1]
+        or not (x.dtype is w.dtype and (b is None or b.dtype is w.dtype))
+    ):
+        return plain_linear(input, weight, bias)
+    out = affine(x, w, b)
+    parents = (input.node, weight.node, None if bias is None else bias.node)
+    if not grad_mode.recording or not any(parents):
+        return new_tensor(out)
+    return record(affine_of, out, parents, (x, w))
+
+
+def plain_linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+    """Compute the same, for inputs of any number of dimensions, from operations that also stand alone."""
+    out = matmul(input, weight.T if weight.ndim == 2 else weight)
+    return out if bias is None else add(out, bias)

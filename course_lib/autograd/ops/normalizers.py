@@ -1,0 +1,114 @@
+"""Softmax and its relatives, and norms."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd.ops.elementwise import abs as absolute
+from course_lib.autograd.ops.elementwise import exp, power, select, sign
+from course_lib.autograd.ops.pointwise import quiet
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.reductions import Dim, add_up, amax_of, amin_of, dims_of, keep, spread
+from course_lib.autograd.ops.shape import axis
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
+
+
+@quiet
+def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Take the largest element out of the exponentials, so that none overflows."""
+    top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
+    top = np.where(np.isinf(top), x.dtype.type(0), top)
+    out = np.log(np.add.reduce(np.exp(x - top), dim, keepdims=True)) + top
+    return out if keepdim or not dim else out.reshape([n for i, n in enumerate(x.shape) if i not in dim])
+
+
+@quiet
+def stable_softmax(x: Any, dim: int) -> Any:
+    """Divide exponentials by their sum, after taking out the largest."""
+    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(x)
+    return y / np.add.reduce(y, dim, keepdims=True) if x.ndim else y
+
+
+@quiet
+def stable_log_softmax(x: Any, dim: int) -> Any:
+    """Subtract the logarithm of the sum of exponentials."""
+    if not x.ndim:
+        return np.zeros_like(x)
+    x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
+    return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
+
+
+def dims(dim: int, x: Any) -> tuple[int, ...]:
+    """Reduce over one dimension, if there is one."""
+    return (dim,) if x.ndim else ()
+
+
+lse = Primitive(
+    "logsumexp",
+    stable_logsumexp,
+    lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * exp(x - keep(out, x.shape, dim, keepdim)),
+    takes="x dim keepdim",
+)
+softmax_of = Primitive(
+    "softmax",
+    stable_softmax,
+    lambda g, out, dim: out * (g - add_up(g * out, dims(dim, out), True)),
+    takes="x dim",
+)
+log_softmax_of = Primitive(
+    "log_softmax",
+    stable_log_softmax,
+    lambda g, out, dim: g - exp(out) * add_up(g, dims(dim, out), True),
+    takes="x dim",
+)
+euclidean = Primitive(
+    "linalg_vector_norm",
+    lambda x, dim, keepdim: np.sqrt(np.add.reduce(x * x, dim, keepdims=keepdim)),
+    lambda g, x, out, dim, keepdim: unit(x, keep(out, x.shape, dim, keepdim)) * spread(g, x.shape, dim, keepdim),
+)
+p_norm = Primitive(
+    "linalg_vector_norm",
+    quiet(lambda x, dim, keepdim, p: np.add.reduce(np.abs(x) ** p, dim, keepdims=keepdim) ** (1 / p)),
+    lambda g, x, out, dim, keepdim, p: (
+        unit(sign(x) * power(absolute(x), p - 1), power(keep(out, x.shape, dim, keepdim), p - 1))
+        * spread(g, x.shape, dim, keepdim)
+    ),
+    takes="x dim keepdim p",
+)
+
+
+def unit(x: Any, norm: Any) -> Any:
+    """Divide by the norm; where that is 0, the answer is 0."""
+    return select(0, x / norm, norm == 0)
+
+
+def logsumexp(input: "Tensor", dim: Dim, keepdim: bool = False) -> "Tensor":
+    r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
+    return lse(input, dims_of(dim, input.ndim), keepdim)
+
+
+def softmax(input: "Tensor", dim: int) -> "Tensor":
+    r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
+    return softmax_of(input, axis(dim, input.ndim))
+
+
+def log_softmax(input: "Tensor", dim: int) -> "Tensor":
+    r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
+    return log_softmax_of(input, axis(dim, input.ndim))
+
+
+def vector_norm(x: "Tensor", ord: float = 2, dim: Dim = None, keepdim: bool = False) -> "Tensor":
+    r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
+    dim = dims_of(dim, x.ndim)
+    if ord == 2:
+        return euclidean(x, dim, keepdim)
+    if ord == 1:
+        return add_up(absolute(x), dim, keepdim)
+    if math.isinf(ord):
+        return (amax_of if ord > 0 else amin_of)(absolute(x), dim, keepdim)
+    return p_norm(x, dim, keepdim, ord) if ord else add_up((x != 0).to(x.dtype), dim, keepdim)

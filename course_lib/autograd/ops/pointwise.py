@@ -1,0 +1,123 @@
+"""Builders for functions of each element: the same as a :class:`Primitive`, with the way to a result cut short.
+
+On small arrays the bookkeeping around a forward function costs more than the function, so here it is written out.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import clock, grad_mode, variable
+from course_lib.autograd.engine import Node
+from course_lib.autograd.ops.broadcasting import mismatch, sum_to
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.promotion import as_floating, as_tensor_like, promoted
+from course_lib.autograd.variable import Variable
+
+__all__ = ["binary", "quiet", "unary"]
+
+ndarray, new = np.ndarray, object.__new__
+quiet = np.errstate(
+    all="ignore"
+)  # as torch: infinities and NaNs are values, not warnings. It costs 1 us, so + - * go without
+
+
+def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: str, *, floating: bool = True) -> Any:
+    """Define a function of one tensor, whose vjp reads ``x`` or ``out`` or neither."""
+    primitive = Primitive(name, forward, vjp, takes="x")
+    saves_x, saves_out = "x" in primitive.saves, "out" in primitive.saves
+
+    def op(input: Any) -> Any:
+        try:
+            parent = input.node
+        except AttributeError:  # a vjp at work on arrays
+            return forward(input)
+        x = input.value
+        if parent is None and floating:  # what has a node is floating already
+            x = as_floating(x)
+        z = forward(x)
+        out = new(variable.kind)
+        out.value = z if type(z) is ndarray else np.asarray(z)
+        out.node = None
+        if parent is not None and grad_mode.recording:
+            node = out.node = new(Node)
+            node.seq = clock.next_seq()
+            node.op = primitive
+            node.parents = (parent,)
+            node.saved = (x,) if saves_x else (z,) if saves_out else ()
+            node.grad = node.watch = None
+            if grad_mode.observers:
+                grad_mode.tell(out)
+        return out
+
+    return named(op, name, doc)
+
+
+def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], doc: str, divides: bool = False) -> Any:
+    """Define a function of two tensors that broadcast, whose vjps read ``x`` and ``y`` or neither."""
+    alike = Primitive(name, forward, *vjps, takes="x y")
+    unlike = Primitive(
+        name,
+        forward,
+        *(unbroadcast(vjp, i) for i, vjp in enumerate(vjps)),
+        takes="x y",
+        saves=("x_shape", "y_shape", *alike.saves),
+    )
+    saves = bool(alike.saves)
+
+    def op(input: Any, other: Any) -> Any:
+        try:
+            p, q = input.node, other.node
+        except AttributeError:
+            return mixed(op, forward, input, other)
+        x, y = input.value, other.value
+        if x.dtype is not y.dtype:
+            input, other = promoted(input, other)
+            p, q, x, y = input.node, other.node, input.value, other.value
+        if divides and x.dtype.kind != "f":
+            x, y = as_floating(x), as_floating(y)
+        try:
+            z = forward(x, y)
+        except ValueError:
+            raise mismatch(name, x.shape, y.shape) from None
+        out = new(variable.kind)
+        out.value = z if type(z) is ndarray else np.asarray(z)
+        out.node = None
+        if (p is not None or q is not None) and grad_mode.recording:
+            node = out.node = new(Node)
+            node.seq = clock.next_seq()
+            node.parents = (p, q)
+            node.grad = node.watch = None
+            if x.shape == y.shape:
+                node.op = alike
+                node.saved = (x, y) if saves else ()
+            else:
+                node.op = unlike
+                node.saved = (x.shape, y.shape, x, y) if saves else (x.shape, y.shape)
+            if grad_mode.observers:
+                grad_mode.tell(out)
+        return out
+
+    return named(op, name, doc)
+
+
+def mixed(op: Any, forward: Any, input: Any, other: Any) -> Any:
+    """Compute with an operand that is not a tensor: make it one if the other is, else work on arrays."""
+    if isinstance(input, Variable):
+        return op(input, as_tensor_like(other, input))
+    if isinstance(other, Variable):
+        return op(as_tensor_like(input, other), other)
+    return forward(input, other)
+
+
+def unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
+    """Sum what a vjp returns down to the shape of its input."""
+    return lambda g, x_shape, y_shape, *saved: sum_to(vjp(g, *saved), (x_shape, y_shape)[i])
+
+
+def named(op: Any, name: str, doc: str) -> Any:
+    """Give a function its name and docstring."""
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = doc
+    return op

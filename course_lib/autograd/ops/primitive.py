@@ -1,0 +1,87 @@
+"""How an operation is defined: a forward function on arrays, and one vjp for each tensor it takes, side by side.
+
+A vjp answers "given the cotangent ``g`` of the output, what is the cotangent of this input?". Its other parameters say by their
+names what the node must save: parameters of the forward function, ``out`` for its result, ``x_shape`` for the shape of ``x``.
+Operations called on bare arrays compute and record nothing, so one and the same vjp runs on arrays (fast) and, for
+``create_graph=True``, on tensors (recorded, hence differentiable again).
+"""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import clock, grad_mode
+from course_lib.autograd.engine import Node
+from course_lib.autograd.variable import Variable, new_tensor
+
+__all__ = ["Primitive", "record"]
+
+
+class Primitive:
+    """An operation: call it on tensors (first) and settings (after them).
+
+    Parameters
+    ----------
+    name : str
+        torch's name of the function; the node is called after it.
+    forward : callable
+        Takes arrays and settings, returns an array.
+    *vjps : callable
+        One for each tensor argument; all take the same parameters, ``g`` and what is to be saved.
+    takes : str
+        The parameters of ``forward``, where it is a NumPy ufunc, which does not tell.
+    saves : tuple of str
+        What is to be saved, where the parameters of the vjps do not tell.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        *vjps: Callable[..., Any],
+        takes: str = "",
+        saves: tuple[str, ...] = (),
+    ) -> None:
+        self.name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
+        self.forward = forward
+        self.vjps = vjps
+        self.saves = saves or tuple(signature(vjps[0]).parameters)[1:]
+        known = [*(takes.split() or signature(forward).parameters), "out"]
+        self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
+
+    def __call__(self, *args: Any) -> Any:
+        """Compute, and record if an argument requires grad; on arrays alone, compute."""
+        values = [a.value if isinstance(a, Variable) else a for a in args]
+        out = self.forward(*values)
+        tensors = args[: len(self.vjps)]
+        if not any(isinstance(a, Variable) for a in tensors):
+            return out
+        parents = tuple(getattr(a, "node", None) for a in tensors)
+        if not grad_mode.recording or not any(parents):
+            return new_tensor(out)
+        values.append(out)
+        return record(
+            self, out, parents, tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
+        )
+
+    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
+        back: list[Any] = list(saved)
+        for k, (i, shape) in enumerate(self.sources):
+            if not shape and i < len(self.vjps):
+                back[k] = new_tensor(saved[k], node.parents[i])
+            elif self.saves[k] == "out":
+                back[k] = new_tensor(saved[k], node)
+        return tuple(back)
+
+
+def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Any:
+    """Wrap an array that ``op`` has computed, with the node that remembers how."""
+    tensor = new_tensor(out, Node(op, parents, saved))
+    if tensor.value.base is not None:
+        clock.views.add(tensor)
+    if grad_mode.observers:
+        grad_mode.tell(tensor)
+    return tensor

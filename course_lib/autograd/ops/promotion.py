@@ -1,0 +1,61 @@
+"""torch's rules for mixed dtypes: a float beats an integer, and a vector beats a 0-d tensor or a number of the same kind."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["as_floating", "as_tensor_like", "cast", "promoted"]
+
+cast = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+
+
+def result_dtype(x: Any, y: Any) -> Any:
+    """Find the dtype of an operation on two arrays."""
+    a, b = RANK[x.dtype.kind], RANK[y.dtype.kind]
+    if a != b and (a > b or y.ndim == 0 or x.ndim > 0 or b > a):
+        return x.dtype if a > b else y.dtype
+    if (x.ndim == 0) != (y.ndim == 0):
+        return x.dtype if y.ndim == 0 else y.dtype
+    return np.promote_types(x.dtype, y.dtype)
+
+
+def promoted(x: "Tensor", y: "Tensor") -> tuple["Tensor", "Tensor"]:
+    """Cast two tensors to their common dtype."""
+    dtype = result_dtype(x.value, y.value)
+    return to(x, dtype), to(y, dtype)
+
+
+def to(x: "Tensor", dtype: Any) -> "Tensor":
+    """Cast, unless there is nothing to cast."""
+    return x if x.value.dtype == dtype else cast(x, dtype, x.value.dtype)
+
+
+def as_floating(x: Any) -> Any:
+    """Turn integers and booleans into float32, which is what functions with fractional results make of them."""
+    return x if x.dtype.kind == "f" else x.astype(np.float32)
+
+
+def as_tensor_like(x: Any, like: "Tensor") -> "Tensor":
+    """Make a tensor of the other operand: of a number with the dtype torch would give it, of an array with its own."""
+    if isinstance(x, Variable):
+        return x  # type: ignore[return-value]
+    if isinstance(x, (bool, int, float)):
+        kind = like.value.dtype.kind
+        keeps = kind == "f" or (kind in "iu" and not isinstance(x, float)) or isinstance(x, bool)
+        return new_tensor(
+            np.asarray(x, like.value.dtype if keeps else np.float32 if isinstance(x, float) else np.int64)
+        )
+    if isinstance(x, (np.ndarray, np.generic)):
+        return new_tensor(x)
+    raise AutogradError(
+        f"the other operand must be a tensor, a NumPy array or a number, but it is a {type(x).__name__}. "
+        f"Make a tensor of it first: tensor(...)."
+    )

@@ -1,0 +1,190 @@
+"""Sums and their relatives: each vjp spreads the cotangent back over what was reduced."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd.ops.broadcasting import expand_to
+from course_lib.autograd.ops.elementwise import select
+from course_lib.autograd.ops.pointwise import quiet
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.shape import axis, viewed
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
+
+Dim = int | tuple[int, ...] | list[int] | None
+
+
+def dims_of(dim: Dim, ndim: int) -> tuple[int, ...]:
+    """Name the dimensions to reduce: all of them for None or an empty tuple."""
+    if dim is None or dim == () or dim == []:
+        return tuple(range(ndim))
+    return tuple(axis(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim) if ndim)
+
+
+def keep(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Give a reduced tensor its dimensions back, with size 1."""
+    return g if keepdim or not dim else viewed(g, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+
+
+def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Repeat a reduced tensor over what was reduced."""
+    return expand_to(keep(g, shape, dim, keepdim), shape)
+
+
+def count(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
+    """How many elements each result is made of."""
+    return int(np.prod([shape[d] for d in dim], dtype=int))
+
+
+add_up = Primitive(
+    "sum",
+    lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim),
+    lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim),
+)
+average = Primitive(
+    "mean",
+    quiet(lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim) / x.dtype.type(count(x.shape, dim))),
+    lambda g, x_shape, dim, keepdim: spread(g / count(x_shape, dim), x_shape, dim, keepdim),
+    takes="x dim keepdim",
+)
+variance = Primitive(
+    "var",
+    quiet(
+        lambda x, dim, keepdim, dof: np.add.reduce(deviation(x, dim) ** 2, dim, keepdims=keepdim) / x.dtype.type(dof)
+    ),
+    lambda g, x, dim, keepdim, dof: (
+        spread(g, x.shape, dim, keepdim) * (deviation(x, dim) * (2 / dof if dof else np.inf))
+    ),
+    takes="x dim keepdim dof",
+)
+deviate = Primitive(
+    "std",
+    lambda x, dim, keepdim, dof: np.sqrt(variance(x, dim, keepdim, dof)),
+    lambda g, x, out, dim, keepdim, dof: variance.vjps[0](select(0, g / (2 * out), out == 0), x, dim, keepdim, dof),
+)
+multiply_up = Primitive(
+    "prod",
+    lambda x, dim, keepdim: np.multiply.reduce(x, dim, keepdims=keepdim),
+    lambda g, x, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, dim),
+)
+running_sum = Primitive(
+    "cumsum",
+    lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+    lambda g, dim: flip(running_sum(flip(g, dim), dim), dim),
+)
+amax_of = Primitive(
+    "amax",
+    lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim),
+    lambda g, x, out, dim, keepdim: shared(g, x, out, dim, keepdim),
+)
+amin_of = Primitive(
+    "amin",
+    lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim),
+    lambda g, x, out, dim, keepdim: shared(g, x, out, dim, keepdim),
+)
+
+
+def deviation(x: Any, dim: tuple[int, ...]) -> Any:
+    """Subtract the mean."""
+    return x - average(x, dim, True)
+
+
+def flip(x: Any, dim: int) -> Any:
+    """Reverse a dimension."""
+    return x[(slice(None),) * dim + (slice(None, None, -1),)] if x.ndim else x
+
+
+def product_of_others(x: Any, dim: tuple[int, ...]) -> Any:
+    """Multiply, for each element, all others along ``dim``: no division, so that zeros do no harm."""
+    i = dim[0] if dim else 0
+    n = x.shape[i] if dim else 1
+    x = viewed(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])) if x.ndim else viewed(x, (1, 1))
+    own = np.eye(n, dtype=bool).reshape((n, n) + (1,) * (x.ndim - i - 2))  # leave out element j in row j
+    others = multiply_up(select(1, expand_to(x, (*x.shape[: i + 1], n, *x.shape[i + 2 :])), own), (i,), False)
+    return others if dim else viewed(others, ())
+
+
+def shared(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Send a cotangent to the extreme elements, in equal parts."""
+    hit = x == keep(out, x.shape, dim, keepdim)
+    hit = hit.value if isinstance(hit, Variable) else hit
+    return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
+
+
+def floating(input: "Tensor", name: str) -> None:
+    """Refuse integers, as torch does."""
+    if input.value.dtype.kind != "f":
+        raise AutogradError(
+            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it first: x.float()."
+        )
+
+
+def nonempty(input: "Tensor", dim: tuple[int, ...], name: str) -> None:
+    """Refuse to look for the extreme of nothing."""
+    if count(input.shape, dim) == 0 and any(input.shape[d] == 0 for d in dim):
+        raise AutogradError(
+            f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along dim={dim}. "
+            f"Check that the tensor is what you expect before you reduce it."
+        )
+
+
+def sum(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+    r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
+    return add_up(input, dims_of(dim, input.ndim), keepdim)
+
+
+def mean(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+    r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
+    floating(input, "mean")
+    return average(input, dims_of(dim, input.ndim), keepdim)
+
+
+def var(input: "Tensor", dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> "Tensor":
+    r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`."""
+    floating(input, "var")
+    dim = dims_of(dim, input.ndim)
+    return variance(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
+
+
+def std(input: "Tensor", dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> "Tensor":
+    """Standard deviation, the root of :func:`var`; where it is 0, its gradient is 0."""
+    floating(input, "std")
+    dim = dims_of(dim, input.ndim)
+    return deviate(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
+
+
+def prod(input: "Tensor", dim: int | None = None, keepdim: bool = False) -> "Tensor":
+    r"""Multiply up: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, also where elements are 0."""
+    if dim is None:
+        input, dim = viewed(input, (input.numel(),)), 0
+    return multiply_up(input, dims_of(dim, input.ndim), keepdim)
+
+
+def amax(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+    """Find the largest element; equal ones share the gradient."""
+    dim = dims_of(dim, input.ndim)
+    nonempty(input, dim, "amax")
+    return amax_of(input, dim, keepdim)
+
+
+def amin(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+    """Find the smallest element; equal ones share the gradient."""
+    dim = dims_of(dim, input.ndim)
+    nonempty(input, dim, "amin")
+    return amin_of(input, dim, keepdim)
+
+
+def argmax(input: "Tensor", dim: int | None = None, keepdim: bool = False) -> "Tensor":
+    """Find where the largest element is; it has no gradient."""
+    return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
+
+
+def cumsum(input: "Tensor", dim: int) -> "Tensor":
+    r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
+    return running_sum(input, axis(dim, input.ndim))

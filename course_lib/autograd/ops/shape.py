@@ -1,0 +1,154 @@
+"""Rearranging elements: each vjp puts the cotangent back where the elements came from."""
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd.ops.broadcasting import expand_to
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = [
+    "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",
+    "unsqueeze", "view",
+]  # fmt: skip
+
+viewed = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
+squeezed = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
+unsqueezed = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
+permuted = Primitive("permute", lambda x, dims: x.transpose(dims), lambda g, dims: permuted(g, tuple(np.argsort(dims))))
+transposed = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: transposed(g, a, b))
+copied = Primitive("clone", lambda x: x.copy(), lambda g: g)
+
+
+def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Take ``(2, 3)`` and ``((2, 3),)`` alike."""
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args
+
+
+def axis(dim: int, ndim: int) -> int:
+    """Count a dimension from the front."""
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise AutogradError(
+            f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but it is {dim}. "
+            f"Look at .shape, and count from 0, or from -1 for the last one."
+        )
+    return dim % max(ndim, 1)
+
+
+def reshape(input: "Tensor", *shape: Any) -> "Tensor":
+    """Give the elements another shape, in the same order; one size may be -1. A view where NumPy can make one."""
+    shape = sizes(shape)
+    n, known = input.numel(), prod(size for size in shape if size != -1)
+    if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
+        raise AutogradError(
+            f"the new shape must hold as many elements as the tensor, {n} for shape {input.shape}, but {tuple(shape)} "
+            f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 to have it computed."
+        )
+    return viewed(input, shape)
+
+
+view = reshape
+
+
+def clone(input: "Tensor") -> "Tensor":
+    """Copy; the gradient passes through."""
+    return copied(input)
+
+
+def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":
+    """Join the dimensions from ``start_dim`` to ``end_dim`` into one."""
+    first, last = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
+    return viewed(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
+
+
+def ravel(input: "Tensor") -> "Tensor":
+    """Join all dimensions into one."""
+    return flatten(input)
+
+
+def permute(input: "Tensor", *dims: Any) -> "Tensor":
+    """Put the dimensions in another order."""
+    return permuted(input, tuple(axis(dim, input.ndim) for dim in sizes(dims)))
+
+
+def transpose(input: "Tensor", dim0: int, dim1: int) -> "Tensor":
+    """Swap two dimensions."""
+    return transposed(input, axis(dim0, input.ndim), axis(dim1, input.ndim)) if input.ndim else viewed(input, ())
+
+
+def t(input: "Tensor") -> "Tensor":
+    """Transpose a matrix; a vector stays as it is."""
+    if input.ndim > 2:
+        raise AutogradError(
+            f"t() needs at most 2 dimensions, but the shape is {input.shape}. Use transpose() or permute()."
+        )
+    return transposed(input, 0, 1) if input.ndim == 2 else viewed(input, input.shape)
+
+
+def squeeze(input: "Tensor", dim: int | tuple[int, ...] | None = None) -> "Tensor":
+    """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
+    dims = (
+        range(input.ndim) if dim is None else [axis(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    )
+    return squeezed(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
+
+
+def unsqueeze(input: "Tensor", dim: int) -> "Tensor":
+    """Insert a dimension of size 1."""
+    i = axis(dim, input.ndim + 1)
+    return unsqueezed(input, (*input.shape[:i], 1, *input.shape[i:]))
+
+
+def expand(input: "Tensor", *shape: Any) -> "Tensor":
+    """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
+    shape = sizes(shape)
+    old = (-1,) * (len(shape) - input.ndim) + input.shape
+    return expand_to(input, tuple(o if n == -1 else n for n, o in zip(shape, old, strict=True)))
+
+
+@cache
+def cat_of(n: int) -> Primitive:
+    """Define the concatenation of n tensors."""
+    pieces = [lambda g, dim, ends, i=i: g[(slice(None),) * dim + (slice(ends[i], ends[i + 1]),)] for i in range(n)]
+    takes = " ".join(f"x{i}" for i in range(n)) + " dim ends"
+    return Primitive("cat", lambda *xs: np.concatenate(xs[:-2], xs[-2]), *pieces, takes=takes, saves=("dim", "ends"))
+
+
+def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+    """Join tensors along a dimension."""
+    if not tensors:
+        raise AutogradError(
+            "cat() needs at least one tensor, but the list is empty. Leave the call out when there is nothing."
+        )
+    i = axis(dim, tensors[0].ndim)
+    rest = {x.shape[:i] + x.shape[i + 1 :] for x in tensors}
+    if len(rest) > 1 or not tensors[0].ndim:
+        raise AutogradError(
+            f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
+            f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
+        )
+    return cat_of(len(tensors))(*tensors, i, (0, *np.cumsum([x.shape[i] for x in tensors]).tolist()))
+
+
+def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+    """Join tensors along a new dimension."""
+    return cat([unsqueeze(x, dim) for x in tensors], dim)
+
+
+def split(tensor: "Tensor", split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple["Tensor", ...]:
+    """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
+    i = axis(dim, tensor.ndim)
+    n, size = tensor.shape[i], split_size_or_sections
+    cuts = [*range(0, n, size), n] if isinstance(size, int) else [0, *np.cumsum(size).tolist()]
+    if cuts[-1] != n:
+        raise AutogradError(
+            f"the sections must add up to {n}, the size of dim {dim}, but {list(size)} adds up to {cuts[-1]}."
+        )
+    return tuple(tensor[(slice(None),) * i + (slice(a, b),)] for a, b in zip(cuts, cuts[1:], strict=False))

@@ -1,0 +1,80 @@
+"""Print tensors as torch prints them."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["tensor_repr"]
+
+PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
+
+
+def formatter(x: Any) -> Any:
+    """Choose one format for all elements: integers, fixed point, or powers of ten where sizes differ by more than 1,000."""
+    if x.dtype.kind != "f":
+        width = max((len(str(v)) for v in x.flat), default=1)
+        return lambda v: str(v).rjust(width)
+    finite = np.abs(x[np.isfinite(x) & (x != 0)].astype(np.float64))
+    if not finite.size:
+        return lambda v: f"{v:.0f}" + "." * math.isfinite(v)
+    whole = bool(np.all(finite == np.ceil(finite)))
+    low, high = finite.min(), finite.max()
+    if high / low > 1000 or high > 1e8 or (not whole and low < 1e-4):
+        show = lambda v: f"{v:.{PRECISION}e}"  # noqa: E731 - one of three
+    elif whole:
+        show = lambda v: f"{v:.0f}" + "." * math.isfinite(v)  # noqa: E731
+    else:
+        show = lambda v: f"{v:.{PRECISION}f}"  # noqa: E731
+    width = max(len(show(v)) for v in x[np.isfinite(x) & (x != 0)].flat)
+    return lambda v: show(v).rjust(width)
+
+
+def body(x: Any, show: Any, indent: int, shorten: bool) -> str:
+    """Nest the elements in brackets, leaving out the middle of large tensors."""
+    if x.ndim == 0:
+        return str(show(x[()].item()))
+    cut = shorten and len(x) > 2 * EDGE
+    rows = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
+    if x.ndim > 1:
+        parts = ["..." if row is ... else body(row, show, indent + 1, shorten) for row in rows]
+        return "[" + ("," + "\n" * (x.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+    words = [" ..." if row is ... else show(row.item()) for row in rows]
+    per_line = max(1, (LINE_WIDTH - indent) // (len(show(x[0].item())) + 2)) if words else 1
+    lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def tensor_repr(tensor: "Tensor") -> str:
+    """Show the elements, and after them what is not the default."""
+    x = tensor.value
+    suffixes = [f"size={x.shape}"] if not x.size and x.ndim != 1 else []
+    if x.dtype not in (np.float32, np.int64, np.bool_):
+        suffixes.append(f"dtype=torch.{x.dtype}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn={tensor.grad_fn!r}")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    shorten = x.size > THRESHOLD
+    text = body(x, formatter(shown(x) if shorten else x), INDENT, shorten) if x.size else "[]"
+    text = "tensor(" + text
+    column = len(text) - text.rfind("\n") - 1
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > LINE_WIDTH:
+            text += ",\n" + " " * INDENT + suffix
+            column = INDENT + len(suffix)
+        else:
+            text += ", " + suffix
+            column += len(suffix) + 2
+    return text + ")"
+
+
+def shown(x: Any) -> Any:
+    """Keep the elements that are printed of a large tensor."""
+    for dim, n in enumerate(x.shape):
+        if n > 2 * EDGE:
+            x = np.take(x, [*range(EDGE), *range(n - EDGE, n)], axis=dim)
+    return x

@@ -1,0 +1,310 @@
+"""torch's face: ``Tensor``, with torch's names for what it can do."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import differentiate, hooks, inplace, printing, variable
+from course_lib.autograd.engine import Node
+from course_lib.autograd.ops import (
+    activations,
+    comparison,
+    elementwise,
+    indexing,
+    linalg,
+    normalizers,
+    promotion,
+    reductions,
+)
+from course_lib.autograd.ops import shape as shapes
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+__all__ = ["Tensor"]
+
+
+class Leaf:
+    """Stands at the end of a path in the graph, where ``.grad`` is filled."""
+
+    name = "AccumulateGrad"
+    vjps = ()
+
+
+LEAF = Leaf()
+
+
+class Tensor(Variable):
+    """A NumPy array that remembers how it was computed. Make one with :func:`tensor`.
+
+    Attributes
+    ----------
+    grad : Tensor or None
+        What :meth:`backward` has collected for a leaf, or after :meth:`retain_grad` for any tensor.
+    grad_fn : Node or None
+        The node of the operation that made the tensor; None for a leaf.
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # array * tensor is for the tensor to answer
+
+    dtype: Any = property(lambda self: self.value.dtype)
+    shape: Any = property(lambda self: self.value.shape)
+    ndim: Any = property(lambda self: self.value.ndim)
+    requires_grad: Any = property(lambda self: self.node is not None, lambda self, on: self.requires_grad_(on))
+    is_leaf: Any = property(lambda self: self.node is None or self.node.op is LEAF)
+    grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
+
+    def __init__(self, value: Any, requires_grad: bool = False) -> None:
+        self.value = value
+        self.node = None
+        if requires_grad:
+            self.requires_grad_()
+
+    # graph
+
+    @property
+    def grad(self) -> "Tensor | None":
+        """The gradient collected so far."""
+        return getattr(self, "kept", None)
+
+    @grad.setter
+    def grad(self, g: "Tensor | None") -> None:
+        if g is not None and g.shape != self.shape:
+            raise AutogradError(f"a gradient has the shape of its tensor, {self.shape}, but this one has {g.shape}.")
+        self.kept = g
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Ask for gradients of this leaf, or stop asking."""
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise AutogradError(
+                f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. Use .detach()."
+            )
+        if not requires_grad:
+            self.node = None
+        elif self.node is None:
+            if self.value.dtype.kind != "f":
+                raise AutogradError(
+                    f"only floating point tensors can require gradients, but the dtype is {self.value.dtype}. "
+                    f"Make it floating point first: tensor([1., 2.]) or x.float()."
+                )
+            self.node = Node(LEAF)
+            hooks.keep_grad(self)
+        return self
+
+    def retain_grad(self) -> None:
+        """Fill ``.grad`` of this tensor too, although it is not a leaf."""
+        if self.node is None:
+            raise AutogradError("only a tensor that requires grad has one to retain, but requires_grad is False.")
+        hooks.keep_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether :meth:`retain_grad` was called."""
+        return not self.is_leaf and self.node.watch is not None and self.node.watch.tensor() is self
+
+    def register_hook(self, hook: "Callable[[Tensor], Tensor | None]") -> hooks.RemovableHandle:
+        """Call ``hook(grad)`` when the gradient of this tensor is complete; what it returns replaces the gradient."""
+        if self.node is None:
+            raise AutogradError("a hook needs a tensor that requires grad, but requires_grad is False.")
+        return hooks.RemovableHandle(hooks.watch(self.node).on_tensor, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: "Callable[[Tensor], None]") -> hooks.RemovableHandle:
+        """Call ``hook(tensor)`` after the ``.grad`` of this leaf has been filled."""
+        if self.node is None or not self.is_leaf:
+            raise AutogradError("this hook needs a leaf that requires grad. Use register_hook() on other tensors.")
+        return hooks.RemovableHandle(hooks.watch(self.node).on_deposit, hook)
+
+    backward = differentiate.backward
+
+    def detach(self) -> "Tensor":
+        """Give the same elements, in the same memory, as a constant."""
+        return new_tensor(self.value)
+
+    @property
+    def data(self) -> "Tensor":
+        """The same elements as a constant; setting it replaces the elements behind the graph's back."""
+        return self.detach()
+
+    @data.setter
+    def data(self, new: "Tensor") -> None:
+        self.value = new.value
+
+    # arrays and numbers
+
+    def numpy(self) -> Any:
+        """Give the array itself, not a copy."""
+        if self.node is not None:
+            raise AutogradError(
+                "numpy() takes a tensor out of the graph, which it does only for tensors that do not require grad. "
+                "Use .detach().numpy() to say that no gradient is to flow through the result."
+            )
+        return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def item(self) -> Any:
+        """Give the only element as a Python number."""
+        if self.value.size != 1:
+            raise AutogradError(f"item() needs exactly one element, but the shape is {self.shape}. Use .tolist().")
+        return self.value.item()
+
+    def tolist(self) -> Any:
+        """Give the elements as nested lists of Python numbers."""
+        return self.value.tolist()
+
+    def numel(self) -> int:
+        """Count the elements."""
+        return int(self.value.size)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Give the shape, or one size of it."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """Count the dimensions."""
+        return int(self.value.ndim)
+
+    def to(self, dtype: Any) -> "Tensor":
+        """Convert to another dtype; the gradient is converted back."""
+        return promotion.to(self, np.dtype(dtype))
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        return operator.index(self.value[()])
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> "Iterator[Tensor]":
+        return (self[i] for i in range(len(self.value)))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.value.ndim == 0 else format(repr(self), spec)
+
+    __repr__ = printing.tensor_repr
+    __hash__ = object.__hash__
+
+    # operators: those with an underscore write in place
+
+    __add__ = __radd__ = add = elementwise.add
+    __mul__ = __rmul__ = mul = elementwise.mul
+    __sub__ = sub = elementwise.sub
+    __truediv__ = div = elementwise.div
+    __neg__ = neg = elementwise.neg
+    __abs__ = abs = elementwise.abs
+    __pow__ = pow = elementwise.pow
+    __matmul__ = matmul = linalg.matmul
+    __getitem__ = indexing.getitem
+    __setitem__ = inplace.set_item
+    __iadd__ = add_ = inplace.add_
+    __isub__ = sub_ = inplace.sub_
+    __imul__ = mul_ = inplace.mul_
+    __itruediv__ = div_ = inplace.div_
+    __eq__ = eq = comparison.eq
+    __ne__ = ne = comparison.ne
+    __lt__ = lt = comparison.lt
+    __le__ = le = comparison.le
+    __gt__ = gt = comparison.gt
+    __ge__ = ge = comparison.ge
+    __and__ = logical_and = comparison.logical_and
+    __or__ = logical_or = comparison.logical_or
+    __invert__ = logical_not = comparison.logical_not
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return elementwise.sub(other, self)
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        return elementwise.div(other, self)
+
+    def __rpow__(self, other: Any) -> "Tensor":
+        return elementwise.pow(other, self)
+
+    # functions of the package that are methods too
+
+    atan = elementwise.atan
+    clamp = elementwise.clamp
+    cos = elementwise.cos
+    cosh = elementwise.cosh
+    erf = elementwise.erf
+    exp = elementwise.exp
+    expm1 = elementwise.expm1
+    log = elementwise.log
+    log1p = elementwise.log1p
+    maximum = elementwise.maximum
+    minimum = elementwise.minimum
+    reciprocal = elementwise.reciprocal
+    rsqrt = elementwise.rsqrt
+    sign = elementwise.sign
+    sin = elementwise.sin
+    sinh = elementwise.sinh
+    sqrt = elementwise.sqrt
+    square = elementwise.square
+    tan = elementwise.tan
+    tanh = elementwise.tanh
+    relu = activations.relu
+    sigmoid = activations.sigmoid
+    sum = reductions.sum
+    mean = reductions.mean
+    var = reductions.var
+    std = reductions.std
+    prod = reductions.prod
+    amax = reductions.amax
+    amin = reductions.amin
+    argmax = reductions.argmax
+    cumsum = reductions.cumsum
+    logsumexp = normalizers.logsumexp
+    softmax = normalizers.softmax
+    log_softmax = normalizers.log_softmax
+    mm = linalg.mm
+    bmm = linalg.bmm
+    mv = linalg.mv
+    dot = linalg.dot
+    outer = linalg.outer
+    addmm = linalg.addmm
+    clone = shapes.clone
+    reshape = shapes.reshape
+    view = shapes.view
+    flatten = shapes.flatten
+    ravel = shapes.ravel
+    permute = shapes.permute
+    t = shapes.t
+    transpose = shapes.transpose
+    squeeze = shapes.squeeze
+    unsqueeze = shapes.unsqueeze
+    expand = shapes.expand
+    split = shapes.split
+    index_select = indexing.index_select
+    gather = indexing.gather
+    isnan = comparison.isnan
+    isfinite = comparison.isfinite
+    allclose = comparison.allclose
+    equal = comparison.equal
+    copy_ = inplace.copy_
+    fill_ = inplace.fill_
+    zero_ = inplace.zero_
+
+    # conversions last: their names hide Python's own
+
+    T: Any = property(lambda self: shapes.permute(self, tuple(reversed(range(self.ndim)))))
+    mT: Any = property(lambda self: shapes.transpose(self, -2, -1))
+    type_as = lambda self, other: self.to(other.dtype)  # noqa: E731
+    float = lambda self: self.to(np.float32)  # noqa: E731
+    double = lambda self: self.to(np.float64)  # noqa: E731
+    long = lambda self: self.to(np.int64)  # noqa: E731
+    bool = lambda self: self.to(np.bool_)  # noqa: E731
+
+
+variable.kind = Tensor

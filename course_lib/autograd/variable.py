@@ -1,0 +1,31 @@
+"""What the graph needs to know of a tensor: its array, and the node that made it. ``tensor.py`` gives it torch's face."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["Variable", "new_tensor"]
+
+
+class Variable:
+    """An array with a place in a graph; without a node it is a constant."""
+
+    __slots__ = ("__weakref__", "kept", "node", "value")
+
+    value: Any  # a NumPy array, always
+    node: Any  # None, unless it requires grad
+    kept: "Tensor | None"  # .grad; unset on most tensors
+
+
+kind: type[Any] = Variable  # what operations return: set once, by the module that defines Tensor
+
+
+def new_tensor(value: Any, node: Any = None) -> "Tensor":
+    """Wrap an array, or a NumPy scalar, without a copy."""
+    out: Tensor = object.__new__(kind)
+    out.value = value if type(value) is np.ndarray else np.asarray(value)
+    out.node = node
+    return out
