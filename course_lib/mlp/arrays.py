@@ -1,0 +1,43 @@
+"""What NumPy, torch and JAX call by different names. All else is spelled in operators and methods they share."""
+
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from course_lib.extras import load
+
+__all__ = ["cast", "erf", "log_softmax", "namespace", "pick"]
+
+
+def namespace(x: Any) -> ModuleType | Any:
+    """Return the module of functions for an array; torch tensors are the ones that do not say."""
+    return x.__array_namespace__() if hasattr(x, "__array_namespace__") else load("torch", extra="torch")
+
+
+def erf(x: Any) -> Any:
+    """Integrate the normal density. NumPy lacks it; the standard library has it for one number at a time."""
+    xp = namespace(x)
+    if xp is np:
+        return np.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+    return xp.erf(x) if hasattr(xp, "erf") else load("jax.scipy.special", extra="jax").erf(x)
+
+
+def log_softmax(x: Any) -> Any:
+    """Take the logarithm of softmax over the columns of (b, c), shifted by the largest so that nothing overflows."""
+    xp = namespace(x)
+    shifted = x - xp.amax(x, -1)[:, None]
+    return shifted - xp.log(xp.exp(shifted).sum(-1))[:, None]
+
+
+def pick(labels: Any, c: int) -> Any:
+    """Turn labels (b,) into rows (b, c) that are true at the label."""
+    xp = namespace(labels)
+    columns = xp.arange(c) if hasattr(labels, "__array_namespace__") else xp.arange(c, device=labels.device)
+    return labels[:, None] == columns
+
+
+def cast(x: Any, like: Any) -> Any:
+    """Give an array the dtype of another, so that a float64 target does not turn float32 gradients into float64."""
+    return x.astype(like.dtype) if hasattr(x, "astype") else x.to(like.dtype)

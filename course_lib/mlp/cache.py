@@ -1,0 +1,120 @@
+"""What a pass by hand keeps and what it does: a cache that counts its bytes, steps, and the result."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["Cache", "MlpGrads", "MlpResult", "Step"]
+
+
+class MlpGrads(NamedTuple):
+    """Gradients of a loss; a tuple, so that ``jax.jit`` can return it.
+
+    Attributes
+    ----------
+    x : array, shape (b, d)
+        None with ``input_grad=False``.
+    weights : tuple of array, shapes (d, f), (f, f), ..., (f, c)
+    biases : tuple of array, shapes (f,), ..., (c,)
+        Empty without biases.
+    """
+
+    x: Any
+    weights: tuple[Any, ...]
+    biases: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the calculation.
+
+    Attributes
+    ----------
+    phase : str
+        ``forward``, ``recompute`` or ``backward``; recomputing is part of the backward pass.
+    formula : str
+        What was computed, such as ``z_0 = h_0 @ w_0``.
+    shape : tuple of int
+        Of the result.
+    flops : int
+        2 m n k for a product of (m, k) and (k, n). Element-wise work is left out, as torch's ``FlopCounterMode`` does.
+    kept_bytes : int
+        What this step put aside for the backward pass.
+    """
+
+    phase: str
+    formula: str
+    shape: tuple[int, ...]
+    flops: int = 0
+    kept_bytes: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class MlpResult:
+    """What :func:`mlp_grad` returns; it prints as a table of its steps.
+
+    Attributes
+    ----------
+    loss : array, shape ()
+    grads : MlpGrads
+    steps : tuple of Step
+        Forward, then backward, in the order they were done.
+    kept_bytes : int
+        What the forward pass left in memory for the backward pass: the input, what was kept of each hidden layer, and
+        the residual of the loss. Parameters and target are not counted: they stay anyway.
+    peak_bytes : int
+        The most there was at once, with what the backward pass recomputed.
+    """
+
+    loss: Any
+    grads: MlpGrads
+    steps: tuple[Step, ...]
+    kept_bytes: int
+    peak_bytes: int
+
+    def flops(self, phase: str) -> int:
+        """Add up the FLOPs of one phase: ``forward``, ``recompute`` or ``backward`` (without what was recomputed)."""
+        return sum(step.flops for step in self.steps if step.phase == phase)
+
+    @property
+    def ratio(self) -> float:
+        """FLOPs of the backward pass, recomputing included, over those of the forward pass."""
+        return (self.flops("backward") + self.flops("recompute")) / self.flops("forward")
+
+    def __repr__(self) -> str:
+        rows = [("phase", "step", "shape", "FLOPs", "kept bytes")]
+        rows += [(s.phase, s.formula, str(s.shape), f"{s.flops:,}", f"{s.kept_bytes:,}") for s in self.steps]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = [
+            "  ".join(
+                text.rjust(w) if i > 2 else text.ljust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        total = f"kept {self.kept_bytes:,} bytes, at most {self.peak_bytes:,} at once"
+        total += f"; backward / forward = {self.ratio:.3f}"
+        return "\n".join([*(line.rstrip() for line in lines), total])
+
+
+@dataclass
+class Cache:
+    """Arrays kept by name, with the bytes they take now and the most they took, and the steps that made them."""
+
+    arrays: dict[str, Any] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    peak_bytes: int = 0
+
+    def put(self, name: str, array: Any) -> int:
+        """Keep an array, and return its bytes."""
+        self.arrays[name] = array
+        self.peak_bytes = max(self.peak_bytes, self.bytes)
+        return int(array.nbytes)
+
+    @property
+    def bytes(self) -> int:
+        """What is kept now."""
+        return sum(int(array.nbytes) for array in self.arrays.values())
+
+    def note(self, phase: str, formula: str, result: Any, *, flops: int = 0, kept_bytes: int = 0) -> Any:
+        """Write a step down, and return its result."""
+        self.steps.append(Step(phase, formula, tuple(result.shape), flops, kept_bytes))
+        return result

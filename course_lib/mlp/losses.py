@@ -1,0 +1,46 @@
+"""Losses, each as ``loss`` and a residual (b, c) from which the first cotangent is one multiplication away."""
+
+from typing import Any
+
+from course_lib.errors import InputError
+from course_lib.mlp.arrays import cast, log_softmax, namespace, pick
+
+__all__ = ["LOSSES"]
+
+
+def half_sum(out: Any, target: Any) -> tuple[Any, Any, float]:
+    """0.5 * sum((out - target)^2), or of out alone; its cotangent is the residual itself."""
+    r = out if target is None else out - cast(target, out)
+    return 0.5 * (r * r).sum(), r, 1.0
+
+
+def mse(out: Any, target: Any) -> tuple[Any, Any, float]:
+    """Mean of (out - target)^2 over all b * c entries; cotangent 2 r / (b c)."""
+    check_target(out, target, "mse", [tuple(out.shape)])
+    r = out - cast(target, out)
+    b, c = out.shape
+    return (r * r).mean(), r, 2 / (b * c)
+
+
+def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
+    """Mean over the batch of -sum(p * log softmax(out)); cotangent (softmax(out) - p) / b, where p is the target."""
+    b, c = out.shape
+    check_target(out, target, "cross_entropy", [(b,), (b, c)])
+    log_p = log_softmax(out)
+    p = cast(pick(target, c) if len(target.shape) == 1 else target, out)
+    r = namespace(out).exp(log_p) * p.sum(-1)[:, None] - p  # the sum is 1 for labels and for probabilities
+    return -(p * log_p).sum(-1).mean(), r, 1 / b
+
+
+def check_target(out: Any, target: Any, loss: str, allowed: list[tuple[int, ...]]) -> None:
+    """Refuse a missing target, or one that would broadcast against the output and silently give another loss."""
+    found = "no target" if target is None else f"a target of shape {tuple(target.shape)}"
+    if target is None or tuple(target.shape) not in allowed:
+        raise InputError(
+            f"{loss} of an output of shape {tuple(out.shape)} needs a target of shape "
+            f"{' or '.join(map(str, allowed))}, but it got {found}. "
+            "Pass target= in that shape; another would broadcast into a different loss."
+        )
+
+
+LOSSES = {"half_sum": half_sum, "mse": mse, "cross_entropy": cross_entropy}
