@@ -18,6 +18,7 @@ from course_lib.grading.kernel import Kernel, Stopped
 __all__ = ["Cell", "Notebook"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 MESSAGE_CHARS = 400
 
 
@@ -48,8 +49,10 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
 
     def runtest(self) -> None:
         """Run the cell; fail at once if the kernel has stopped before."""
-        if self.parent.kernel.stopped:
-            raise Stopped(self.parent.kernel.stopped)
+        kernel: Kernel = self.parent.kernel
+        if kernel.stopped:
+            raise Stopped(kernel.stopped, later=True)
+        kernel.doing = f"the cell `{self.name}`"
         super().runtest()
 
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
@@ -70,6 +73,7 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
             return text or "not written yet"
         if name == "AssertionError" and text:
             return text[:MESSAGE_CHARS]
+        text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
         return f"{name}: {text}"[:MESSAGE_CHARS].rstrip(": ")
 
 

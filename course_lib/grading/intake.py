@@ -12,6 +12,7 @@ from course_lib.errors import NotebookError
 __all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read"]
 
 MAX_BYTES = 16 << 20
+HAND_IN = "give the .ipynb file itself"
 SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
 
 
@@ -55,19 +56,25 @@ def _read_bytes(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         came = "a link" if path.is_symlink() else (error.strerror or "something unreadable").lower()
-        raise NotebookError(f"expected a notebook file, found {came}; hand in the .ipynb file itself") from error
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if stat.S_ISDIR(status.st_mode):
-            raise NotebookError("expected a notebook file, found a folder; hand in the .ipynb file itself")
-        if not stat.S_ISREG(status.st_mode):
-            raise NotebookError("expected a notebook file, found a device or pipe; hand in the .ipynb file itself")
-        if status.st_size > MAX_BYTES:
-            raise NotebookError(
-                f"expected at most {MAX_BYTES >> 20} MiB, found {status.st_size / (1 << 20):.1f} MiB; "
-                "clear the outputs and save it again"
-            )
-        return file.read(MAX_BYTES + 1)
+        raise NotebookError(f"expected a notebook file, found {came}; {HAND_IN}") from error
+    try:
+        _check_kind(os.fstat(descriptor))
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
+
+
+def _check_kind(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise NotebookError(f"expected a notebook file, found a folder; {HAND_IN}")
+    if not stat.S_ISREG(status.st_mode):
+        raise NotebookError(f"expected a notebook file, found a device or pipe; {HAND_IN}")
+    if status.st_size > MAX_BYTES:
+        came = f"{status.st_size / (1 << 20):.1f} MiB"
+        raise NotebookError(
+            f"expected at most {MAX_BYTES >> 20} MiB, found {came}; clear the outputs and save it again"
+        )
 
 
 def parse(raw: bytes) -> Submission:

@@ -7,14 +7,17 @@ looked at while waiting, and the first thing that goes wrong ends the submission
 import shutil
 import tempfile
 import time
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty
-from typing import Any, NoReturn
+from typing import Any
 
 import zmq
 from jupyter_client.manager import KernelManager
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager, RunningKernel
 
+from course_lib.grading.child import MIME
 from course_lib.grading.limits import Limits
 from course_lib.grading.sandbox import BUBBLEWRAP, KernelProvisioner
 
@@ -24,7 +27,11 @@ POLL_SECONDS = 0.2
 
 
 class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
-    """The kernel is gone, and why, in words for the learner."""
+    """The kernel is gone, and why, in words for the learner; ``later`` if it was gone before this was asked of it."""
+
+    def __init__(self, reason: str, *, later: bool = False) -> None:
+        super().__init__(f"not run, because {reason}" if later else reason)
+        self.later = later
 
 
 class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type information
@@ -48,7 +55,9 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def __init__(self, *, limits: Limits, sandbox: str = BUBBLEWRAP, cwd: Path | None = None) -> None:
         self.limits, self.stopped = limits, ""
         self._deadline = time.monotonic() + limits.total_seconds
-        self._heard_bytes = 0
+        self.doing, self._started = "its start", False
+        self._heard: deque[dict[str, Any]] = deque()
+        self._heard_chars = 0
         # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
         self._folder = tempfile.mkdtemp(prefix="k", dir="/tmp")
         self._context = zmq.Context()
@@ -86,68 +95,95 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         while time.monotonic() < give_up:
             msg_id = self.kc.kernel_info()
             try:
-                super().await_reply(msg_id, timeout=1)
-                super().await_idle(msg_id, timeout=1)
+                while self._read(self.kc.get_shell_msg, 1)["parent_header"].get("msg_id") != msg_id:
+                    continue
+                self.await_idle(msg_id, timeout=1)
             except Empty:
                 self._check_alive()
             else:
+                self._started = True
                 return
-        self.fail(f"the kernel did not start within {self.limits.start_seconds:g} s")
+        raise self.end(f"the kernel did not start within {self.limits.start_seconds:g} s")
 
     def _check_alive(self) -> None:
         if not self.is_alive():
-            self.fail("the kernel died: something ended the Python process (sys.exit, too much memory, a crash)")
+            raise self.end(f"the Python process died in {self.doing}: out of memory, a crash, or told to exit")
 
-    def fail(self, reason: str) -> NoReturn:
-        """Kill the kernel for good and say why."""
+    def end(self, reason: str) -> Stopped:
+        """Kill the kernel for good and return the exception that says why."""
         self.stopped = self.stopped or reason
         self.stop()
-        raise Stopped(self.stopped)
+        return Stopped(self.stopped)
 
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """Send code to run; return the id of the request."""
         if self.stopped:
-            raise Stopped(self.stopped)
-        self._heard_bytes = 0
+            raise Stopped(self.stopped, later=True)
+        self._heard.clear()
+        self._heard_chars = 0
         return str(super().execute_cell_input(cell_input, allow_stdin=False))
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the reply to one request, no longer than a cell or the rest of the notebook may take."""
-        start, allowed = time.monotonic(), timeout or self.limits.cell_seconds
-        while (now := time.monotonic()) < min(start + allowed, self._deadline):
+        allowed = min(timeout or self.limits.cell_seconds, self.limits.cell_seconds)
+        late = time.monotonic() + allowed
+        while (now := time.monotonic()) < min(late, self._deadline):
+            self._listen()
             try:
-                message = self.kc.get_shell_msg(timeout=POLL_SECONDS)
+                message = self._read(self.kc.get_shell_msg, POLL_SECONDS)
             except Empty:
                 self._check_alive()
                 continue
-            except Exception:
-                self.fail("the kernel sent a message that cannot be read")
             if message["parent_header"].get("msg_id") == msg_id:
                 return dict(message["content"])
         if now >= self._deadline:
-            self.fail(f"the notebook as a whole did not finish within {self.limits.total_seconds:g} s")
-        self.fail(f"it did not finish within {allowed:g} s")
+            raise self.end(f"the notebook as a whole did not finish within {self.limits.total_seconds:g} s")
+        raise self.end(f"{self.doing} did not finish within {allowed:g} s")
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
-        """Return the next message of one stream, counting what the learner's code prints."""
+        """Return the next broadcast of the kernel; nbval asks for no other stream."""
+        assert stream == "iopub"
+        if not self._heard:
+            try:
+                self._hear(self._read(self.kc.get_iopub_msg, timeout))
+            except Empty:
+                self._check_alive()
+                if not self._started:
+                    raise
+                raise self.end(f"{self.doing} ended, but its output did not arrive") from None
+        return self._heard.popleft()
+
+    def _listen(self) -> None:
+        """Take in what has been broadcast so far: a flood must be noticed while the cell runs, not piled up."""
+        while self.kc.iopub_channel.msg_ready():
+            self._hear(self._read(self.kc.get_iopub_msg, 0))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        content, kind = message["content"], message["msg_type"]
+        if kind == "stream":
+            self._heard_chars += len(content.get("text", ""))
+        elif kind in ("display_data", "execute_result", "error"):
+            self._heard_chars += len(repr(content)) if MIME not in content.get("data", ()) else 0
+        if self._heard_chars > self.limits.output_chars:
+            raise self.end(f"{self.doing} put out more than {self.limits.output_chars:,} characters")
+        self._heard.append(message)
+
+    def _read(self, receive: Callable[..., dict[str, Any]], timeout: float | None) -> dict[str, Any]:
+        """Receive one message; whatever the other end sent, the only exceptions are Empty and Stopped."""
         try:
-            message: dict[str, Any] = super().get_message(stream, timeout=timeout)
+            message = receive(timeout=timeout)
+            assert isinstance(message["content"], dict)
+            assert isinstance(message["parent_header"], dict)
         except Empty:
-            self._check_alive()
             raise
         except Exception:
-            self.fail("the kernel sent a message that cannot be read")
-        if stream == "iopub" and message["msg_type"] == "stream":
-            self._heard_bytes += len(message["content"].get("text", ""))
-            if self._heard_bytes > self.limits.output_bytes:
-                self.fail(f"it printed more than {self.limits.output_bytes:,} characters")
+            raise self.end(f"{self.doing} made the kernel send a message that cannot be read") from None
         return message
 
     def stop(self) -> None:
         """Kill the kernel and everything it started, and close the connection."""
         self.kc.stop_channels()
-        if self.km.has_kernel:
-            self.km.shutdown_kernel(now=True)
+        self.km.provisioner.end()
         self.km.cleanup_resources()
         self._context.destroy(linger=0)
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -3,7 +3,6 @@
 import json
 import time
 from dataclasses import dataclass, field
-from queue import Empty
 from typing import Any
 
 import numpy as np
@@ -66,6 +65,7 @@ class Learner:
 
     def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         code = f"__import__('course_lib.grading.child', fromlist=['serve']).serve({json.dumps(request)!r})"
+        self._kernel.doing = f"`{request['name']}`"
         msg_id = self._kernel.execute_cell_input(code)
         self._kernel.await_reply(msg_id)
         reply = self._reply(msg_id)
@@ -90,14 +90,11 @@ class Learner:
         reply: Any = {}
         until = time.monotonic() + IDLE_SECONDS
         while time.monotonic() < until:
-            try:
-                message = self._kernel.get_message("iopub", timeout=IDLE_SECONDS)
-            except Empty:
-                break
+            message = self._kernel.get_message("iopub", timeout=IDLE_SECONDS)
             content = message["content"]
             if message["parent_header"].get("msg_id") != msg_id:
                 continue
-            if message["msg_type"] == "display_data" and MIME in content.get("data", {}):
+            if message["msg_type"] == "display_data" and MIME in content.get("data", ()):
                 reply = content["data"][MIME]
             if message["msg_type"] == "status" and content.get("execution_state") == "idle":
                 break

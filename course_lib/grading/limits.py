@@ -23,7 +23,7 @@ class Limits:
     open_files: int = 256
     processes: int = 128
     message_bytes: int = 64 << 20
-    output_bytes: int = 1 << 20
+    output_chars: int = 1_000_000
 
     def rlimits(self) -> dict[str, int]:
         """Return the limits the operating system enforces, by the names of :mod:`resource`.

@@ -16,7 +16,9 @@ __all__ = ["as_csv", "as_json", "check_folder", "write"]
 
 COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
 # What a spreadsheet takes for the beginning of a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}")
+FORMULA = tuple(
+    "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
 
 
 def check_folder(folder: Path) -> None:
@@ -71,9 +73,9 @@ def as_csv(reports: Sequence[SubmissionReport]) -> str:
 
 
 def _plain(cell: str) -> str:
-    """Keep a spreadsheet from taking text for a formula."""
-    cell = cell.replace("\0", "")
-    return f"'{cell}" if cell.lstrip(" ").startswith(FORMULA) else cell
+    """Return one printable line that a spreadsheet does not take for a formula."""
+    cell = "".join(char if char.isprintable() else " " for char in cell)
+    return f"'{cell}" if cell.lstrip().startswith(FORMULA) else cell
 
 
 def _replace(path: Path, text: str) -> None:

@@ -4,9 +4,12 @@ Inside there is no network, no other process, a small empty home in memory, and 
 interpreter needs. Exercises, keys, submissions and grades are not in that view, so there is nothing to be read.
 """
 
+import contextlib
 import functools
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -122,3 +125,11 @@ class KernelProvisioner(LocalProvisioner):
         )
         self.pid = self.pgid = self.process.pid
         return self.connection_info
+
+    def end(self) -> None:
+        """Kill the process group and wait for it; with bubblewrap, all that runs inside dies with its first process."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None

@@ -50,7 +50,7 @@ def check_notebook(path: Path) -> SelfCheck:
         If the file is not a notebook of an exercise.
     """
     try:
-        submission = intake.read(path)
+        submission = intake.read(path.resolve())  # a link is fine on the learner's own machine
     except NotebookError as error:
         raise InputError(f"{path}: {error}") from error
     cells = [cell for cell in submission.cells if cell.course.get("kind") in KINDS and cell.names]

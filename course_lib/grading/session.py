@@ -90,7 +90,8 @@ def _cell_row(cell: Cell, error: BaseException | None) -> Row:
     kind = str(cell.cell.metadata.course.kind)
     if error is None:
         return Row(name=cell.name, kind=kind, status="passed")
-    return Row(name=cell.name, kind=kind, status="failed", message=cell.learner_message(error))
+    status = "not run" if isinstance(error, Stopped) and error.later else "failed"
+    return Row(name=cell.name, kind=kind, status=status, message=cell.learner_message(error))
 
 
 def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, status: str = "") -> Row:
@@ -118,7 +119,7 @@ def _verdict(error: BaseException | None) -> tuple[str, str]:
         case None:
             return "passed", ""
         case Stopped():
-            return "failed", str(error)
+            return "not run" if error.later else "failed", str(error)
         case Mistake():
             return "failed", str(error) or UNNAMED
         case AssertionError():

@@ -79,15 +79,17 @@ def _report(
 ) -> SubmissionReport:
     """Add up the points and gather what the learner is told, each sentence once."""
     broken = any(row.status == "error" for row in rows)
-    said = [row.message for row in rows if row.kind == "test" and row.message]
-    said += [f"in the cell `{row.name}`: {row.message}" for row in rows if row.kind == "answer" and row.message]
+    failed = [row for row in rows if row.status in ("failed", "error") and row.message != stopped]
+    said = [*notes, *([stopped] if stopped else [])]
+    said += [f"the cell `{row.name}`: {row.message}" for row in failed if row.kind in ("given", "answer")]
+    said += [row.message for row in failed if row.kind == "test"]
     return SubmissionReport(
         learner=learner,
         exercise=exercise.slug,
         status="error" if broken else "stopped" if stopped else "graded",
         points=sum(row.points for row in rows),
         max_points=sum(row.max_points for row in rows),
-        messages=tuple(dict.fromkeys([*notes, *said])),
+        messages=tuple(dict.fromkeys(said)),
         rows=tuple(rows),
         sandbox=sandbox,
     )

@@ -1,0 +1,128 @@
+"""A tiny exercise, and ways to hand in answers to it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.exercise import Exercise, load
+from course_lib.grading.report import SubmissionReport
+from course_lib.grading.submission import grade_submission
+
+SOURCE = """---
+course:
+  exercise: double
+  title: Twice as much
+  timeout_seconds: 3
+---
+
+# Twice as much
+
+```{code-cell} ipython3
+:name: setup
+import numpy as np
+```
+
+```{code-cell} ipython3
+:name: double
+:tags: [answer]
+def double(x):
+    raise NotImplementedError("`double` is not written yet")
+```
+
+```{code-cell} ipython3
+:name: double
+:tags: [solution]
+def double(x):
+    return 2 * x
+```
+
+```{code-cell} ipython3
+:name: check_double
+:tags: [check]
+:expect: "double: right."
+assert np.array_equal(double(np.ones(2)), [2, 2]), "twice one is two"
+print("double: right.")
+```
+
+```{code-cell} ipython3
+:name: halve
+:tags: [answer]
+def halve(x):
+    raise NotImplementedError("`halve` is not written yet")
+```
+
+```{code-cell} ipython3
+:name: halve
+:tags: [solution]
+def halve(x):
+    return x / 2
+```
+"""
+
+TESTS = '''
+import numpy as np
+
+from course_lib.grading import Mistake, expect, points
+
+SECRET = 41.5
+
+
+@points(2)
+def test_double(learner, rng):
+    """Doubling works for any shape."""
+    x = rng.normal(size=(2, 3))
+    if not np.allclose(expect.array(learner.call("double", x), name="the double", shape=(2, 3)), 2 * x):
+        raise Mistake("`double` does not double")
+
+
+@points(1)
+def test_halve(learner):
+    """Halving works."""
+    if learner.call("halve", 2 * SECRET) != SECRET:
+        raise Mistake("`halve` does not halve")
+'''
+
+
+@pytest.fixture(scope="session")
+def make_exercise(tmp_path_factory) -> Callable[..., Exercise]:
+    """Return a function that lays out an exercise and loads it."""
+
+    def make(source: str = SOURCE, tests: str = TESTS, seconds: float = 3) -> Exercise:
+        key = tmp_path_factory.mktemp("exercises") / "double" / "key"
+        key.mkdir(parents=True)
+        (key / "source.md").write_text(source, encoding="utf-8")
+        (key / "test_hidden.py").write_text(tests, encoding="utf-8")
+        exercise = load(key)
+        return replace(exercise, limits=replace(exercise.limits, cell_seconds=seconds, total_seconds=20))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def exercise(make_exercise) -> Exercise:
+    """The tiny exercise."""
+    return make_exercise()
+
+
+@pytest.fixture
+def hand_in(exercise, tmp_path) -> Callable[..., Path]:
+    """Return a function that writes the reference notebook with some answers replaced."""
+
+    def write(**answers: str) -> Path:
+        notebook = exercise.reference()
+        for cell in notebook.cells:
+            cell.source = answers.get(cell.id, cell.source)
+        path = tmp_path / "double.ipynb"
+        nbformat.write(notebook, path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def grade(exercise, hand_in) -> Callable[..., SubmissionReport]:
+    """Return a function that grades the reference with some answers replaced."""
+    return lambda **answers: grade_submission(hand_in(**answers), learner="ada", exercise=exercise)

@@ -1,0 +1,167 @@
+"""A folder of submissions becomes one line each, whatever is in it."""
+
+import csv
+import json
+import stat
+
+import pytest
+
+from course_lib.errors import InputError
+from course_lib.grading import output
+from course_lib.grading.classroom import find_submissions, grade_class
+from course_lib.grading.report import Row, SubmissionReport
+
+
+@pytest.fixture
+def exercises(exercise):
+    """The folder that holds the tiny exercise."""
+    return exercise.key.parents[1]
+
+
+@pytest.fixture
+def classroom(tmp_path, hand_in):
+    """A nested folder: two learners with notebooks, and every kind of thing a folder collects."""
+    folder = tmp_path / "submissions"
+    right, wrong = hand_in().read_bytes(), hand_in(halve="def halve(x): return x").read_bytes()
+    for learner, raw in {"ada": right, "bob": wrong, "=cmd()": right, "cut off": right[:200], "empty": b""}.items():
+        (folder / learner).mkdir(parents=True)
+        (folder / learner / "double.ipynb").write_bytes(raw)
+    (folder / "fay" / "double.ipynb").mkdir(parents=True)
+    (folder / "gil").mkdir()
+    (folder / "hal").mkdir()
+    (folder / "hal" / "my double.ipynb").write_bytes(right)
+    (folder / "ivy").symlink_to(folder / "ada")
+    (folder / "jon").mkdir()
+    (folder / "jon" / "double.ipynb").symlink_to(folder / "ada" / "double.ipynb")
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "notes.txt").write_text("not a learner")
+    return folder
+
+
+EXPECTED = {
+    "=cmd()": ("graded", 3, ""),
+    "ada": ("graded", 3, ""),
+    "bob": ("graded", 2, "`halve` does not halve"),
+    "cut off": ("rejected", 0, "expected a notebook (JSON), found text that is not JSON"),
+    "empty": ("rejected", 0, "expected a notebook, found an empty file"),
+    "fay": ("rejected", 0, "expected a notebook file, found a folder"),
+    "gil": ("missing", 0, "expected double.ipynb, found no notebook"),
+    "hal": ("missing", 0, "expected double.ipynb, found my double.ipynb"),
+    "ivy": ("missing", 0, "expected a folder with a notebook, found a link"),
+    "jon": ("rejected", 0, "expected a notebook file, found a link"),
+}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs):
+    """One bad file costs nobody else; two at a time give what one at a time gives."""
+    tasks = find_submissions(classroom, exercises=exercises, slug="double")
+    table, data = output.write(list(grade_class(tasks, jobs=jobs)), tmp_path / "grades")
+    document = json.loads(data.read_text(encoding="utf-8"))
+    assert document["schema_version"] == 1
+    came = {entry["learner"]: entry for entry in document["submissions"]}
+    assert list(came) == sorted(EXPECTED)
+    for learner, (status, points, message) in EXPECTED.items():
+        entry = came[learner]
+        assert (entry["status"], entry["points"], entry["max_points"]) == (status, points, 3), learner
+        assert " ".join(entry["messages"]).startswith(message)
+    assert came["bob"]["rows"][-1] | {"detail": ""} == {
+        "name": "test_halve",
+        "kind": "test",
+        "status": "failed",
+        "points": 0,
+        "max_points": 1,
+        "title": "Halving works.",
+        "message": "`halve` does not halve",
+        "detail": "",
+    }
+    with table.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["learner"].lstrip("'") for line in lines] == sorted(EXPECTED)
+    assert lines[0]["learner"] == "'=cmd()"
+    assert [line["points"] for line in lines] == ["3", "3", "2", *["0"] * 7]
+
+
+def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):
+    """With an exercise named, ``<learner>.ipynb`` will do; without, the message says so."""
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    hand_in().rename(folder / "ada.ipynb")
+    [task] = find_submissions(folder, exercises=exercises, slug="double")
+    assert (task.learner, task.exercise.slug) == ("ada", "double")
+    with pytest.raises(InputError, match=r"found the notebook ada\.ipynb; say with --exercise"):
+        find_submissions(folder, exercises=exercises)
+
+
+def test_exercises_are_known_by_the_files_names(classroom, exercises):
+    """Without an exercise named, each notebook is graded as what it is called."""
+    tasks = find_submissions(classroom, exercises=exercises)
+    assert {task.learner for task in tasks if task.exercise} == {
+        "=cmd()",
+        "ada",
+        "bob",
+        "cut off",
+        "empty",
+        "fay",
+        "jon",
+    }
+
+
+def test_a_private_key_is_found(classroom, exercise, tmp_path):
+    """``--key`` may name the folder of one key, or of several by exercise."""
+    for key in (exercise.key, exercise.key.parents[1]):
+        tasks = find_submissions(classroom, exercises=tmp_path / "none", slug="double", key=key)
+        assert next(task for task in tasks if task.exercise).exercise.key == exercise.key
+    with pytest.raises(InputError, match=r"expected the text of exercise 'double' at .*; check --exercises and --key"):
+        find_submissions(classroom, exercises=tmp_path / "none", slug="double", key=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "came"),
+    [
+        (lambda path: None, "found nothing"),
+        (lambda path: path.write_text("x"), "found a file"),
+        (lambda path: path.mkdir(), "found no submission"),
+    ],
+)
+def test_what_is_not_a_class_is_named(tmp_path, exercises, make, came):
+    """A missing folder, a file and an empty folder are told apart."""
+    make(folder := tmp_path / "class")
+    with pytest.raises(InputError, match=came):
+        find_submissions(folder, exercises=exercises)
+
+
+def test_a_learners_name_can_be_any_bytes(tmp_path, exercises, hand_in):
+    """A folder's name that is not text, or holds control characters, is shown but never used."""
+    raw = hand_in().read_bytes()
+    for name in (b"caf\xe9", b"a\x1b[31mred"):
+        folder = tmp_path / "class" / name.decode("utf-8", "surrogateescape")
+        folder.mkdir(parents=True)
+        (folder / "double.ipynb").write_bytes(raw)
+    learners = [task.learner for task in find_submissions(tmp_path / "class", exercises=exercises)]
+    assert learners == ["a\N{REPLACEMENT CHARACTER}[31mred", "caf\\udce9"]
+    output.as_json([SubmissionReport(learner, "double", "graded", 0, 0) for learner in learners]).encode()
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1"])
+def test_a_spreadsheet_sees_no_formula(text):
+    """A cell that would be one begins with an apostrophe, in every column a learner can fill."""
+    line = list(csv.reader(output.as_csv([SubmissionReport(text, "e", "graded", 0, 1, (text,))]).splitlines()))[1]
+    assert line[0] == line[-1] == "'" + text.replace("\t", " ").replace("\r", " ")
+
+
+def test_files_are_whole_or_not_there(tmp_path):
+    """A second run replaces the first one's files; a run that fails leaves them, and no half-written file."""
+    first = SubmissionReport("ada", "double", "graded", 1, 1)
+    for _ in range(2):
+        table, data = output.write([first], tmp_path)
+    before = data.read_text()
+    with pytest.raises(TypeError):
+        output.write(
+            [SubmissionReport("bob", "double", "graded", 1, 1, rows=(Row(object(), "test", "passed"),))], tmp_path
+        )
+    assert data.read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
+    assert stat.S_IMODE(table.stat().st_mode) == 0o644
+    with pytest.raises(InputError, match="expected a folder for the grades, found a file"):
+        output.write([first], data)

@@ -1,0 +1,231 @@
+"""Submissions that attack the grader earn what their honest part earns, end in time, and reach nothing."""
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from course_lib.grading.submission import grade_submission
+
+HONEST = "def double(x):\n    return 2 * x\n"
+DIED = "the Python process died in "
+TRIES = {
+    "an endless loop": ("while True: pass", 0, "the cell `double` did not finish within 3 s"),
+    "a loop that swallows interrupts": (
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        0,
+        "the cell `double` did not finish within 3 s",
+    ),
+    "os._exit": ("import os; os._exit(0)", 0, DIED + "the cell `double`: out of memory, a crash, or told to exit"),
+    "a crash": ("import ctypes; ctypes.string_at(0)", 0, DIED + "the cell `double`: out of memory"),
+    "sys.exit": ("import sys; sys.exit(0)", 3, "the cell `double`: SystemExit: 0"),
+    "text without end": (
+        "import time\nwhile True:\n    print('x' * 9999, flush=True); time.sleep(0.001)",
+        0,
+        "the cell `double` put out more than 1,000,000 characters",
+    ),
+    "one huge display": (
+        "from IPython.display import display\ndisplay('x' * 2_000_000)",
+        0,
+        "the cell `double` put out more than 1,000,000 characters",
+    ),
+    "too much memory": ("hoard = bytearray(40 << 30)", 3, "the cell `double`: MemoryError"),
+    "a shell command that hangs": ("!sleep 100", 0, "the cell `double` did not finish within 3 s"),
+    "an exit that hangs": ("import atexit, time; atexit.register(time.sleep, 100)", 3, None),
+    "a thread that stays": ("import threading, time; threading.Thread(target=time.sleep, args=[100]).start()", 3, None),
+    "a patched json": (
+        "import json; json.dumps = json.loads = lambda *a, **k: '{}'",
+        0,
+        "the cell `double` made the kernel send a message that cannot be read",
+    ),
+    "a fake score": ("print('points: 3 of 3'); print('double: right.')", 3, None),
+}
+IN_CALL = {
+    "a function that hangs": (
+        "def double(x):\n    while x.ndim == 2: pass\n    return 2 * x",
+        0,
+        "`double` did not finish within 3 s",
+    ),
+    "a function that kills": (
+        "import os\ndef double(x):\n    return 2 * x if x.ndim == 1 else os.kill(os.getpid(), 9)",
+        0,
+        DIED + "`double`: out of memory",
+    ),
+    "a patched allclose": (
+        "np.allclose = np.array_equal = lambda *a, **k: True\ndef double(x):\n    return x",
+        1,
+        "`double` does not double",
+    ),
+    "an object that equals everything": (
+        "class Yes:\n    __eq__ = __lt__ = lambda s, o: True\n    __hash__ = None\n"
+        "    def __array_function__(self, *a): return True\ndef double(x):\n    return Yes()",
+        1,
+        "`double` returned a Yes, which ",
+    ),
+    "an array that equals everything": (
+        "class Yes(np.ndarray):\n    __eq__ = lambda s, o: np.array(True)\ndef double(x):\n    return x.view(Yes)",
+        1,
+        "`double` does not double",
+    ),
+    "a forged reply": (
+        "from IPython import get_ipython\ndef double(x):\n    get_ipython().display_pub.publish(data="
+        "{'application/vnd.course.value+json': {'status': 'ok', 'points': 99, 'value': {'$': 'pickle'}}})\n"
+        "    return x",
+        1,
+        "`double` does not double",
+    ),
+    "a huge result": ("def double(x):\n    return np.zeros(5_000_000)", 1, "`double` returned an array of more than"),
+    "a result nested deep": (
+        "def double(x):\n    deep = []\n    for _ in range(500): deep = [deep]\n    return deep",
+        1,
+        "`double` returned data nested more than 20 deep",
+    ),
+    "a hunt through frames": (
+        "import sys\ndef double(x):\n    frame, seen = sys._getframe(), ' '.join(sys.modules)\n"
+        "    while frame: seen += str(frame.f_locals); frame = frame.f_back\n"
+        "    return x if str(83 / 2) in seen or 'SEC' + 'RET' in seen or 'test_hid' + 'den' in seen else 2 * x",
+        3,
+        None,
+    ),
+}
+
+
+def attempt(hand_in, exercise, code):
+    """Grade an answer and return the report and the seconds it took."""
+    start = time.monotonic()
+    report = grade_submission(hand_in(double=code), learner="eve", exercise=exercise)
+    return report, time.monotonic() - start
+
+
+@pytest.mark.parametrize("what", TRIES)
+def test_an_attack_in_a_cell(hand_in, exercise, what):
+    """The honest function beside it is graded if it can be; the run ends within the cell's time."""
+    code, points, message = TRIES[what]
+    report, seconds = attempt(hand_in, exercise, HONEST + code)
+    assert report.points == points
+    assert report.status == ("stopped" if points == 0 else "graded")
+    assert report.messages[0].startswith(message) if message else not report.messages, report.messages
+    assert seconds < 12
+
+
+@pytest.mark.parametrize("what", IN_CALL)
+def test_an_attack_in_a_function(hand_in, exercise, what):
+    """A dishonest result is worth nothing; the other function keeps its point unless the process is gone."""
+    code, points, message = IN_CALL[what]
+    report, seconds = attempt(hand_in, exercise, code)
+    assert report.points == points
+    assert any(said.startswith(message) for said in report.messages) if message else not report.messages, (
+        report.messages
+    )
+    assert seconds < 12
+
+
+def test_after_a_stop_nothing_passes(hand_in, exercise):
+    """Cells and tests after the kernel is gone are not run, and say so; they are never counted as passed."""
+    report, _ = attempt(hand_in, exercise, "import os; os._exit(0)")
+    after = [row for row in report.rows if row.name not in ("setup", "double")]
+    assert {row.status for row in after} == {"not run"}
+    assert all(row.message.startswith("not run, because the Python process died") for row in after)
+    assert len(report.messages) == 1
+
+
+def test_nothing_of_the_graders_can_be_read_or_written(hand_in, exercise, tmp_path):
+    """Key, submissions, the home, the environment and the grader's process are out of sight."""
+    canary = tmp_path / "canary"
+    canary.write_text("unread")
+    root = Path.cwd()
+    places = [exercise.key, exercise.key / "test_hidden.py", tmp_path, canary, root / "exercises", root / "tests"]
+    places += [root / "README.md", Path.home() / ".ssh", Path("/etc/passwd"), Path("/var"), Path("/run")]
+    code = f"""
+import course_lib, os, sys
+found = [place for place in {[str(place) for place in places]!r} if os.path.exists(place)]
+found += [name for name in os.environ if name.startswith(('PYTEST', 'COURSE', 'SSH', 'GIT_CONFIG'))]
+found += [number for number in os.listdir('/proc') if number.isdigit() and int(number) > 5]
+for place in (os.path.dirname(course_lib.__file__), sys.prefix, '/usr'):
+    try:
+        open(place + '/written', 'w')
+        found.append(place)
+    except OSError:
+        pass
+assert not found, found
+"""
+    report, _ = attempt(hand_in, exercise, code + HONEST)
+    assert report.messages == ()
+    assert report.points == 3
+
+
+def test_no_packet_leaves(hand_in, exercise):
+    """A server on this machine's loopback hears nothing, nor does any of its named sockets."""
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+
+        def listen():
+            try:
+                while True:
+                    heard.append(server.accept()[1])
+            except TimeoutError:
+                return
+
+        port = server.getsockname()[1]
+        code = f"""
+import socket
+def double(x):
+    for family, address in [(socket.AF_INET, ('127.0.0.1', {port})), (socket.AF_UNIX, '/run/dbus/system_bus_socket')]:
+        try:
+            socket.socket(family).connect(address)
+            return 'connected'
+        except OSError:
+            pass
+    return 2 * x
+"""
+        report, _ = attempt(hand_in, exercise, code)
+        listen()
+    assert heard == []
+    assert (report.points, report.messages) == (3, ())
+
+
+def test_no_process_stays(hand_in, exercise):
+    """What a submission starts in the background ends with it, also when it is detached."""
+    mark = f"sleep 98{os.getpid()}"
+    code = f"import subprocess\nsubprocess.Popen('setsid {mark} & {mark} &', shell=True)\n"
+    report, _ = attempt(hand_in, exercise, code + HONEST)
+    assert report.points == 3
+    lines = [path.read_bytes().replace(b"\0", b" ") for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [line for line in lines if mark.encode() in line]
+
+
+def test_the_disk_is_out_of_reach_once_the_kernel_runs(hand_in, exercise):
+    """The folder of the kernel's sockets takes no file once a cell can run; the home is memory, and limited."""
+    code = """
+import glob, os
+for folder in glob.glob('/tmp/*'):
+    try:
+        open(folder + '/written', 'w')
+    except FileNotFoundError:
+        continue
+    raise AssertionError(folder)
+try:
+    for number in range(100):
+        with open(os.path.expanduser(f'~/fill{number}'), 'wb') as file:
+            file.write(bytes(32 << 20))
+    full = False
+except OSError:
+    full = True
+assert full
+"""
+    report, _ = attempt(hand_in, exercise, code + HONEST)
+    assert (report.points, report.messages) == (3, ())
+
+
+def test_the_grader_starts_no_thread_that_stays(hand_in, exercise):
+    """A class of hundreds leaves nothing behind in the grader's own process."""
+    attempt(hand_in, exercise, HONEST)
+    threads, files = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(2):
+        attempt(hand_in, exercise, HONEST)
+    assert threading.active_count() <= threads
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files + 1

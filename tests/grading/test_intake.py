@@ -1,0 +1,79 @@
+"""Whatever file is handed in, reading it gives a notebook or one sentence."""
+
+import json
+import os
+
+import pytest
+
+from course_lib.errors import NotebookError
+from course_lib.grading import intake
+
+
+def notebook(**changes):
+    """Return the bytes of a small notebook."""
+    cell = {"cell_type": "code", "id": "double", "metadata": {}, "source": "x", "outputs": [], "execution_count": None}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]} | changes).encode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "came"),
+    [
+        (b"", "an empty file"),
+        (b" \n", "an empty file"),
+        (b"\xff\xfe\x00", "other bytes"),
+        (b"{", "not JSON"),
+        (notebook()[:-20], "not JSON"),
+        (b"print('hello')", "not JSON"),
+        (b"9" * 5000, "not JSON"),
+        (b"[]", "JSON of another kind"),
+        (b'{"a": 1}', "JSON of another kind"),
+        (b'{"nbformat": "4"}', "JSON of another kind"),
+        (b"[" * 200_000 + b"]" * 200_000, "nested too deeply"),
+        (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
+        (notebook(nbformat=3), "found 3, which is older"),
+        (notebook(nbformat=5), "found 5, which is newer"),
+        (notebook(cells=None), "a list of cells, found none"),
+        (notebook(cells={}), "a list of cells, found none"),
+        (notebook(cells=[1]), "a list of cells, found none"),
+        (notebook(cells=[{"cell_type": "code", "source": 3}]), "text in every code cell"),
+        (notebook(cells=[{"cell_type": "code", "source": ["a", 3]}]), "text in every code cell"),
+        (notebook(cells=[{"cell_type": "code", "source": "\ud800"}]), "half a character"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_a_notebook_is_named(raw, came):
+    """The message is one line and says what was expected, what came and what to do."""
+    with pytest.raises(NotebookError) as caught:
+        intake.parse(raw)
+    message = str(caught.value)
+    assert message.startswith("expected ")
+    assert came in message
+    assert ";" in message
+    assert "\n" not in message
+
+
+def test_a_notebook_of_another_editor_is_read():
+    """A byte-order mark, lists of lines, Windows line ends and metadata of odd types are no obstacle."""
+    cells = [{"cell_type": "code", "source": ["x = 1\r\n", "y = 2"], "metadata": 3, "id": 7}, {"cell_type": "raw"}]
+    submission = intake.parse(b"\xef\xbb\xbf" + notebook(cells=cells, metadata=[]))
+    assert [cell.source for cell in submission.cells] == ["x = 1\ny = 2"]
+    assert submission.cells[0].names == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "came"),
+    [
+        (lambda path: None, "no such file"),
+        (lambda path: path.mkdir(), "a folder"),
+        (lambda path: path.symlink_to("/etc/hostname"), "a link"),
+        (lambda path: path.symlink_to(path), "a link"),
+        (os.mkfifo, "a device or pipe"),
+        (lambda path: path.write_bytes(b" " * (intake.MAX_BYTES + 1)), "16.0 MiB"),
+    ],
+    ids=["missing", "folder", "link", "link to itself", "pipe", "too big"],
+)
+def test_what_is_not_a_file_is_named(tmp_path, make, came):
+    """Links are not followed, pipes are not waited on, and size is looked at before reading."""
+    make(path := tmp_path / "double.ipynb")
+    with pytest.raises(NotebookError, match=came):
+        intake.read(path)

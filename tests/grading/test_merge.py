@@ -1,0 +1,119 @@
+"""Answers are found by whatever name survived the learner's editor, and nothing else is taken."""
+
+import json
+
+import nbformat
+import pytest
+
+from course_lib.errors import NotebookError
+from course_lib.grading import intake
+from course_lib.grading.merge import check_exercise, collect_answers, merge
+
+
+@pytest.fixture
+def handed_in(exercise):
+    """Return a function that edits the reference notebook as JSON and reads it back."""
+
+    def read(edit):
+        notebook = json.loads(nbformat.writes(exercise.reference()))
+        edit(notebook)
+        return intake.parse(json.dumps(notebook).encode())
+
+    return read
+
+
+def drop_ids(notebook):
+    """What nbformat 4.4 does."""
+    notebook["nbformat_minor"] = 4
+    for cell in notebook["cells"]:
+        del cell["id"]
+
+
+def colab(notebook):
+    """What Colab does: ids move into the metadata, and all other metadata may go."""
+    notebook["metadata"] = {"colab": {"provenance": []}}
+    for cell in notebook["cells"]:
+        cell["metadata"] = {"id": cell.pop("id")}
+
+
+def new_ids(notebook):
+    """What copying every cell into another notebook does."""
+    for number, cell in enumerate(notebook["cells"]):
+        cell["id"] = f"cell-{number}"
+
+
+def reorder(notebook):
+    """What a restless learner does."""
+    notebook["cells"].reverse()
+
+
+def copy_with_new_id(notebook):
+    """What copy and paste of a cell does: the metadata come along, the id does not."""
+    answer = next(cell for cell in notebook["cells"] if cell["id"] == "double")
+    notebook["cells"].insert(0, answer | {"id": "f00", "source": "scratch"})
+
+
+@pytest.mark.parametrize("edit", [lambda n: None, drop_ids, colab, new_ids, reorder, copy_with_new_id])
+def test_answers_are_found_however_the_notebook_was_saved(handed_in, exercise, edit):
+    """Cell ids, the course's metadata and Colab's are tried in this order."""
+    answers, notes = collect_answers(handed_in(edit), exercise.pristine())
+    assert answers == {"double": "def double(x):\n    return 2 * x", "halve": "def halve(x):\n    return x / 2"}
+    assert notes == []
+
+
+def test_a_missing_answer_is_named_and_the_others_are_taken(handed_in, exercise):
+    """One deleted cell costs that answer only."""
+    submission = handed_in(lambda n: n["cells"].pop(next(i for i, c in enumerate(n["cells"]) if c["id"] == "double")))
+    answers, notes = collect_answers(submission, exercise.pristine())
+    assert list(answers) == ["halve"]
+    assert notes == ["the answer cell `double` is missing, so it counts as unanswered: put it back"]
+
+
+def test_an_answer_that_is_there_twice_is_not_guessed(handed_in, exercise):
+    """Two different cells of one name count as none; two equal ones as one."""
+
+    def twice(source):
+        def edit(notebook):
+            answer = next(cell for cell in notebook["cells"] if cell["id"] == "double")
+            notebook["cells"].append(answer | {"source": source or answer["source"]})
+
+        return handed_in(edit)
+
+    answers, notes = collect_answers(twice("def double(x): return 3 * x"), exercise.pristine())
+    assert list(answers) == ["halve"]
+    assert notes == ["the answer cell `double` is there 2 times, so it counts as unanswered: keep one"]
+    assert list(collect_answers(twice(""), exercise.pristine())[0]) == ["double", "halve"]
+
+
+def test_another_exercises_notebook_is_named(handed_in):
+    """The message says which exercise came and which was expected."""
+    submission = handed_in(lambda n: None)
+    with pytest.raises(
+        NotebookError, match=r"expected the notebook of triple, found the one of double; hand in triple"
+    ):
+        check_exercise(submission, "triple")
+
+
+def test_a_notebook_without_any_answer_is_refused(handed_in, exercise):
+    """A notebook that has nothing of the exercise in it is not graded as unanswered."""
+    submission = handed_in(lambda n: n.update(cells=[], metadata={}))
+    with pytest.raises(NotebookError, match="expected the answer cells double, halve, found none of them"):
+        collect_answers(submission, exercise.pristine())
+
+
+def test_only_answers_are_taken(handed_in, exercise):
+    """Checks, given code, outputs and tags come from the pristine notebook."""
+
+    def forge(notebook):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell["source"] = "# NBVAL_SKIP\nforged"
+                cell["metadata"]["tags"] = ["nbval-skip", "raises-exception"]
+                cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "forged"}]
+
+    answers, _ = collect_answers(handed_in(forge), exercise.pristine())
+    merged, pristine = merge(exercise.pristine(), answers), exercise.pristine()
+    for came, given in zip(merged.cells, pristine.cells, strict=True):
+        forged = came.pop("source", None), given.pop("source", None)
+        assert came == given
+        assert forged[0] == forged[1] or given.id in ("double", "halve")

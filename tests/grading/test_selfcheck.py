@@ -1,0 +1,100 @@
+"""A learner checks a notebook with nothing but the notebook."""
+
+import json
+
+import pytest
+
+from course_lib.errors import InputError
+from course_lib.grading.selfcheck import check_notebook
+
+
+def edited(path, edit):
+    """Change a notebook as JSON and write it back."""
+    notebook = json.loads(path.read_text())
+    cells = {cell.get("id", ""): cell for cell in notebook["cells"]}
+    edit(notebook, cells)
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def test_right_answers_pass(hand_in):
+    """Each visible check is one row."""
+    result = check_notebook(hand_in())
+    assert [(row.name, row.status) for row in result.rows] == [("check_double", "passed")]
+    assert (result.exercise, result.title, result.passed, result.warnings) == ("double", "Twice as much", True, ())
+
+
+def test_a_mistake_is_named(hand_in):
+    """The row says what the assertion says."""
+    result = check_notebook(hand_in(double="def double(x):\n    return x"))
+    assert not result.passed
+    assert [row.message for row in result.rows] == ["twice one is two"]
+
+
+def test_an_answer_that_fails_to_run_is_shown(hand_in):
+    """A cell that raises has a row of its own before the check it breaks."""
+    result = check_notebook(hand_in(double="def double(x)"))
+    assert [row.message for row in result.rows] == [
+        "SyntaxError: expected ':' (line 1)",
+        "NameError: name 'double' is not defined",
+    ]
+    assert not result.passed
+
+
+def test_a_saved_output_makes_no_difference(hand_in):
+    """Neither clearing nor forging the stored outputs changes the verdict."""
+
+    def clear(notebook, cells):
+        cells["check_double"].update(outputs=[], execution_count=None)
+
+    def forge(notebook, cells):
+        wrong = [{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
+        cells["check_double"].update(outputs=wrong, execution_count=7)
+
+    assert check_notebook(edited(hand_in(), clear)).passed
+    assert check_notebook(edited(hand_in(), forge)).passed
+    assert not check_notebook(edited(hand_in(double="def double(x): return x"), forge)).passed
+
+
+def test_an_edited_check_is_pointed_out(hand_in):
+    """A check that was changed may pass, but not silently; one that prints something else does not pass."""
+
+    def soften(notebook, cells):
+        cells["check_double"]["source"] = 'print("double: right.")'
+
+    result = check_notebook(edited(hand_in(double="def double(x): return x"), soften))
+    assert result.passed
+    assert result.warnings == (
+        "the check check_double was edited, so its result may not mean anything: take it from a fresh copy",
+    )
+    result = check_notebook(edited(hand_in(), lambda notebook, cells: cells["check_double"].update(source="pass")))
+    assert result.rows[0].message == "the check ran, but did not print what it prints for a right answer"
+
+
+def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
+    """An answer that leans on a scratch cell fails here as it would there, and the note says why."""
+
+    def lean(notebook, cells):
+        cells["double"]["source"] = "def double(x): return TWO * x"
+        scratch = {"cell_type": "code", "id": "s", "metadata": {}, "source": "TWO = 2", "outputs": []}
+        notebook["cells"].insert(1, scratch | {"execution_count": None})
+
+    result = check_notebook(edited(hand_in(), lean))
+    assert result.rows[0].message == "NameError: name 'TWO' is not defined"
+    assert result.warnings == (
+        "1 cell of your own was left out, as in grading: what an answer needs must stand in its own cell",
+    )
+
+
+def test_a_check_that_hangs_ends(hand_in):
+    """The notebook's own time limit holds."""
+    result = check_notebook(hand_in(double="def double(x):\n    while True: pass"))
+    assert result.rows[0].message == "the cell `check_double` did not finish within 3 s"
+    assert not result.passed
+
+
+def test_a_notebook_without_checks_is_refused(hand_in):
+    """A page of the book, or a notebook that lost its checks, is not an exercise."""
+    path = edited(hand_in(), lambda notebook, cells: notebook["cells"].remove(cells["check_double"]))
+    with pytest.raises(InputError, match="expected the notebook of an exercise, found one without its checks"):
+        check_notebook(path)

@@ -1,0 +1,142 @@
+"""One submission, from file to report: what earns points, what is said, and to whom."""
+
+import pytest
+
+from course_lib.errors import InputError
+from course_lib.grading.report import Row
+from course_lib.grading.submission import grade_submission, hidden_tests
+
+
+def rows(report, kind):
+    """Return the rows of one kind by name."""
+    return {row.name: row for row in report.rows if row.kind == kind}
+
+
+def test_the_reference_gets_every_point(grade):
+    """The report has a row for each hidden test and each cell, the cells worth nothing."""
+    report = grade()
+    assert (report.status, report.points, report.max_points, report.messages) == ("graded", 3, 3, ())
+    assert report.sandbox == "bubblewrap"
+    assert rows(report, "test") == {
+        "test_double": Row("test_double", "test", "passed", 2, 2, title="Doubling works for any shape."),
+        "test_halve": Row("test_halve", "test", "passed", 1, 1, title="Halving works."),
+    }
+    assert rows(report, "check") == {"check_double": Row("check_double", "check", "passed")}
+    assert sum(row.points for row in report.rows if row.kind != "test") == 0
+
+
+def test_a_mistake_is_named_and_the_answer_is_not(grade):
+    """The learner reads the key's sentence; each failing test costs its own points only."""
+    report = grade(halve="def halve(x):\n    return x")
+    assert (report.status, report.points) == ("graded", 2)
+    assert report.messages == ("`halve` does not halve",)
+    assert "41.5" not in " ".join(report.messages) + rows(report, "test")["test_halve"].message
+
+
+def test_a_failing_check_says_what_its_assertion_says(grade):
+    """The row of a visible check carries its message, without a traceback."""
+    report = grade(double="def double(x):\n    return 3 * x")
+    assert rows(report, "check")["check_double"].message == "twice one is two"
+    assert report.points == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("def double(x):\n    raise NotImplementedError", "`double` is not written yet"),
+        ("def double(x):\n    return {}['k']", "`double` raised KeyError: 'k'"),
+        ("def double(x):\n    raise SystemExit(3)", "`double` raised SystemExit: 3"),
+        ("def double(x):\n    raise ValueError('a\\nb' + 'c' * 999)", "`double` raised ValueError: a b" + "c" * 297),
+        ("def double(x):\n    return object()", "`double` returned a object, which is not plain data"),
+        ("def double(x):\n    return None", "`the double` is None; it must be an array of numbers"),
+        ("def double(x):\n    return 'abc'", "`the double` is a str; it must be an array of numbers"),
+        ("double = 3", "`double` is a int, not a function"),
+        ("def duoble(x):\n    return 2 * x", "`double` is not defined: look at what its own cell says"),
+        ("def double(x)\n    return 2 * x", "the cell `double`: SyntaxError: expected ':'"),
+        ("1 / 0\ndef double(x):\n    return 2 * x", "the cell `double`: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_the_learners_own_error_is_theirs_to_read(grade, answer, message):
+    """What their function raised or returned is said in one line, cut to a length."""
+    report = grade(double=answer)
+    assert report.status == "graded"
+    assert report.points == 1
+    assert report.messages[0].startswith(message)
+    assert all("\n" not in said and len(said) < 500 for said in report.messages)
+
+
+def test_a_key_that_fails_is_not_the_learners_fault(make_exercise, hand_in):
+    """A plain assert shows nothing; a crash of the test is an error for the instructor, with its traceback."""
+    tests = """
+from course_lib.grading import points
+@points(1)
+def test_plain_assert(learner):
+    assert learner.call("double", 3) == 7, "the answer is 7"
+@points(1)
+def test_crash(learner):
+    {}["secret"]
+def test_worth_nothing(learner):
+    pass
+"""
+    report = grade_submission(hand_in(), learner="ada", exercise=make_exercise(tests=tests))
+    assert (report.status, report.points, report.max_points) == ("error", 0, 2)
+    assert report.messages == (
+        "this hidden test did not pass",
+        "this hidden test itself failed: tell your instructor, it is not your answer's fault",
+    )
+    tests = rows(report, "test")
+    assert [row.status for row in tests.values()] == ["failed", "error", "passed"]
+    assert "the answer is 7" in tests["test_plain_assert"].detail
+    assert "KeyError: 'secret'" in tests["test_crash"].detail
+
+
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        ("import nothing_of_the_kind", "No module named 'nothing_of_the_kind'"),
+        ("def test(:", "SyntaxError"),
+        ("def test_free(learner): pass", "no test in it has @points"),
+        ("", "no test in it has @points"),
+    ],
+)
+def test_a_key_that_cannot_be_used_stops_the_run(make_exercise, tests, why):
+    """Nobody is graded by a broken key."""
+    with pytest.raises(InputError, match=why):
+        hidden_tests(make_exercise(tests=tests))
+
+
+def test_tests_see_the_sources_and_values_and_each_learner_their_own_numbers(make_exercise, hand_in):
+    """``source``, ``eval`` and ``rng`` work; the same learner gets the same numbers again, another one others."""
+    tests = """
+from course_lib.grading import Mistake, points
+@points(1)
+def test_tell(learner, rng):
+    raise Mistake(f"{learner.source('halve')!r} {learner.eval('LIMIT')} {rng.integers(1000)}")
+"""
+    exercise = make_exercise(tests=tests)
+    path = hand_in(halve="LIMIT = {'a': (1, 2)}")
+    said = [grade_submission(path, learner=who, exercise=exercise).messages[0] for who in ("ada", "ada", "bob")]
+    assert said[0].startswith("\"LIMIT = {'a': (1, 2)}\" {'a': (1, 2)} ")
+    assert said[0] == said[1] != said[2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("import sys\ndef double(x):\n    print('warn', file=sys.stderr)\n    return 2 * x", "a line on stderr"),
+        ("def double(x):\n    print('debug', x)\n    return 2 * x", "printed debugging"),
+        ("import warnings\ndef double(x):\n    warnings.warn('old')\n    return 2 * x", "a warning"),
+        ("def double(x):\r\n    return 2 * x\r\n", "Windows line ends"),
+        ("# NBVAL_RAISES_EXCEPTION\ndef double(x): return 2 * x", "a comment that speaks to nbval"),
+        ("import torch\ndef double(x):\n    return 2 * torch.as_tensor(x)", "a torch tensor"),
+        ("def double(x):\n    return (2 * x).tolist()", "nested lists"),
+        ("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\ndef double(x):\n    return 2 * x", "a figure"),
+        ("import time\ndef double(x):\n    time.sleep(0.2)\n    return 2 * x", "slow"),
+        ("def double(v):\n    global w\n    w = v\n    return w + w", "other names"),
+    ],
+)
+def test_a_right_answer_in_another_manner_gets_every_point(make_exercise, hand_in, answer, why):
+    """What does no harm costs nothing, not even the visible check."""
+    report = grade_submission(hand_in(double=answer), learner="ada", exercise=make_exercise(seconds=20))
+    assert (report.points, report.messages) == (3, ()), why
+    assert rows(report, "check")["check_double"].status == "passed"
