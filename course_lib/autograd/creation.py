@@ -4,23 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.ops import random
 from course_lib.autograd.ops.shape import sizes
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import Variable
 
 __all__ = [
-    "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "manual_seed", "ones", "ones_like",
+    "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "ones", "ones_like",
     "rand", "randn", "tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
 float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "bool"))
-generator = np.random.default_rng(0)
-
-
-def manual_seed(seed: int) -> None:
-    """Start the random numbers of :func:`rand`, :func:`randn` and dropout anew. They are not torch's numbers."""
-    global generator
-    generator = np.random.default_rng(seed)
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: "bool" = False) -> Tensor:
@@ -113,9 +107,9 @@ def linspace(start: float, end: float, steps: int, dtype: Any = float32) -> Tens
 
 def randn(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
-    return Tensor(np.asarray(generator.standard_normal(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator().standard_normal(sizes(size)), dtype), requires_grad)
 
 
 def rand(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
-    return Tensor(np.asarray(generator.random(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator().random(sizes(size)), dtype), requires_grad)

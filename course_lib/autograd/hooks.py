@@ -7,7 +7,7 @@ from weakref import ref
 
 import numpy as np
 
-from course_lib.autograd import clock
+from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.variable import Variable, new_tensor
 
 if TYPE_CHECKING:
@@ -114,3 +114,45 @@ def watch(node: Any) -> Watch:
 def keep_grad(tensor: "Tensor") -> None:
     """Fill ``tensor.grad`` when its node is visited."""
     watch(tensor.node).tensor = ref(tensor)
+
+
+class Packed:
+    """What a pack hook returned."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+
+class saved_tensors_hooks:  # noqa: N801 - torch's name
+    """Pass what is saved for the backward pass through ``pack_hook``, and what is taken out again through ``unpack_hook``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import saved_tensors_hooks, tensor
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: print("saved", t) or t, lambda t: t):
+    ...     y = x.exp()
+    saved tensor([2.7183, 7.3891])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        grad_mode.observers.append(self.pack)
+
+    def __exit__(self, *_: object) -> None:
+        grad_mode.observers.remove(self.pack)
+
+    def pack(self, tensor: "Tensor") -> None:
+        """Replace what the node of a new tensor has saved."""
+        node = tensor.node
+        with grad_mode.no_grad():
+            node.saved = tuple(
+                Packed(self.pack_hook(new_tensor(s))) if isinstance(s, np.ndarray) else s for s in node.saved
+            )
+        watch(node).unpack = self.unpack
+
+    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take the arrays out again."""
+        return tuple(self.unpack_hook(s.content).value if isinstance(s, Packed) else s for s in saved)

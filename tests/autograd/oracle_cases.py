@@ -27,10 +27,7 @@ def case(name: str, f: Any, *shapes: Any, domain: tuple[float, float] = (-2.0, 2
     CASES[name] = (f, list(shapes), domain)
 
 
-for name in (
-    "neg reciprocal square abs exp expm1 sin cos tan sinh cosh tanh atan erf sigmoid relu "
-    "nn.functional.gelu nn.functional.silu nn.functional.softplus nn.functional.elu nn.functional.leaky_relu clone"
-).split():
+for name in ["neg", "reciprocal", "square", "abs", "exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "erf", "sigmoid", "relu", "nn.functional.gelu", "nn.functional.silu", "nn.functional.softplus", "nn.functional.elu", "nn.functional.leaky_relu", "clone"]:
 
     def unary(lib: Any, x: Any, path: tuple[str, ...] = tuple(name.split("."))) -> Any:
         if lib is ours:
@@ -154,3 +151,76 @@ case("index arrays", lambda lib, x: x[lib.tensor([0, 1, 1]), lib.tensor([2, 0, 0
 case("index apart", lambda lib, x: x[lib.tensor([0, 1, 1]), :, lib.tensor([2, 0, 0])], (CUBE,))
 case("index boolean", lambda lib, x: x[x > 0] ** 2, ((2, 3),), ((7,),))
 case("index rows", lambda lib, x: x[lib.tensor([True, False])], (CUBE,))
+
+LABELS = [1, 0, 2, 1]
+CLASS_WEIGHT = np.array([0.5, 2.0, 1.5])
+for reduction in ("mean", "sum", "none"):
+    case(
+        f"mse_loss {reduction}",
+        lambda lib, x, t, r=reduction: F[lib].mse_loss(x, t, reduction=r),
+        ((4, 3), (4, 3)),
+        ((), ()),
+    )
+    for options in (
+        {},
+        {"weight": CLASS_WEIGHT},
+        {"label_smoothing": 0.1},
+        {"weight": CLASS_WEIGHT, "label_smoothing": 0.3},
+        {"ignore_index": 1},
+    ):
+
+        def entropy(lib: Any, x: Any, options: dict[str, Any] = options, r: str = reduction) -> Any:
+            options = {k: lib.tensor(v) if k == "weight" else v for k, v in options.items()}
+            y = lib.tensor(LABELS)
+            if x.ndim != 2:
+                y = y[0] if x.ndim == 1 else lib.stack([y, y], -1)
+            return F[lib].cross_entropy(x, y, reduction=r, **options)
+
+        case(
+            f"cross_entropy {reduction} {options}",
+            entropy,
+            ((4, 3),),
+            ((4, 3, 2),),
+            *([((3,),)] if not options else []),
+        )
+    for options in ({}, {"weight": CLASS_WEIGHT}, {"label_smoothing": 0.1}):
+
+        def soft_entropy(lib: Any, x: Any, t: Any, options: dict[str, Any] = options, r: str = reduction) -> Any:
+            options = {k: lib.tensor(v) if k == "weight" else v for k, v in options.items()}
+            return F[lib].cross_entropy(x, t, reduction=r, **options)
+
+        case(f"cross_entropy of probabilities {reduction} {options}", soft_entropy, ((4, 3), (4, 3)), ((3,), (3,)))
+
+    def likelihood(lib: Any, x: Any, r: str = reduction) -> Any:
+        return F[lib].nll_loss(
+            lib.log_softmax(x, 1), lib.tensor(LABELS), weight=lib.tensor(CLASS_WEIGHT), ignore_index=2, reduction=r
+        )
+
+    case(f"nll_loss {reduction}", likelihood, ((4, 3),))
+
+    def yes_or_no(lib: Any, x: Any, t: Any, r: str = reduction) -> Any:
+        f = F[lib].binary_cross_entropy_with_logits
+        plain = f(x, t, reduction=r)
+        weight, pos_weight = lib.tensor(CLASS_WEIGHT), lib.tensor(CLASS_WEIGHT[::-1].copy())
+        return plain + f(x * 30, t, weight=weight, reduction=r, pos_weight=pos_weight)
+
+    case(f"binary_cross_entropy_with_logits {reduction}", yes_or_no, ((4, 3), (4, 3)))
+case("layer_norm", lambda lib, x: F[lib].layer_norm(x, (4,)), (CUBE,))
+case("layer_norm affine", lambda lib, x, w, b: F[lib].layer_norm(x, (3, 4), w, b, 1e-3), (CUBE, (3, 4), (3, 4)))
+
+
+def batch_norm(lib: Any, x: Any, w: Any, b: Any, training: bool) -> Any:
+    """Normalize, with running statistics of which copies are used."""
+    mean, var = lib.tensor(np.array([0.1, 0.2, 0.3])), lib.tensor(np.array([1.1, 1.2, 1.3]))
+    y = F[lib].batch_norm(x, mean, var, w, b, training)
+    return y * mean.sum() + F[lib].batch_norm(x, mean, var, None, None, False) * var.sum()
+
+
+for training in (True, False):
+    case(
+        f"batch_norm {training}",
+        lambda lib, x, w, b, t=training: batch_norm(lib, x, w, b, t),
+        ((4, 3), (3,), (3,)),
+        (CUBE, (3,), (3,)),
+    )
+case("dropout off", lambda lib, x: F[lib].dropout(x, 0.5, training=False) * 2, (CUBE,))

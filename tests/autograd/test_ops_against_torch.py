@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.autograd.oracle_cases import CASES
 
 import course_lib.autograd as ours
+from tests.autograd.oracle_cases import CASES
 
 
 def both(f: Any, arrays: list[Any], cotangent: Any) -> list[list[Any]]:

@@ -1,1 +1,37 @@
-"""Operations under torch's names; ``course_lib.autograd`` re-exports them."""
+"""Operations under torch's names: all that are differentiable, and the comparisons."""
+
+from course_lib.autograd.ops import (
+    activations,
+    comparison,
+    elementwise,
+    indexing,
+    layers,
+    linalg,
+    losses,
+    normalizers,
+    reductions,
+    shape,
+)
+from course_lib.autograd.ops.activations import *  # noqa: F403
+from course_lib.autograd.ops.comparison import *  # noqa: F403
+from course_lib.autograd.ops.elementwise import *  # noqa: F403
+from course_lib.autograd.ops.indexing import *  # noqa: F403
+from course_lib.autograd.ops.layers import *  # noqa: F403
+from course_lib.autograd.ops.linalg import *  # noqa: F403
+from course_lib.autograd.ops.losses import *  # noqa: F403
+from course_lib.autograd.ops.normalizers import *  # noqa: F403
+from course_lib.autograd.ops.reductions import *  # noqa: F403
+from course_lib.autograd.ops.shape import *  # noqa: F403
+
+__all__ = [
+    *activations.__all__,
+    *comparison.__all__,
+    *elementwise.__all__,
+    *indexing.__all__,
+    *layers.__all__,
+    *linalg.__all__,
+    *losses.__all__,
+    *normalizers.__all__,
+    *reductions.__all__,
+    *shape.__all__,
+]

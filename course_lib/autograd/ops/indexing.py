@@ -12,7 +12,7 @@ from course_lib.errors import AutogradError
 if TYPE_CHECKING:
     from course_lib.autograd.tensor import Tensor
 
-__all__ = ["gather", "getitem", "index_select"]
+__all__ = ["gather", "index_select"]
 
 
 def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:

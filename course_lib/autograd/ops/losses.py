@@ -1,1 +1,221 @@
-"""Losses, fused: each is one operation with one short vjp, where its formula would be many."""
+"""Losses, with torch's options. Where the usual case is fused into one operation, the plain form stands beside it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from course_lib.autograd import grad_mode
+from course_lib.autograd.engine import Node
+from course_lib.autograd.ops.activations import sigmoid
+from course_lib.autograd.ops.elementwise import add, mul, square, sub
+from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
+from course_lib.autograd.ops.pointwise import unary
+from course_lib.autograd.ops.primitive import Primitive, record
+from course_lib.autograd.ops.reductions import mean, sum
+from course_lib.autograd.ops.shape import permute, reshape
+from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
+
+
+class Fused(Primitive):
+    """An operation that saves an intermediate result: ``inner`` is the operation that would have made it on its own."""
+
+    inner: Primitive
+
+    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Give the intermediate result the node that it did not need in the forward pass."""
+        middle = Node(self.inner, node.parents, saved[: len(self.inner.saves)])
+        return (new_tensor(saved[0], middle), *saved[1:])
+
+
+def reduced(loss: "Tensor", reduction: str, n: Any = None) -> "Tensor":
+    """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
+    if reduction == "mean":
+        return mean(loss) if n is None else sum(loss) / n
+    if reduction not in ("sum", "none"):
+        raise AutogradError(
+            f'reduction must be "mean", "sum" or "none", but it is {reduction!r}. Pass one of the three.'
+        )
+    return sum(loss) if reduction == "sum" else loss
+
+
+difference = Primitive("sub", np.subtract, lambda g: g, lambda g: -g, takes="x y")
+mse = Fused("mse_loss", None, lambda g, d, n: d * (g * (2 / n)), lambda g, d, n: d * (g * (-2 / n)))
+mse.inner = difference
+
+
+def mse_loss(input: "Tensor", target: "Tensor", reduction: str = "mean") -> "Tensor":
+    r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`."""
+    x, t = input.value, target.value
+    if reduction != "mean" or x.shape != t.shape or x.dtype is not t.dtype or not x.size:
+        return plain_mse_loss(input, target, reduction)
+    d = x - t
+    flat = d.ravel()
+    parents = (input.node, target.node)
+    loss = flat.dot(flat) / d.dtype.type(d.size)
+    return record(mse, loss, parents, (d, d.size)) if grad_mode.recording and any(parents) else new_tensor(loss)
+
+
+def plain_mse_loss(input: "Tensor", target: "Tensor", reduction: str = "mean") -> "Tensor":
+    """Compute the same from operations that also stand alone."""
+    return reduced(square(sub(input, target)), reduction)
+
+
+def cross_entropy_vjp(g: Any, p: Any, dim: int, y: Any) -> Any:
+    """Subtract 1 from the probability of the class that was right."""
+    rows, scale = np.arange(len(y)), g / len(y)
+    if isinstance(p, Variable):
+        right = np.zeros(p.shape, p.dtype)
+        right[rows, y] = 1
+        return (p - right) * scale
+    x = p * scale
+    x[rows, y] -= scale
+    return x
+
+
+nll_of_softmax = Fused(
+    "nll_loss", None, cross_entropy_vjp
+)  # named as the second of the two nodes that torch makes of it
+nll_of_softmax.inner = softmax_of
+
+
+def cross_entropy(
+    input: "Tensor",
+    target: "Tensor",
+    weight: "Tensor | None" = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> "Tensor":
+    r"""Cross-entropy of logits: :math:`-\frac1n \sum_i \ln p_{i, y_i}` with :math:`p = \mathrm{softmax}(x)`.
+
+    Its vjp is :math:`g_x = \frac gn (p - \mathrm{onehot}(y))`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logits, of shape ``(C,)``, ``(N, C)`` or ``(N, C, d1, ...)``.
+    target : Tensor
+        Classes, int64, of the shape of ``input`` without C; or probabilities, of the shape of ``input``.
+    weight : Tensor, optional
+        One factor for each class, of shape ``(C,)``.
+    ignore_index : int
+        Targets with this class do not count.
+    reduction : {"mean", "sum", "none"}
+        What to do with the losses of the rows.
+    label_smoothing : float
+        How much of the target is spread evenly over all classes.
+
+    Raises
+    ------
+    AutogradError
+        If the shapes do not go together, or a class is not below C.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import cross_entropy, tensor
+    >>> cross_entropy(tensor([[2.0, 0.0], [0.0, 0.0]], requires_grad=True), tensor([0, 1]))
+    tensor(0.4100, grad_fn=<NllLossBackward0>)
+    """
+    z, y = input.value, target.value
+    plain = (
+        weight is not None or reduction != "mean" or label_smoothing or z.ndim != 2 or y.dtype.kind != "i" or not z.size
+    )
+    if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
+        return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    p, loss = softmax_and_loss(z, y)
+    parents = (input.node,)
+    return record(nll_of_softmax, loss, parents, (p, 1, y)) if input.node and grad_mode.recording else new_tensor(loss)
+
+
+def softmax_and_loss(z: Any, y: Any) -> tuple[Any, Any]:
+    """Compute the probabilities and the mean loss, with one exponential for both."""
+    p = z - np.maximum.reduce(z, 1, keepdims=True)
+    right = p[np.arange(len(y)), y]
+    np.exp(p, p)
+    s = np.add.reduce(p, 1)
+    p /= s[:, None]
+    return p, ((np.add.reduce(np.log(s)) - np.add.reduce(right)) / len(y)).astype(z.dtype)
+
+
+def plain_cross_entropy(
+    input: "Tensor", target: "Tensor", weight: Any, ignore_index: int, reduction: str, label_smoothing: float
+) -> "Tensor":
+    """Compute the same, with all options, from operations that also stand alone."""
+    logp = log_softmax(input, 0 if input.ndim == 1 else 1)
+    classes = logp.shape[0 if input.ndim == 1 else 1]
+    if target.dtype.kind == "f":
+        t = target * (1 - label_smoothing) + label_smoothing / classes
+        w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 2 if logp.ndim > 1 else 0))
+        loss = -sum(mul(mul(logp, t), w), 0 if input.ndim == 1 else 1)
+        return reduced(loss, reduction, max(loss.numel(), 1) if reduction == "mean" else None)
+    hard = nll_loss(logp, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return hard
+    rows, y, w, kept = rows_of(logp, target, weight, ignore_index)
+    soft = -sum(rows if weight is None else mul(rows, weight), 1) * kept
+    soft = reduced(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
+    return add(hard * (1 - label_smoothing), soft * (label_smoothing / classes))
+
+
+def nll_loss(
+    input: "Tensor", target: "Tensor", weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+) -> "Tensor":
+    r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}` of log-probabilities; options as cross_entropy."""
+    rows, y, w, _ = rows_of(input, target, weight, ignore_index)
+    loss = -rows[np.arange(len(y)), y] * w
+    return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
+
+
+def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -> tuple["Tensor", Any, Any, Any]:
+    """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
+    x, y = input, target.value
+    dim = 0 if x.ndim == 1 else 1
+    if y.shape != x.shape[:dim] + x.shape[dim + 1 :]:
+        raise AutogradError(
+            f"target must have the shape of input without the classes, {x.shape[:dim] + x.shape[dim + 1 :]}, but the shapes are "
+            f"{x.shape} and {y.shape}. The classes are dimension {dim} of input; permute() or flatten() one of the two."
+        )
+    classes = x.shape[dim]
+    rows = reshape(permute(x, (*range(dim), *range(dim + 1, x.ndim), dim)), (y.size, classes))
+    y = y.ravel()
+    kept = y != ignore_index
+    y = np.where(kept, y, 0)
+    if y.size and not (y.min() >= 0 and y.max() < classes):
+        raise AutogradError(
+            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}. "
+            f"Check the labels, or mark those that do not count with {ignore_index}."
+        )
+    w = kept.astype(x.dtype) if weight is None else np.where(kept, weight.value[y], 0).astype(x.dtype)
+    return rows, y, w, kept
+
+
+softplus_of_minus = unary(
+    "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: g * -sigmoid(-x), "minus log sigmoid"
+)
+
+
+def binary_cross_entropy_with_logits(
+    input: "Tensor",
+    target: "Tensor",
+    weight: "Tensor | None" = None,
+    reduction: str = "mean",
+    pos_weight: "Tensor | None" = None,
+) -> "Tensor":
+    r"""Cross-entropy of yes-or-no logits: :math:`-t \ln \sigma(x) - (1 - t) \ln(1 - \sigma(x))`, without overflow.
+
+    ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.
+    """
+    if input.shape != target.shape:
+        raise AutogradError(
+            f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use unsqueeze(), squeeze() or expand()."
+        )
+    no = 1 - target
+    yes = no + target if pos_weight is None else no + target * pos_weight
+    loss = no * input + yes * softplus_of_minus(input)
+    return reduced(loss if weight is None else loss * weight, reduction)

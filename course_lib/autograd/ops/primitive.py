@@ -48,7 +48,7 @@ class Primitive:
         self.forward = forward
         self.vjps = vjps
         self.saves = saves or tuple(signature(vjps[0]).parameters)[1:]
-        known = [*(takes.split() or signature(forward).parameters), "out"]
+        known = [*(takes.split() or signature(forward).parameters), "out"] if forward else [*self.saves]
         self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
 
     def __call__(self, *args: Any) -> Any:

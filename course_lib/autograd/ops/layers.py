@@ -1,0 +1,106 @@
+"""What layers compute besides products: normalization and dropout."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from course_lib.autograd import clock
+from course_lib.autograd.ops import random
+from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
+from course_lib.autograd.ops.pointwise import quiet
+from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.reductions import average, count, variance
+from course_lib.autograd.ops.shape import reshape
+from course_lib.errors import AutogradError
+
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["batch_norm", "dropout", "layer_norm"]
+
+
+def inverse_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
+    """One over the standard deviation, kept away from infinity."""
+    return rsqrt(variance(x, dim, True, count(x.shape, dim)) + eps)
+
+
+standardized = Primitive(
+    "native_layer_norm",
+    quiet(lambda x, dim, eps: (x - average(x, dim, True)) * inverse_deviation(x, dim, eps)),
+    lambda g, x, out, dim, eps: (
+        (g - average(g, dim, True) - out * average(g * out, dim, True)) * inverse_deviation(x, dim, eps)
+    ),
+    takes="x dim eps",
+)
+
+
+def layer_norm(
+    input: "Tensor",
+    normalized_shape: Sequence[int],
+    weight: "Tensor | None" = None,
+    bias: "Tensor | None" = None,
+    eps: float = 1e-5,
+) -> "Tensor":
+    r""":math:`y = w\, \hat x + b`, :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}` over the last dimensions.
+
+    :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}` with :math:`h = w g` (Ba et al., 2016).
+    """
+    n = len(normalized_shape)
+    if input.shape[input.ndim - n :] != tuple(normalized_shape):
+        raise AutogradError(
+            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the shape is {input.shape}."
+            f" Normalize over input.shape[-{n}:], or permute the input."
+        )
+    y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
+    y = y if weight is None else mul(y, weight)
+    return y if bias is None else add(y, bias)
+
+
+def batch_norm(
+    input: "Tensor",
+    running_mean: "Tensor | None",
+    running_var: "Tensor | None",
+    weight: "Tensor | None" = None,
+    bias: "Tensor | None" = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> "Tensor":
+    """Normalize each channel (dimension 1) over all others; in training by its own statistics, else by the running ones.
+
+    In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
+    (Ioffe and Szegedy, 2015).
+    """
+    dim = (0, *range(2, input.ndim))
+    per_channel = (-1,) + (1,) * (input.ndim - 2)
+    if training:
+        n = count(input.shape, dim)
+        if n < 2:
+            raise AutogradError(
+                f"batch_norm() in training needs more than one value for each channel, but the shape is {input.shape}. "
+                f"Use a larger batch, or call .eval() on the module."
+            )
+        if running_mean is not None and running_var is not None:
+            move(running_mean, average(input.value, dim, False), momentum)
+            move(running_var, variance(input.value, dim, False, n - 1), momentum)
+        y = standardized(input, dim, eps)
+    else:
+        assert running_mean is not None and running_var is not None
+        y = mul(sub(input, reshape(running_mean, per_channel)), rsqrt(reshape(running_var, per_channel) + eps))
+    y = y if weight is None else mul(y, reshape(weight, per_channel))
+    return y if bias is None else add(y, reshape(bias, per_channel))
+
+
+def move(running: "Tensor", batch: Any, momentum: float) -> None:
+    """Update a running statistic in place."""
+    running.value += (momentum * (batch - running.value)).astype(running.dtype)
+    clock.stamp(running.value, "batch_norm()")
+
+
+def dropout(input: "Tensor", p: float = 0.5, training: bool = True) -> "Tensor":
+    """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
+    if not 0 <= p <= 1:
+        raise AutogradError(f"a probability is in [0, 1], but p is {p}. Pass the share of elements to drop.")
+    if not training or p == 0:
+        return input
+    kept = random.generator().random(input.shape) >= p
+    return mul(input, (kept / (1 - p if p < 1 else 1)).astype(input.dtype))

@@ -1,0 +1,142 @@
+"""Optimizers, as torch.optim has them: SGD with momentum, Adam and AdamW, with torch's defaults."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import clock, grad_mode
+from course_lib.autograd.tensor import Tensor
+from course_lib.errors import AutogradError
+
+__all__ = ["SGD", "Adam", "AdamW"]
+
+
+class Optimizer:
+    """Changes parameters by their gradients; ``param_groups`` holds them with the settings, ``state`` what is remembered."""
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        groups = list(params)
+        if not groups:
+            raise AutogradError(
+                "an optimizer needs parameters, but the list is empty. Pass model.parameters(), not spent."
+            )
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        self.param_groups = [{**defaults, **group, "params": list(group["params"])} for group in groups]
+        self.state: dict[Tensor, dict[str, Any]] = {}
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.kept = None
+
+    def step(self, closure: "Callable[[], Tensor] | None" = None) -> "Tensor | None":
+        """Change each parameter that has a gradient, in place; a closure computes the loss anew first."""
+        loss = None
+        if closure is not None:
+            with grad_mode.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                g = p.grad
+                if g is not None:
+                    self.update(p, p.value, g.value, group)
+                    clock.stamp(p.value, "an optimizer step")
+        return loss
+
+    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+        """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
+        raise NotImplementedError
+
+
+class SGD(Optimizer):
+    r"""Stochastic gradient descent: :math:`b \leftarrow \mu b + (1 - \tau) g`, :math:`x \leftarrow x - \eta b`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import optim, tensor
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = optim.SGD([x], lr=0.1)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        settings = {"momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
+        super().__init__(params, {"lr": lr, **settings})
+
+    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+        """Move against the gradient, or the running sum of gradients."""
+        if group["weight_decay"]:
+            g = g + group["weight_decay"] * x
+        momentum = group["momentum"]
+        if momentum:
+            state = self.state.setdefault(p, {})
+            if "momentum_buffer" in state:
+                state["momentum_buffer"] = momentum * state["momentum_buffer"] + (1 - group["dampening"]) * g
+            else:
+                state["momentum_buffer"] = g.copy()
+            g = g + momentum * state["momentum_buffer"] if group["nesterov"] else state["momentum_buffer"]
+        x -= group["lr"] * g
+
+
+class Adam(Optimizer):
+    r"""Adam (Kingma and Ba, 2015): steps :math:`\eta\, \hat m / (\sqrt{\hat v} + \epsilon)`.
+
+    :math:`m` and :math:`v` are running averages of the gradient and its square, divided by :math:`1 - \beta^t`.
+    """
+
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+        """Move by the averaged gradient over the root of the averaged square."""
+        (a, b), lr, decay = group["betas"], group["lr"], group["weight_decay"]
+        if self.decoupled:
+            x *= 1 - lr * decay
+        elif decay:
+            g = g + decay * x
+        s = self.state.setdefault(p, {"step": 0, "exp_avg": np.zeros_like(x), "exp_avg_sq": np.zeros_like(x)})
+        s["step"] += 1
+        s["exp_avg"] += (1 - a) * (g - s["exp_avg"])
+        s["exp_avg_sq"] *= b
+        s["exp_avg_sq"] += (1 - b) * g * g
+        root = np.sqrt(s["exp_avg_sq"]) / (1 - b ** s["step"]) ** 0.5
+        x -= lr / (1 - a ** s["step"]) * s["exp_avg"] / (root + group["eps"])
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019): ``x *= 1 - lr * weight_decay``."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)
