@@ -45,7 +45,7 @@ clean: ## remove what was built; keep .venv
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@echo "Installing the locked packages into .venv; the first time takes some minutes."
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch .venv/installed
 
 # bubblewrap isolates learners' code; Chromium is what the tests open the book in.

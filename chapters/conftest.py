@@ -2,6 +2,6 @@
 
 import os
 
-from course_lib.notebooks.build import KERNEL_ENVIRONMENT
+from course_lib.notebooks.run import KERNEL_ENVIRONMENT
 
 os.environ.update(KERNEL_ENVIRONMENT)

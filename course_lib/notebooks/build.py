@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +10,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import NotebookError
-from course_lib.notebooks.clean import clean_outputs
 from course_lib.notebooks.exercise import learner_notebook
 from course_lib.notebooks.repository import Repository
+from course_lib.notebooks.run import run
 from course_lib.notebooks.text import read_text
 
 __all__ = ["Built", "build", "generate", "sources"]
 
 STAMPS = Path("_build/notebooks.json")
 NEVER_IMPORTED_BY_PAGES = {"cli", "grading", "notebooks"}
-CELL_TIMEOUT_SECONDS = 300
-# The same figures and the same numbers everywhere: no GPU, no colour codes, one BLAS order of summation.
-KERNEL_ENVIRONMENT = {
-    "CUDA_VISIBLE_DEVICES": "",
-    "JAX_PLATFORMS": "cpu",
-    "NO_COLOR": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",
-}
 
 
 @dataclass(frozen=True)
@@ -90,7 +78,7 @@ def build(root: Path, *, only: list[Path] | None = None, force: bool = False) ->
         stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
             if not _is_exercise(text):
-                _execute(notebook, folder=path.parent, root=root)
+                _run(notebook, text=text, root=root)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
@@ -105,31 +93,11 @@ def _is_exercise(text: Path) -> bool:
     return text.parent.name == "key"
 
 
-def _execute(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
-    """Run every cell in a fresh kernel of this interpreter and keep the cleaned outputs."""
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
-    manager = AsyncKernelManager(kernel_name="python3")
-    assert manager.kernel_spec is not None  # ipykernel brings one
-    manager.kernel_spec.argv[0] = sys.executable  # the kernelspec on the machine may start another Python
-    client = NotebookClient(
-        notebook, km=manager, timeout=CELL_TIMEOUT_SECONDS, resources={"metadata": {"path": folder}}
-    )
-    metadata = notebook.metadata.copy()
-    before = {name: os.environ[name] for name in KERNEL_ENVIRONMENT if name in os.environ}
-    os.environ.update(KERNEL_ENVIRONMENT)
+def _run(notebook: NotebookNode, *, text: Path, root: Path) -> None:
     try:
-        client.execute(cleanup_kc=True)
-    except CellExecutionError as error:
-        raise NotebookError(f"a cell in {folder.name} failed: {error}") from error
-    finally:
-        for name in KERNEL_ENVIRONMENT:
-            del os.environ[name]
-        os.environ.update(before)
-    notebook.metadata = metadata  # the kernel has added its own version of Python to it
-    clean_outputs(notebook, root=root)
+        run(notebook, folder=text.parent, root=root)
+    except NotebookError as error:
+        raise NotebookError(f"{text.relative_to(root)}: {error}") from error
 
 
 def _matches(generated: NotebookNode, path: Path) -> bool:

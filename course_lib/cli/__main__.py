@@ -1,0 +1,5 @@
+"""Run the command as ``python -m course_lib.cli``."""
+
+from course_lib.cli import main
+
+main()

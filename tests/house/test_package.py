@@ -1,0 +1,69 @@
+"""The package as others install it."""
+
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> zipfile.ZipFile:
+    """Build the wheel with pip, as ``pip wheel .`` does."""
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", out, ROOT]
+    subprocess.run(command, check=True, capture_output=True)
+    return zipfile.ZipFile(next(out.glob("the_backward_pass-*.whl")))
+
+
+def test_the_wheel_holds_the_library_and_nothing_else(wheel):
+    """No tests, keys or pages are installed; the marker for type checkers is."""
+    names = wheel.namelist()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"course_lib", "the_backward_pass"}
+    assert "course_lib/py.typed" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_wheel_needs_numpy_alone(wheel):
+    """Everything else belongs to an extra, and nothing is pinned."""
+    name = next(name for name in wheel.namelist() if name.endswith("METADATA"))
+    requires = re.findall(r"^Requires-Dist: (.*)$", wheel.read(name).decode(), flags=re.MULTILINE)
+    assert [line for line in requires if "extra ==" not in line] == ["numpy>=2.0"]
+    assert not [line for line in requires if "==" in line.split(";")[0]]
+
+
+def test_the_extras_are_those_the_errors_name():
+    """An error that names an extra names one that exists."""
+    named = set()
+    for path in (ROOT / "course_lib").rglob("*.py"):
+        named |= set(re.findall(r'load\("[\w.]+", extra="(\w+)"\)', path.read_text(encoding="utf-8")))
+    assert named
+    assert named <= set(PROJECT["optional-dependencies"]) == {"torch", "jax", "book", "grade", "dev"}
+
+
+def test_every_direct_dependency_is_locked():
+    """What ``make`` installs covers every extra."""
+    locked = {line.split("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().split()}
+    wanted = [line for extra in PROJECT["optional-dependencies"].values() for line in extra] + PROJECT["dependencies"]
+    names = {re.split(r"[<>=\[ ]", line)[0].lower() for line in wanted} - {"the-backward-pass"}
+    assert names <= locked
+
+
+def test_the_version_is_the_same_everywhere():
+    """The package says what its metadata says."""
+    import course_lib
+
+    assert course_lib.__version__ == PROJECT["version"]
+
+
+def test_the_readme_shows_what_happens():
+    """The Python in the README runs as printed."""
+    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert (failed, tried > 0) == (0, True)
