@@ -5,10 +5,6 @@ from typing import Annotated
 
 import typer
 
-from course_lib.cli.console import make_console
-from course_lib.errors import InputError
-from course_lib.notebooks import build, sources
-
 __all__ = ["notebooks"]
 
 
@@ -20,6 +16,10 @@ def notebooks(
     force: Annotated[bool, typer.Option("--all", help="Run even the pages that are up to date.")] = False,
 ) -> None:
     """Run the pages whose text changed, and write their notebooks."""
+    from course_lib.cli.console import make_console
+    from course_lib.errors import InputError
+    from course_lib.notebooks import build, sources
+
     root, console = Path.cwd(), make_console()
     known = sources(root)
     only = [text.resolve() for text in texts or []]

@@ -50,11 +50,15 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
         came = "a file" if folder.is_file() else "nothing"
         raise InputError(f"expected a folder of submissions at {folder}, found {came}; give the folder that holds them")
     only = None if slug is None else find(slug, exercises=exercises, key=key)
+    if not exercises.is_dir() and key is None:
+        raise InputError(
+            f"expected the folder of exercises at {exercises}, found none; say where it is with --exercises"
+        )
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
-    if not tasks:
+    if not any(task.exercise for task in tasks):
         raise InputError(
-            f"expected <learner>/<exercise>.ipynb in {folder}, found no submission; check the folder, "
+            f"expected <learner>/<exercise>.ipynb in {folder}, found no such notebook; check the folder, "
             "or name the exercise of a flat folder with --exercise"
         )
     return tasks

@@ -44,7 +44,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     sandbox : {"bubblewrap", "none"}
         Where it runs.
     cwd : Path, optional
-        Working directory without a sandbox; inside one it is always an empty home.
+        Working directory without a sandbox, by default an empty home; inside one it is always that.
 
     Raises
     ------
@@ -60,11 +60,12 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._heard_chars = 0
         # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
         self._folder = tempfile.mkdtemp(prefix="k", dir="/tmp")
+        self._home = tempfile.mkdtemp()
         self._context = zmq.Context()
         self._context.setsockopt(zmq.MAXMSGSIZE, limits.message_bytes)
         self._context.setsockopt(zmq.LINGER, 0)
         self.km = self._manager(sandbox)
-        self.km.start_kernel(cwd=None if cwd is None else str(cwd))
+        self.km.start_kernel(cwd=str(cwd or self._home))
         self.kc = self.km.client()
         self.kc.start_channels(stdin=False, hb=False, control=False)
         try:
@@ -86,7 +87,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             connection_file=f"{self._folder}/c.json",
         )
         provisioner = KernelProvisioner(kernel_spec=manager.kernel_spec, parent=manager)
-        provisioner.sandbox, provisioner.limits, provisioner.folder = sandbox, self.limits, self._folder
+        provisioner.sandbox, provisioner.limits = sandbox, self.limits
+        provisioner.folder, provisioner.home = self._folder, self._home
         manager.provisioner = provisioner
         return manager
 
@@ -187,6 +189,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.km.cleanup_resources()
         self._context.destroy(linger=0)
         shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._home, ignore_errors=True)
 
     def __enter__(self) -> "Kernel":
         return self

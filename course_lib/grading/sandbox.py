@@ -64,7 +64,15 @@ def readable() -> Iterator[str]:
 
 def bubblewrap(*, limits: Limits, sockets: str | None = None) -> list[str]:
     """Return the command line that precedes the one to be confined."""
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    command = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+        "--clearenv",
+    ]
     command += ["--unshare-user", "--disable-userns", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev"]
     for path in SYSTEM:
         linked = Path(path).is_symlink()
@@ -106,6 +114,7 @@ class KernelProvisioner(LocalProvisioner):
     sandbox: str
     limits: Limits
     folder: str
+    home: str
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Start the process in a session of its own, so that Ctrl-C reaches the grader alone."""
@@ -113,11 +122,10 @@ class KernelProvisioner(LocalProvisioner):
         script = [sys.executable, "-I", "-X", "frozen_modules=off", str(confine.__file__)]
         script += [json.dumps(self.limits.rlimits()), connection_file]
         wrapper = bubblewrap(limits=self.limits, sockets=self.folder) if self.sandbox == BUBBLEWRAP else []
-        home = HOME if self.sandbox == BUBBLEWRAP else str(kwargs.get("cwd") or self.folder)
         self.process = subprocess.Popen(  # noqa: S603 - every word of the command is ours
             [*wrapper, *script],
-            env=environment(home),
-            cwd="/" if self.sandbox == BUBBLEWRAP else home,
+            env=environment(self.home),
+            cwd="/" if self.sandbox == BUBBLEWRAP else kwargs["cwd"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -62,8 +62,7 @@ def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: s
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve()
-            (home := folder / "home").mkdir()
-            with Kernel(limits=exercise.limits, sandbox=sandbox, cwd=home) as kernel:
+            with Kernel(limits=exercise.limits, sandbox=sandbox) as kernel:
                 plan = session.Session(notebook=notebook, kernel=kernel, answers=answers, learner=learner)
                 rows = session.run(plan, exercise.tests, folder=folder)
                 stopped = kernel.stopped

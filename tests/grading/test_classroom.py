@@ -121,7 +121,7 @@ def test_a_private_key_is_found(classroom, exercise, tmp_path):
     [
         (lambda path: None, "found nothing"),
         (lambda path: path.write_text("x"), "found a file"),
-        (lambda path: path.mkdir(), "found no submission"),
+        (lambda path: path.mkdir(), "found no such notebook"),
     ],
 )
 def test_what_is_not_a_class_is_named(tmp_path, exercises, make, came):

@@ -1,0 +1,222 @@
+"""The commands answer with a table or with one line, and with the exit status that says which."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.cli import main
+from course_lib.grading.exercise import find
+from course_lib.notebooks import read_text
+
+ROOT = Path(__file__).parents[2]
+EXERCISES = ["--exercises", str(ROOT / "exercises")]
+
+
+@pytest.fixture(scope="module")
+def exercise():
+    """The course's first exercise."""
+    return find("two_layer_gradients", exercises=ROOT / "exercises")
+
+
+@pytest.fixture
+def course(capsys):
+    """Return a function that runs ``course`` and gives its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return caught.value.code or 0, said.out, said.err
+
+    return run
+
+
+def run_process(code, **environment):
+    """Run Python with a changed environment."""
+    env = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=ROOT)
+
+
+def test_check_passes_a_right_notebook_and_leaves_it_alone(course, exercise, tmp_path):
+    """Exit status 0, a line for each check, the file as it was."""
+    nbformat.write(exercise.reference(), path := tmp_path / "mine.ipynb")
+    before = path.read_bytes()
+    status, out, err = course("check", path)
+    assert (status, err) == (0, "")
+    assert re.findall(r"(check_\w+) +│ (\w+)", out) == [
+        ("check_forward", "passed"),
+        ("check_slope", "passed"),
+        ("check_loss_backward", "passed"),
+        ("check_backward", "passed"),
+    ]
+    assert "4 of 4 checks passed" in out
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine.ipynb"]
+
+
+def test_check_fails_an_untouched_notebook(course):
+    """Exit status 1, and each check says what is missing."""
+    status, out, _ = course("check", ROOT / "exercises/two_layer_gradients/two_layer_gradients.ipynb")
+    assert status == 1
+    assert "`loss_backward` is not written yet" in out
+    assert "0 of 4 checks passed" in out
+
+
+def test_check_shows_markup_as_text(course, exercise, tmp_path):
+    """What a learner's assertion or exception says is not read as colours or links."""
+    notebook = exercise.reference()
+    next(
+        cell for cell in notebook.cells if cell.id == "forward"
+    ).source = "raise ValueError('[red]x[/] [link=http://e]')"
+    nbformat.write(notebook, path := tmp_path / "mine.ipynb")
+    _, out, _ = course("check", path)
+    assert "[red]x[/] [link=http://e]" in out
+
+
+def bad_files(folder, exercise):
+    """Make a file of each bad kind; return them with what the message must say came."""
+    future, page = exercise.pristine(), read_text(ROOT / "chapters/mechanics/what_backward_does.md")
+    future.nbformat = 5
+    (folder / "empty.ipynb").touch()
+    (folder / "text.ipynb").write_text("hello")
+    (folder / "binary.ipynb").write_bytes(b"\xff\x00")
+    (folder / "future.ipynb").write_text(json.dumps(future))
+    (folder / "page.ipynb").write_text(json.dumps(page))
+    (folder / "folder.ipynb").mkdir()
+    return {
+        "missing.ipynb": "no such file",
+        "folder.ipynb": "a folder",
+        "empty.ipynb": "an empty file",
+        "text.ipynb": "not JSON",
+        "binary.ipynb": "other bytes",
+        "future.ipynb": "found 5, which is newer",
+        "page.ipynb": "found one without its checks",
+    }
+
+
+def assert_one_line(status, out, err):
+    """Bad input: status 2, one line on standard error, no traceback, nothing else."""
+    assert status == 2
+    assert out == ""
+    assert err.startswith("course: ")
+    assert err.count("\n") == 1
+    assert ";" in err or ":" in err[8:]
+
+
+def test_check_names_bad_input(course, exercise, tmp_path):
+    """Each kind of bad file has its own sentence."""
+    for name, came in bad_files(tmp_path, exercise).items():
+        status, out, err = course("check", tmp_path / name)
+        assert_one_line(status, out, err)
+        assert came in err
+        assert name in err
+
+
+def test_grade_writes_what_it_prints(course, exercise, tmp_path):
+    """A flat folder with one right and one wrong notebook, and the notebook of something else."""
+    (folder := tmp_path / "class").mkdir()
+    nbformat.write(exercise.reference(), folder / "ada.ipynb")
+    nbformat.write(exercise.pristine(), folder / "bob.ipynb")
+    other = exercise.reference()
+    other.metadata.course.exercise = "softmax"
+    for cell in other.cells:
+        if cell.cell_type == "code":
+            cell.metadata.course.exercise = "softmax"
+    nbformat.write(other, folder / "cem.ipynb")
+    status, out, err = course(
+        "grade", folder, "--out", tmp_path / "grades", "--exercise", "two_layer_gradients", *EXERCISES, "-j", 1
+    )
+    assert (status, err) == (0, "")
+    assert re.findall(r"│ (\w+) +│ +([\d.]+ / 10) │ (\w+)", out) == [
+        ("ada", "10 / 10", "graded"),
+        ("bob", "0 / 10", "graded"),
+        ("cem", "0 / 10", "rejected"),
+    ]
+    assert "expected the notebook of two_layer_gradients" in out
+    document = json.loads((tmp_path / "grades/grades.json").read_text())
+    assert [entry["points"] for entry in document["submissions"]] == [10, 0, 0]
+    assert (tmp_path / "grades/grades.csv").read_text().startswith("learner,exercise,points,max_points,status,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "came"),
+    [
+        (["grade", "{tmp}/missing", *EXERCISES], "found nothing"),
+        (["grade", "{tmp}/file", *EXERCISES], "found a file"),
+        (["grade", "{tmp}", *EXERCISES], "found no such notebook"),
+        (["grade", "{tmp}", "--exercise", "nothing", *EXERCISES], "expected the text of exercise 'nothing'"),
+        (["grade", "{tmp}", "--exercises", "{tmp}/missing"], "expected the folder of exercises"),
+        (["grade", "{tmp}", "--out", "{tmp}/file", *EXERCISES], "expected a folder for the grades, found a file"),
+        (["demo", "nothing", *EXERCISES], "expected the text of exercise 'nothing'"),
+        (["demo", "--key", "{tmp}", *EXERCISES], "expected the text of exercise 'two_layer_gradients'"),
+    ],
+)
+def test_bad_input_is_one_line(course, tmp_path, arguments, came):
+    """Every command says what it expected and what came, and writes nothing."""
+    (tmp_path / "file").write_text("kept")
+    status, out, err = course(*[argument.format(tmp=tmp_path) for argument in arguments])
+    assert_one_line(status, out, err)
+    assert came in err
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file", "kept")]
+
+
+@pytest.mark.parametrize("arguments", [["grade"], ["nothing"], ["check", "a", "b"], ["grade", "x", "-j", "0"]])
+def test_a_wrong_command_line_is_status_2(course, arguments):
+    """What cannot be parsed is bad input, too."""
+    status, _, err = course(*arguments)
+    assert status == 2
+    assert "Usage" in err
+
+
+def test_without_bubblewrap_grading_refuses_unless_told(exercise, tmp_path):
+    """One line and status 2; with --no-sandbox it runs, and every report says that there was none."""
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    nbformat.write(exercise.reference(), tmp_path / "class" / "ada" / "two_layer_gradients.ipynb")
+    command = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades"), *EXERCISES]
+    refused = run_process(f"from course_lib.cli import main; main({command})", PATH="/nowhere")
+    assert_one_line(refused.returncode, refused.stdout, refused.stderr)
+    assert "bwrap was not found" in refused.stderr
+    assert not (tmp_path / "grades").exists()
+    told = run_process(f"from course_lib.cli import main; main({[*command, '--no-sandbox']})", PATH="/nowhere")
+    assert told.returncode == 0, told.stderr
+    assert "graded without a sandbox" in told.stdout
+    [entry] = json.loads((tmp_path / "grades/grades.json").read_text())["submissions"]
+    assert (entry["sandbox"], entry["points"]) == ("none", 10)
+    assert ",graded,none," in (tmp_path / "grades/grades.csv").read_text()
+
+
+@pytest.mark.parametrize("module", ["typer", "rich", "nbval"])
+def test_the_base_install_says_which_extra_is_missing(module):
+    """Without the extra's packages, the command is one line, not a traceback."""
+    code = f"import sys; sys.modules[{module!r}] = None\nfrom course_lib.cli import main; main(['check', 'x.ipynb'])"
+    done = run_process(code)
+    assert_one_line(done.returncode, done.stdout, done.stderr)
+    assert "pip install 'the-backward-pass[grade]'" in done.stderr
+
+
+def test_help_loads_nothing_that_grades():
+    """The command line starts quickly: no kernel client, no pytest, no array library but NumPy."""
+    code = (
+        "import sys\nfrom course_lib.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'nbval', 'pytest', 'zmq', 'jupyter_client', 'torch', 'jax', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = run_process(code)
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in ("check", "grade", "demo"))
+
+
+def test_demo_prints_a_table_fit_for_a_readme(course):
+    """At most 100 columns, no times and no paths, one line for each kind of submission."""
+    status, out, err = course("demo", *EXERCISES)
+    assert (status, err) == (0, "")
+    assert all(len(line) <= 100 for line in out.splitlines())
+    assert "/tmp" not in out
+    assert re.search(r"\(reference\) +│ +10 / 10 │ graded", out)
+    assert re.search(r"\(cut off\) +│ +0 / 10 │ rejected", out)
