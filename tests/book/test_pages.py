@@ -7,6 +7,7 @@ PAGES = [
     "glossary",
     "references",
     "chapters/mechanics/what_backward_does",
+    "chapters/mechanics/build_the_engine",
     "exercises/two_layer_gradients/two_layer_gradients",
 ]
 PHONE = 390
