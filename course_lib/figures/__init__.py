@@ -2,5 +2,7 @@
 
 from course_lib.figures.graph import GraphFigure, graph
 from course_lib.figures.lines import LineFigure, lines
+from course_lib.figures.shapes import ShapesFigure, shapes
+from course_lib.figures.stepper import StepperFigure, backward_stepper
 
-__all__ = ["GraphFigure", "LineFigure", "graph", "lines"]
+__all__ = ["GraphFigure", "LineFigure", "ShapesFigure", "StepperFigure", "backward_stepper", "graph", "lines", "shapes"]

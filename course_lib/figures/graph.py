@@ -1,12 +1,13 @@
-"""Draw the graph behind a tensor, as the tensor itself holds it: ``grad_fn`` and ``next_functions``."""
+"""Draw the graph behind a tensor."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from course_lib.errors import AutogradError
+from course_lib.figures.brief import array_of, brief
 from course_lib.figures.layers import place
-from course_lib.figures.svg import Box, Edge, draw
+from course_lib.figures.nodes import Graph, read
+from course_lib.figures.svg import Box, Drawing, Edge, Line
 
 __all__ = ["GraphFigure", "graph"]
 
@@ -18,7 +19,7 @@ class GraphFigure:
     Attributes
     ----------
     boxes : tuple of Box
-        The nodes, leaves first, each with its place.
+        The nodes, the result first, each with its place.
     edges : tuple of Edge
         From a node to a node it was made from.
     title : str
@@ -39,7 +40,8 @@ class GraphFigure:
         return f"{self.title}: {'; '.join(parts)}." if parts else f"{self.title}: {self.boxes[0].words()} alone."
 
     def _repr_html_(self) -> str:
-        return draw(self.boxes, self.edges, title=self.title, description=self.describe())
+        drawing = Drawing(self.boxes, self.edges, title=self.title, description=self.describe())
+        return f'<div class="bp-figure" style="overflow-x:auto">{drawing.svg()}</div>'
 
     def __repr__(self) -> str:
         return self.describe()
@@ -75,91 +77,24 @@ def graph(tensor: Any, *, names: Mapping[str, Any] | None = None, title: str = "
     >>> from course_lib.autograd import tensor
     >>> x = tensor(2.0, requires_grad=True)
     >>> graph(x * x, names={"x": x})
-    The graph: MulBackward0 from x = 2 and x = 2.
+    The graph: MulBackward0 (4) from x = 2 and x = 2.
     """
-    if not tensor.requires_grad:
-        raise AutogradError(
-            "a graph is drawn from a tensor that requires grad, but this one does not; "
-            "make a leaf with requires_grad=True and compute from it"
-        )
-    found = _Walk(names or {})
-    found.visit(tensor)
+    found = read(tensor, names)
     layout = place(len(found.nodes), found.edges)
-    boxes = tuple(Box(x=x, y=y, **found.labels(i)) for i, (x, y) in enumerate(layout.nodes))
+    boxes = tuple(_box(found, i, x, y) for i, (x, y) in enumerate(layout.nodes))
     edges = tuple(Edge(source, to, via=layout.routes[source, to]) for source, to in found.edges)
     return GraphFigure(boxes=boxes, edges=edges, title=title)
 
 
-class _Walk:
-    """The nodes and edges reached from one tensor, in order of first visit."""
-
-    def __init__(self, names: Mapping[str, Any]) -> None:
-        self.names = names
-        self.nodes: list[Any] = []
-        self.edges: list[tuple[int, int]] = []
-        self.result: Any = None
-
-    def visit(self, tensor: Any) -> None:
-        """Collect every node below ``tensor``; a leaf on its own is one node."""
-        self.result = tensor
-        self.nodes = [tensor.grad_fn if tensor.grad_fn is not None else _Alone(tensor)]
-        index = {id(self.nodes[0]): 0}
-        for i, node in _growing(self.nodes):
-            for child, _ in node.next_functions:
-                if child is None:
-                    continue
-                if id(child) not in index:
-                    index[id(child)] = len(self.nodes)
-                    self.nodes.append(child)
-                self.edges.append((i, index[id(child)]))
-
-    def labels(self, i: int) -> dict[str, str]:
-        """Return the words in node ``i``'s box: what it is, its value, and its gradient once there is one."""
-        node = self.nodes[i]
-        variable = getattr(node, "variable", None)
-        if variable is not None:
-            return {
-                "kind": "leaf",
-                "label": self._name(variable) or f"leaf {tuple(variable.shape)}",
-                "value": _number(variable),
-                "note": "" if variable.grad is None else f"grad {_number(variable.grad) or 'stored'}",
-            }
-        named = {id(t.grad_fn): name for name, t in self.names.items() if t.grad_fn is not None}
-        value = _number(self.result) if i == 0 else ""
-        return {
-            "kind": "result" if i == 0 else "op",
-            "label": node.name(),
-            "value": "",
-            "note": self._caption(named.get(id(node)), value),
-        }
-
-    def _caption(self, name: str | None, value: str) -> str:
-        if name and value:
-            return f"{name} = {value}"
-        return name or ""
-
-    def _name(self, tensor: Any) -> str | None:
-        return next((name for name, named in self.names.items() if named is tensor), None)
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """Stands for the node of a leaf that no operation has used."""
-
-    variable: Any
-    next_functions: tuple[()] = ()
-
-
-def _growing(nodes: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Enumerate a list that gets longer on the way."""
-    i = 0
-    while i < len(nodes):
-        yield i, nodes[i]
-        i += 1
-
-
-def _number(tensor: Any) -> str:
-    """Return a single number, short; nothing for anything bigger."""
-    if len(tensor.shape) != 0:
-        return ""
-    return f"{tensor.item():.4g}"
+def _box(found: Graph, i: int, x: float, y: float) -> Box:
+    """Write in node ``i``'s box what it is, its value if that is one number, and its gradient once there is one."""
+    name, tensor = found.name(i), found.tensor(i)
+    value = brief(array_of(tensor)) if tensor is not None and len(tensor.shape) == 0 else ""
+    said = " = ".join(word for word in (name, value) if word)
+    if not found.is_leaf(i):
+        notes = (Line(said),) if said else ()
+        return Box(x, y, kind="op" if i else "result", label=found.nodes[i].name(), notes=notes)
+    grad = None if tensor is None else tensor.grad
+    notes = () if grad is None else (Line(f"grad {brief(array_of(grad), room=10)}"),)
+    shape = "" if tensor is None or value else f" {tuple(tensor.shape)}"
+    return Box(x, y, kind="leaf", label=said if name else f"leaf{shape or f' = {value}'}", notes=notes)

@@ -32,8 +32,9 @@ class Layout:
 def place(count: int, edges: Sequence[Edge]) -> Layout:
     """Lay out ``count`` nodes, by the method of Sugiyama, Tagawa and Toda (1981).
 
-    A node's layer is its longest distance to a node that was made from nothing. An edge that spans several layers takes
-    a lane in each layer between. Within a layer, nodes and lanes are ordered by the average place of their neighbours.
+    A node's layer is its longest distance to a node that was made from nothing; such a node itself stands just above
+    its first user. An edge that spans several layers takes a lane in each layer between, and shares it with all edges
+    that lead to the same node. Within a layer, nodes and lanes are ordered by the average place of their neighbours.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def place(count: int, edges: Sequence[Edge]) -> Layout:
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
-    """Return each node's longest distance to a node made from nothing, visiting a node after all it was made from."""
+    """Return each node's layer, visiting a node after all it was made from."""
     waiting, users, layer = [0] * count, defaultdict(list), [0] * count
     for node, source in edges:
         waiting[node] += 1
@@ -69,6 +70,9 @@ def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
             waiting[node] -= 1
             if waiting[node] == 0:
                 ready.append(node)
+    made = {node for node, _ in edges}
+    for source in users.keys() - made:
+        layer[source] = min(layer[node] for node in users[source]) - 1
     return layer
 
 
@@ -81,17 +85,17 @@ def _with_lanes(
         rows[depth].append(node)
     neighbours: dict[int, list[int]] = defaultdict(list)
     lanes: dict[Edge, list[int]] = {}
-    free = len(layer)
+    lane_to: dict[tuple[int, int], int] = {}
     for node, source in edges:
-        depths = range(layer[node] - 1, layer[source], -1)
-        lanes[node, source] = list(range(free, free + len(depths)))
-        free += len(depths)
-        for lane, depth in zip(lanes[node, source], depths, strict=True):
-            rows[depth].append(lane)
-        path = [node, *lanes[node, source], source]
-        for a, b in pairwise(path):
-            neighbours[a].append(b)
-            neighbours[b].append(a)
+        for depth in range(layer[node] - 1, layer[source], -1):
+            if (source, depth) not in lane_to:
+                lane_to[source, depth] = len(layer) + len(lane_to)
+                rows[depth].append(lane_to[source, depth])
+        lanes[node, source] = [lane_to[source, depth] for depth in range(layer[node] - 1, layer[source], -1)]
+        for a, b in pairwise([node, *lanes[node, source], source]):
+            if b not in neighbours[a]:
+                neighbours[a].append(b)
+                neighbours[b].append(a)
     return rows, neighbours, lanes
 
 

@@ -1,110 +1,194 @@
-"""Draw boxes and arrows as one self-contained SVG that follows the page's colours, light or dark."""
+"""Draw boxes and arrows as one self-contained SVG that follows the page's colours, light or dark.
+
+A figure that steps through a drawing marks its parts with the first step at which they show and the step at which they
+give way. Without a script, and on paper, everything shows that does not give way: the last state.
+"""
 
 import html
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-__all__ = ["Box", "Edge", "draw"]
+__all__ = ["Box", "Drawing", "Edge", "Line"]
 
-BOX_WIDTH, BOX_HEIGHT, COLUMN, ROW, MARGIN = 132, 46, 152, 88, 16
-ACCENT = "var(--pst-color-primary, #1b6ca8)"
+BOX_HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN = 46, 20, 54, 16
+CHARACTER, NARROWEST, PADDING = 8, 108, 14  # of bold 14-pixel text, in the widest common fonts
+ENTRY = 44  # the length of an arrow that comes from outside
+LEGIBLE = 0.85  # how far a drawing may shrink: 13 pixels to 11
+ACCENT = "var(--pst-color-primary, #3a86c8)"
+FLOW = "#c2410c"  # white on it, and it on a white or a black page, are over 3:1; with white over 4.5:1
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text, shown from one step until another; with no steps, always."""
+
+    text: str
+    since: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True)
 class Box:
-    """One node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``) and its words."""
+    """One node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``), its words, its own step."""
 
     x: float
     y: float
     kind: str
     label: str
-    value: str = ""
-    note: str = ""
+    notes: tuple[Line, ...] = ()
+    step: int | None = None
 
     def words(self) -> str:
-        """Return what the box says, on one line."""
-        said = f"{self.label} = {self.value}" if self.value else self.label
-        return f"{said} ({self.note})" if self.note else said
-
-    def centre(self) -> tuple[float, float]:
-        """Return the box's centre in pixels."""
-        return _pixels(self.x, self.y)
+        """Return what the box says in the end, on one line."""
+        notes = [note.text for note in self.notes if note.until is None]
+        return f"{self.label} ({notes[0]})" if notes else self.label
 
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow between two boxes, by index, through the points that keep it clear of other boxes."""
+    """An arrow between two boxes, by index, through points clear of others; from outside if ``source`` is None.
 
-    source: int
-    to: int
-    via: tuple[tuple[float, float], ...] = ()
-
-
-def draw(boxes: Sequence[Box], edges: Sequence[Edge], *, title: str, description: str) -> str:
-    """Return the drawing as HTML: an SVG with its title and description for screen readers.
-
-    Leaves have round ends and results a double border, so that nothing depends on colour.
+    From step ``since`` on, ``carries`` is seen to travel along it.
     """
-    width = max(x for x, _ in (box.centre() for box in boxes)) + BOX_WIDTH / 2 + MARGIN
-    height = max(y for _, y in (box.centre() for box in boxes)) + BOX_HEIGHT / 2 + MARGIN
-    repeats = Counter(edges)
-    arrows = "".join(_arrow(boxes[e.source], boxes[e.to], e.via, times) for e, times in repeats.items())
-    shapes = "".join(_box(box) for box in boxes)
-    return (
-        f'<div class="bp-figure"><svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" role="img" '
-        f'aria-label="{html.escape(description, quote=True)}" style="max-width:100%;height:auto" '
-        'font-family="system-ui,sans-serif" font-size="14" text-anchor="middle" fill="currentColor">'
-        f"<title>{html.escape(title)}</title>{arrows}{shapes}</svg></div>"
-    )
+
+    source: int | None
+    to: int
+    via: tuple[Point, ...] = ()
+    carries: str = ""
+    since: int | None = None
 
 
-def _pixels(x: float, y: float) -> tuple[float, float]:
-    return MARGIN + BOX_WIDTH / 2 + x * COLUMN, MARGIN + BOX_HEIGHT / 2 + y * ROW
+@dataclass(frozen=True)
+class Drawing:
+    """Boxes and arrows, and the words that stand in for them where they cannot be seen."""
 
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    title: str
+    description: str
 
-def _arrow(source: Box, to: Box, via: Sequence[tuple[float, float]], times: int) -> str:
-    """Draw from the top of a result to the bottom of what it was made from; several uses stand side by side."""
-    (x1, y1), (x2, y2) = source.centre(), to.centre()
-    return "".join(
-        _curve(
-            [(x1 + shift, y1 - BOX_HEIGHT / 2), *(_pixels(*point) for point in via), (x2 + shift, y2 + BOX_HEIGHT / 2)]
+    def svg(self) -> str:
+        """Return the drawing; leaves have round ends and results a double border: nothing depends on colour."""
+        right = max(self._centre(box)[0] for box in self.boxes) + self._width / 2 + MARGIN
+        bottom = max(self._centre(box)[1] for box in self.boxes) + BOX_HEIGHT / 2 + MARGIN
+        bottom += ENTRY if any(edge.source is None for edge in self.edges) else 0
+        paths = [(edge, self._points(i, edge)) for i, edge in enumerate(self.edges)]
+        parts = [_arrow(edge, points) for edge, points in paths] + [self._box(box) for box in self.boxes]
+        parts += [_pill(edge, points) for edge, points in paths if edge.carries]
+        return (
+            f'<svg viewBox="0 0 {right:g} {bottom:g}" width="{right:g}" role="img" '
+            f'aria-label="{html.escape(self.description)}" '
+            f'style="max-width:100%;min-width:{LEGIBLE * right:.0f}px;height:auto" '
+            'font-family="system-ui,sans-serif" font-size="14" text-anchor="middle" fill="currentColor">'
+            f"<title>{html.escape(self.title)}</title>{''.join(parts)}</svg>"
         )
-        for shift in (22 * (i - (times - 1) / 2) for i in range(times))
-    )
+
+    @cached_property
+    def _width(self) -> float:
+        words = [word for box in self.boxes for word in (box.label, *(note.text for note in box.notes))]
+        return max(NARROWEST, CHARACTER * max(map(len, words)) + PADDING)
+
+    @cached_property
+    def _port(self) -> float:
+        """How far apart edges meet a box, if it is wide enough: so that what they carry stands side by side."""
+        return max(44, 8 + max(_pill_width(edge.carries) for edge in self.edges)) if self.edges else 0
+
+    def _pixels(self, point: Point) -> Point:
+        x, y = point
+        return (
+            MARGIN + self._width / 2 + x * (self._width + COLUMN_GAP),
+            MARGIN + BOX_HEIGHT / 2 + y * (BOX_HEIGHT + ROW_GAP),
+        )
+
+    def _centre(self, box: Box) -> Point:
+        return self._pixels((box.x, box.y))
+
+    @cached_property
+    def _ports(self) -> dict[tuple[int, bool], float]:
+        """For each edge and each of its ends, how far from the box's centre it meets the box: none cross there."""
+        meeting: dict[tuple[int, bool], list[tuple[float, int]]] = defaultdict(list)
+        for i, edge in enumerate(self.edges):
+            if edge.source is not None:
+                xs = [self.boxes[edge.source].x, *(x for x, _ in edge.via), self.boxes[edge.to].x]
+                meeting[edge.source, True].append((xs[1], i))
+                # Edges that share a lane share its end; others have one each.
+                meeting[edge.to, False].append((xs[-2], -1 if edge.via else i))
+        ports: dict[tuple[int, bool], float] = {}
+        for (box, leaving), ends in meeting.items():
+            places = sorted(set(ends))
+            apart = min(self._port, (self._width - 2 * PADDING) / max(len(places) - 1, 1))
+            for k, (_, i) in enumerate(places):
+                shared = [j for j, edge in enumerate(self.edges) if edge.to == box and edge.via] if i < 0 else [i]
+                ports |= {(j, leaving): apart * (k - (len(places) - 1) / 2) for j in shared}
+        return ports
+
+    def _points(self, i: int, edge: Edge) -> list[Point]:
+        """Return where an arrow passes: from the top of a result to the bottom of what it was made from."""
+        x, y = self._centre(self.boxes[edge.to])
+        end = (x + self._ports.get((i, False), 0), y + BOX_HEIGHT / 2)
+        if edge.source is None:
+            return [(end[0], end[1] + ENTRY), end]
+        x, y = self._centre(self.boxes[edge.source])
+        return [(x + self._ports[i, True], y - BOX_HEIGHT / 2), *map(self._pixels, edge.via), end]
+
+    def _box(self, box: Box) -> str:
+        x, y = self._centre(box)
+        insets = (0, 4) if box.kind == "result" else (0,)
+        outline = "".join(self._outline(x, y, inset, round_ends=box.kind == "leaf") for inset in insets)
+        label_y = y - 4 if box.notes else y + 5
+        words = f'<text x="{x:g}" y="{label_y:g}" font-weight="600">{html.escape(box.label)}</text>'
+        notes = "".join(
+            f'<text x="{x:g}" y="{y + 14:g}" font-size="13"{_when(note.since, note.until)}>'
+            f"{html.escape(note.text)}</text>"
+            for note in box.notes
+        )
+        step = "" if box.step is None else f' data-step="{box.step}"'
+        return f'<g class="bp-box"{step}>{outline}{words}{notes}</g>'
+
+    def _outline(self, x: float, y: float, inset: float, *, round_ends: bool) -> str:
+        radius = BOX_HEIGHT / 2 if round_ends else 6
+        return (
+            f'<rect x="{x - self._width / 2 + inset:g}" y="{y - BOX_HEIGHT / 2 + inset:g}" '
+            f'width="{self._width - 2 * inset:g}" height="{BOX_HEIGHT - 2 * inset:g}" rx="{radius - inset:g}" '
+            'fill="currentColor" fill-opacity=".04" stroke="currentColor" stroke-width="1.4"/>'
+        )
 
 
-def _curve(points: Sequence[tuple[float, float]]) -> str:
-    """Draw a smooth line through ``points``, upright at each, with an arrow head at the last."""
+def _when(since: int | None, until: int | None) -> str:
+    """Mark a part with its steps; one that gives way is not seen unless a script shows it."""
+    marks = "" if since is None else f' data-since="{since}"'
+    return marks if until is None else f'{marks} data-until="{until}" visibility="hidden"'
+
+
+def _arrow(edge: Edge, points: Sequence[Point]) -> str:
+    """Draw a smooth line, upright at each point, with an arrow head at the last; again on top for what it carries."""
     (x, y), path = points[0], f"M{points[0][0]:g},{points[0][1]:g}"
     for to_x, to_y in points[1:]:
         middle = (y + to_y) / 2
         path += f" C{x:g},{middle:g} {to_x:g},{middle:g} {to_x:g},{to_y:g}"
         x, y = to_x, to_y
     head = f"M{x - 5:g},{y + 9:g} L{x:g},{y + 1:g} L{x + 5:g},{y + 9:g}"
-    return f'<path d="{path} {head}" fill="none" style="stroke:{ACCENT}" stroke-width="1.8"/>'
+    plain = f'<path d="{path} {head}" fill="none" style="stroke:{ACCENT}" stroke-width="1.8"/>'
+    if not edge.carries:
+        return plain
+    flow = f'<path d="{path} {head}" fill="none" stroke="{FLOW}" stroke-width="3" pathLength="1"'
+    return f'{plain}{flow} class="bp-flow"{_when(edge.since, None)}/>'
 
 
-def _box(box: Box) -> str:
-    x, y = box.centre()
-    left, top = x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2
-    radius = BOX_HEIGHT / 2 if box.kind == "leaf" else 5
-    outline = _rectangle(left, top, inset=0, radius=radius)
-    if box.kind == "result":
-        outline += _rectangle(left, top, inset=4, radius=radius)
-    first = f"{box.label} = {box.value}" if box.value else box.label
-    lines = [line for line in (first, box.note) if line]
-    baselines = [y + 5] if len(lines) == 1 else [y - 4, y + 14]
-    weights = ["600", "400"]
-    words = "".join(
-        f'<text x="{x:g}" y="{line_y:g}" font-weight="{weight}">{html.escape(line)}</text>'
-        for line, line_y, weight in zip(lines, baselines, weights, strict=False)
-    )
-    return f"<g>{outline}{words}</g>"
-
-
-def _rectangle(left: float, top: float, *, inset: float, radius: float) -> str:
+def _pill(edge: Edge, points: Sequence[Point]) -> str:
+    """Put what an arrow carries on its first stretch, which is its own, beyond the middle, where arrows cross."""
+    (x1, y1), (x2, y2) = points[:2]
+    x, y, width = 0.35 * x1 + 0.65 * x2, 0.42 * y1 + 0.58 * y2, _pill_width(edge.carries)
     return (
-        f'<rect x="{left + inset:g}" y="{top + inset:g}" width="{BOX_WIDTH - 2 * inset:g}" '
-        f'height="{BOX_HEIGHT - 2 * inset:g}" rx="{radius:g}" fill="none" stroke="currentColor" stroke-width="1.4"/>'
+        f'<g{_when(edge.since, None)} class="bp-pill"><rect x="{x - width / 2:g}" y="{y - 10:g}" width="{width:g}" '
+        f'height="20" rx="10" fill="{FLOW}"/><text x="{x:g}" y="{y + 4.5:g}" font-size="13" font-weight="600" '
+        f'fill="#fff">{html.escape(edge.carries)}</text></g>'
     )
+
+
+def _pill_width(carries: str) -> float:
+    return CHARACTER * len(carries) + PADDING

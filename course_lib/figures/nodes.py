@@ -1,0 +1,97 @@
+"""Read the graph behind a tensor, as the tensor itself holds it: ``grad_fn`` and ``next_functions``."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.errors import AutogradError
+
+__all__ = ["Graph", "read"]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The nodes reached from one tensor, its own first, in order of first visit.
+
+    Attributes
+    ----------
+    nodes : tuple
+        Nodes of the engine that recorded them.
+    edges : tuple of (int, int)
+        A node, and a node that it was made from; twice where it was used twice.
+    slots : tuple of int
+        For each edge, which of the node's inputs it is.
+    result : Tensor
+        The tensor that the graph was read from.
+    names : mapping of str to Tensor
+        The caller's names for tensors.
+    """
+
+    nodes: tuple[Any, ...]
+    edges: tuple[tuple[int, int], ...]
+    slots: tuple[int, ...]
+    result: Any
+    names: Mapping[str, Any]
+
+    def is_leaf(self, i: int) -> bool:
+        """Say whether node ``i`` stands for a leaf."""
+        return not self.nodes[i].next_functions
+
+    def name(self, i: int) -> str | None:
+        """Return the caller's name for what node ``i`` made or stands for."""
+        return next((name for name, tensor in self.names.items() if self._belongs(tensor, i)), None)
+
+    def tensor(self, i: int) -> Any:
+        """Return the tensor that node ``i`` made or stands for, where it is known."""
+        if self.is_leaf(i):
+            return self.nodes[i].variable
+        named = (tensor for tensor in self.names.values() if self._belongs(tensor, i))
+        return self.result if i == 0 else next(named, None)
+
+    def _belongs(self, tensor: Any, i: int) -> bool:
+        if self.is_leaf(i):
+            return self.nodes[i].variable is tensor
+        return getattr(tensor, "grad_fn", None) is self.nodes[i]
+
+
+def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
+    """Collect every node below ``tensor``; a leaf on its own is one node.
+
+    Raises
+    ------
+    AutogradError
+        If ``tensor`` does not require grad, so that there is no graph.
+    """
+    if not tensor.requires_grad:
+        raise AutogradError(
+            "a graph is drawn from a tensor that requires grad, but this one does not; "
+            "make a leaf with requires_grad=True and compute from it"
+        )
+    nodes = [tensor.grad_fn if tensor.grad_fn is not None else _Alone(tensor)]
+    edges, slots, index = [], [], {nodes[0]: 0}
+    for i, node in _growing(nodes):
+        for slot, (child, _) in enumerate(node.next_functions):
+            if child is None:  # an input that needs no gradient
+                continue
+            if child not in index:
+                index[child] = len(nodes)
+                nodes.append(child)
+            edges.append((i, index[child]))
+            slots.append(slot)
+    return Graph(tuple(nodes), tuple(edges), tuple(slots), tensor, names or {})
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """Stands for the node of a leaf that no operation has used."""
+
+    variable: Any
+    next_functions: tuple[()] = ()
+
+
+def _growing(nodes: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Enumerate a list that gets longer on the way."""
+    i = 0
+    while i < len(nodes):
+        yield i, nodes[i]
+        i += 1

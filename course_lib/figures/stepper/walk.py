@@ -1,0 +1,116 @@
+"""Run the real backward pass over a graph, and note what each node was given and what it gave."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.errors import AutogradError
+from course_lib.figures.brief import Array, array_of
+from course_lib.figures.nodes import Graph
+
+__all__ = ["Visit", "Walk", "walk"]
+
+Arrays = tuple[Array | None, ...]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One node's turn: the cotangents of its outputs and of its inputs, and what a leaf's ``.grad`` was and became."""
+
+    node: int
+    arrived: Arrays
+    sent: Arrays = ()
+    grad_before: Array | None = None
+    grad_after: Array | None = None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """All visits, in the engine's own order, and what each node had saved, by the engine's names for it."""
+
+    visits: tuple[Visit, ...]
+    saved: tuple[Mapping[str, Any], ...]
+
+
+def walk(graph: Graph, gradient: Any = None) -> Walk:
+    """Run ``backward`` with hooks on every node; the graph can be walked again, and every ``.grad`` is as it was.
+
+    Raises
+    ------
+    AutogradError
+        If the engine refuses: the graph was freed, or the result is not one number and there is no ``gradient``.
+    """
+    order: list[int] = []
+    arrived: dict[int, Arrays] = {}
+    sent: dict[int, Arrays] = {}
+
+    def before(i: int) -> Any:
+        def hook(grad_outputs: Any) -> None:
+            order.append(i)
+            arrived[i] = _arrays(grad_outputs)
+
+        return hook
+
+    def after(i: int) -> Any:
+        def hook(grad_inputs: Any, _: Any) -> None:
+            sent[i] = _arrays(grad_inputs)
+
+        return hook
+
+    handles = []
+    with _grads_put_back(graph) as grads_before:
+        try:
+            for i, node in enumerate(graph.nodes):
+                handles += [node.register_prehook(before(i)), node.register_hook(after(i))]
+            graph.result.backward(gradient, retain_graph=True)
+        except RuntimeError as error:
+            raise AutogradError(
+                f"the figure shows a backward pass that can really be run, and this one cannot: {error} "
+                "Draw the figure before backward() frees the graph, and pass gradient= unless the result is one number."
+            ) from error
+        finally:
+            for handle in handles:
+                handle.remove()
+        visits = tuple(_visit(graph, i, arrived[i], sent.get(i, ()), grads_before.get(i)) for i in order)
+    return Walk(visits, tuple(map(_saved, graph.nodes)))
+
+
+def _arrays(tensors: Any) -> Arrays:
+    return tuple(None if tensor is None else array_of(tensor) for tensor in tensors)
+
+
+def _visit(graph: Graph, i: int, arrived: Arrays, sent: Arrays, grad: Array | None) -> Visit:
+    if not graph.is_leaf(i):
+        return Visit(i, arrived, sent)
+    leaf = graph.nodes[i].variable
+    return Visit(i, arrived, (), grad, None if leaf is None or leaf.grad is None else array_of(leaf.grad))
+
+
+@contextmanager
+def _grads_put_back(graph: Graph) -> Iterator[dict[int, Array]]:
+    """Let the walk add to copies, and then put every ``.grad`` back; yields what the leaves had, by node."""
+    candidates = [getattr(node, "variable", None) for node in graph.nodes]
+    candidates += [graph.result, *graph.names.values()]
+    kept = {id(t): t for t in candidates if t is not None and t.requires_grad and (t.is_leaf or t.retains_grad)}
+    found = {key: tensor.grad for key, tensor in kept.items()}
+    for key, tensor in kept.items():
+        tensor.grad = None if found[key] is None else found[key].detach().clone()
+    try:
+        yield {
+            i: array_of(found[id(t)]) for i, t in enumerate(candidates[: len(graph.nodes)])
+            if t is not None and found[id(t)] is not None
+        }  # fmt: skip
+    finally:
+        for key, tensor in kept.items():
+            tensor.grad = found[key]
+
+
+def _saved(node: Any) -> Mapping[str, Any]:
+    """Return what a node keeps from the forward pass: the mini engine lists it, torch has an attribute for each."""
+    if hasattr(node, "op"):
+        return dict(zip(getattr(node.op, "saves", ()), node.saved, strict=False))
+    if hasattr(node, "saved_tensors"):  # a custom function
+        return {f"saved tensor {i + 1}": tensor for i, tensor in enumerate(node.saved_tensors)}
+    names = (name for name in dir(node) if name.startswith("_saved_"))
+    return {name.removeprefix("_saved_"): getattr(node, name) for name in names}
