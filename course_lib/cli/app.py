@@ -21,6 +21,9 @@ def main(arguments: list[str] | None = None) -> None:
     except CourseError as error:
         print("course: " + " ".join(str(error).split()), file=sys.stderr)
         sys.exit(BAD_INPUT)
+    except OSError as error:
+        print(f"course: expected a file or folder that can be used, found: {error}; check the path", file=sys.stderr)
+        sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 

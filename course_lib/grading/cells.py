@@ -14,12 +14,12 @@ from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 from course_lib.grading.kernel import Kernel, Stopped
+from course_lib.grading.words import one_line
 
 __all__ = ["Cell", "Notebook"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
-MESSAGE_CHARS = 400
 
 
 class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
@@ -68,13 +68,13 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)
         if raised is None:
             return "the check ran, but did not print what it prints for a right answer"
-        name, text = str(raised.ename), " ".join(ANSI.sub("", str(raised.evalue)).split())
+        name, text = one_line(raised.ename), one_line(ANSI.sub("", str(raised.evalue)))
         if name == "NotImplementedError":
             return text or "not written yet"
         if name == "AssertionError" and text:
-            return text[:MESSAGE_CHARS]
+            return text
         text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
-        return f"{name}: {text}"[:MESSAGE_CHARS].rstrip(": ")
+        return f"{name}: {text}".rstrip(": ")
 
 
 def _printed(outputs: Any) -> str:

@@ -12,7 +12,7 @@ from course_lib.grading.codec import CodecError, decode, encode
 __all__ = ["MIME", "answer", "serve"]
 
 MIME = "application/vnd.course.value+json"
-MESSAGE_CHARS = 300
+MESSAGE_CHARS = 600
 
 
 def serve(request: str) -> None:
@@ -47,6 +47,11 @@ def answer(request: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
                 reply["call"] = encode(call)
         return reply | {"value": encode(value)}
     except CodecError as error:
-        return {"status": "opaque", "message": str(error)[:MESSAGE_CHARS]}
+        return {"status": "opaque", "message": _encodable(error)}
     except BaseException as error:  # sys.exit and KeyboardInterrupt are the learner's errors here too
-        return {"status": "raised", "type": type(error).__name__, "message": str(error)[:MESSAGE_CHARS]}
+        return {"status": "raised", "type": type(error).__name__, "message": _encodable(error)}
+
+
+def _encodable(error: BaseException) -> str:
+    """Return an exception's text without half characters, which the kernel could not send."""
+    return str(error)[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")

@@ -13,6 +13,7 @@ from course_lib.grading.exercise import Exercise, find
 from course_lib.grading.report import SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.submission import grade_submission, hidden_tests
+from course_lib.grading.words import one_line
 
 __all__ = ["Task", "find_submissions", "grade_class"]
 
@@ -103,8 +104,7 @@ def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
 
 def _name(name: str) -> str:
     """Return a file's name as text that can be printed and stored, whatever bytes it is made of."""
-    text = name.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return one_line(name.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def grade_class(tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP) -> Iterator[SubmissionReport]:

@@ -32,11 +32,11 @@ class Exercise:
 
     def pristine(self) -> NotebookNode:
         """Return a fresh copy of the notebook as handed out, made from the text and from nothing a learner can edit."""
-        return learner_notebook(read_text(self.key / "source.md"))
+        return learner_notebook(_text(self.key))
 
     def reference(self) -> NotebookNode:
         """Return the notebook with the reference answers in it."""
-        return reference_notebook(read_text(self.key / "source.md"))
+        return reference_notebook(_text(self.key))
 
 
 def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
@@ -78,7 +78,7 @@ def load(key: Path) -> Exercise:
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
     try:
-        source = read_text(key / "source.md")
+        source = _text(key)
         learner_notebook(source)
     except (NotebookError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{key / 'source.md'} is not an exercise: {error}") from error
@@ -86,3 +86,8 @@ def load(key: Path) -> Exercise:
     seconds = float(course.get("timeout_seconds", Limits.cell_seconds))
     limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds)
     return Exercise(slug=course["exercise"], title=str(course.get("title", course["exercise"])), key=key, limits=limits)
+
+
+@functools.cache
+def _text(key: Path) -> NotebookNode:
+    return read_text(key / "source.md")

@@ -99,7 +99,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             try:
                 while self._read(self.kc.get_shell_msg, 1)["parent_header"].get("msg_id") != msg_id:
                     continue
-                self.await_idle(msg_id, timeout=1)
+                self.await_idle(msg_id, timeout=0.2)  # lost if our subscription came too late: ask again
             except Empty:
                 self._check_alive()
             else:

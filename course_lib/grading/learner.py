@@ -11,10 +11,12 @@ from course_lib.grading.child import MIME
 from course_lib.grading.codec import CodecError, decode, encode
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.points import LearnerError
+from course_lib.grading.words import one_line
 
 __all__ = ["Call", "Learner"]
 
 IDLE_SECONDS = 5.0
+MESSAGE_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,8 @@ class Learner:
 
 
 def _text(reply: dict[str, Any], key: str) -> str:
-    """Return one line of the learner's own words, cut to a length that fits a table."""
-    return " ".join(str(reply.get(key, "")).split())[:300]
+    """Return the learner's own words."""
+    return one_line(reply.get(key, ""), chars=MESSAGE_CHARS)
 
 
 def generator(*names: str) -> np.random.Generator:

@@ -1,6 +1,6 @@
 """What a submission may use while it is graded; the defaults suit a NumPy or torch exercise on a laptop."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 __all__ = ["Limits"]
 
@@ -41,7 +41,3 @@ class Limits:
             "RLIMIT_NPROC": self.processes,
             "RLIMIT_CORE": 0,
         }
-
-    def as_dict(self) -> dict[str, float]:
-        """Return all limits as plain data, for the report."""
-        return asdict(self)

@@ -6,6 +6,7 @@ from nbformat import NotebookNode
 
 from course_lib.errors import NotebookError
 from course_lib.grading.intake import Submission
+from course_lib.grading.words import one_line
 
 __all__ = ["check_exercise", "collect_answers", "merge"]
 
@@ -19,7 +20,7 @@ def check_exercise(submission: Submission, slug: str) -> None:
         With the exercise it does belong to.
     """
     if submission.exercises and slug not in submission.exercises:
-        other = sorted(submission.exercises)[0][:80]
+        other = one_line(min(submission.exercises), chars=80)
         raise NotebookError(f"expected the notebook of {slug}, found the one of {other}; hand in {slug}.ipynb")
 
 

@@ -14,6 +14,7 @@ from course_lib.grading.report import SCHEMA_VERSION, SubmissionReport
 
 __all__ = ["as_csv", "as_json", "check_folder", "write"]
 
+FILES = ("grades.csv", "grades.json")
 COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
 # What a spreadsheet takes for the beginning of a formula.
 FORMULA = tuple(
@@ -27,10 +28,18 @@ def check_folder(folder: Path) -> None:
     Raises
     ------
     InputError
-        If something that is not a folder is there.
+        If something else is there, or it may not be written to.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"expected a folder for the grades, found a file at {folder}; name another with --out")
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"expected a folder for the grades, found a file at {nearest}; name another with --out")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(
+            f"expected a folder that can be written to, found {nearest}, which cannot; name another with --out"
+        )
+    for name in FILES:
+        if (folder / name).is_dir():
+            raise InputError(f"expected to write {folder / name}, found a folder there; name another folder with --out")
 
 
 def write(reports: Sequence[SubmissionReport], folder: Path) -> tuple[Path, Path]:
@@ -38,7 +47,7 @@ def write(reports: Sequence[SubmissionReport], folder: Path) -> tuple[Path, Path
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     reports = sorted(reports, key=lambda report: (report.learner, report.exercise))
-    table, data = folder / "grades.csv", folder / "grades.json"
+    table, data = (folder / name for name in FILES)
     _replace(data, as_json(reports))
     _replace(table, as_csv(reports))
     return table, data
@@ -82,8 +91,8 @@ def _replace(path: Path, text: str) -> None:
     """Write beside and rename, so that a reader never sees half a file."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)

@@ -42,7 +42,7 @@ INSTALL = "install bubblewrap (Debian: apt-get install bubblewrap), or pass --no
 
 def environment(home: str) -> dict[str, str]:
     """Return the kernel's whole environment: nothing of the grader's, one thread each, equal hashes every time."""
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
     return threads | {
         "HOME": home,
         "LANG": "C.UTF-8",

@@ -19,6 +19,7 @@ from course_lib.grading.kernel import Kernel
 from course_lib.grading.limits import Limits
 from course_lib.grading.report import Row
 from course_lib.grading.sandbox import NONE
+from course_lib.grading.words import one_line
 from course_lib.notebooks.exercise import digest
 
 __all__ = ["SelfCheck", "check_notebook"]
@@ -68,8 +69,10 @@ def check_notebook(path: Path) -> SelfCheck:
         rows = session.run(plan, None, folder=Path(name).resolve())
     shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
     course = intake.course_of(submission.metadata)
-    exercise = str(course.get("exercise") or min(submission.exercises, default=path.stem))
-    return SelfCheck(exercise, str(course.get("title", exercise)), tuple(shown), tuple(_warnings(submission, cells)))
+    exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
+    return SelfCheck(
+        exercise, one_line(course.get("title", exercise)), tuple(shown), tuple(_warnings(submission, cells))
+    )
 
 
 def _limits(submission: Submission) -> Limits:

@@ -140,7 +140,13 @@ def test_a_learners_name_can_be_any_bytes(tmp_path, exercises, hand_in):
         (folder / "double.ipynb").write_bytes(raw)
     learners = [task.learner for task in find_submissions(tmp_path / "class", exercises=exercises)]
     assert learners == ["a\N{REPLACEMENT CHARACTER}[31mred", "caf\\udce9"]
-    output.as_json([SubmissionReport(learner, "double", "graded", 0, 0) for learner in learners]).encode()
+
+
+def test_half_a_character_does_not_cost_the_class_its_grades(tmp_path):
+    """A detail that cannot be encoded is written escaped."""
+    report = SubmissionReport("ada", "double", "graded", 1, 1, rows=(Row("t", "test", "failed", detail="\ud800"),))
+    _, data = output.write([report], tmp_path)
+    assert json.loads(data.read_bytes())["submissions"][0]["rows"][0]["detail"] == "\ud800"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1"])
@@ -157,11 +163,19 @@ def test_files_are_whole_or_not_there(tmp_path):
         table, data = output.write([first], tmp_path)
     before = data.read_text()
     with pytest.raises(TypeError):
-        output.write(
-            [SubmissionReport("bob", "double", "graded", 1, 1, rows=(Row(object(), "test", "passed"),))], tmp_path
-        )
+        output.write([SubmissionReport("bob", "double", "graded", 1, 1, (object(),))], tmp_path)
     assert data.read_text() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
     assert stat.S_IMODE(table.stat().st_mode) == 0o644
-    with pytest.raises(InputError, match="expected a folder for the grades, found a file"):
-        output.write([first], data)
+    assert data.read_text() == before
+
+
+def test_a_place_that_cannot_hold_grades_is_named_before_grading(tmp_path):
+    """A file where the folder should be, or above it, and a folder where a file should be."""
+    (tmp_path / "file").touch()
+    (tmp_path / "taken" / "grades.json").mkdir(parents=True)
+    for folder, came in {"file": "found a file", "file/below": "found a file", "taken": "found a folder there"}.items():
+        with pytest.raises(InputError, match=came):
+            output.check_folder(tmp_path / folder)
+    output.check_folder(tmp_path / "new" / "and" / "deep")
+    assert not (tmp_path / "new").exists()

@@ -32,7 +32,7 @@ TRIES = {
         0,
         "the cell `double` put out more than 1,000,000 characters",
     ),
-    "too much memory": ("hoard = bytearray(40 << 30)", 3, "the cell `double`: MemoryError"),
+    "too much memory": ("hoard = bytearray(8 << 30)", 3, "the cell `double`: MemoryError"),
     "a shell command that hangs": ("!sleep 100", 0, "the cell `double` did not finish within 3 s"),
     "an exit that hangs": ("import atexit, time; atexit.register(time.sleep, 100)", 3, None),
     "a thread that stays": ("import threading, time; threading.Thread(target=time.sleep, args=[100]).start()", 3, None),
