@@ -179,6 +179,25 @@ def test_keeping_less_keeps_fewer_bytes_and_computes_more():
     assert found["recompute"].peak_bytes == 8 * 8 * (5 + 17)
 
 
+def test_the_peak_is_the_most_at_any_time_not_the_last():
+    """The upper hidden layers, 9 columns wide, are recomputed first, with more in the cache than ever after."""
+    x, weights, _, _ = network((2, 2, 2, 9, 9, 1))
+    found = mlp_grad(x, weights, keep=("recompute", "activation", "recompute", "recompute"))
+    assert found.kept_bytes == 8 * 8 * (2 + 2 + 1)
+    assert found.peak_bytes == 8 * 8 * (2 + 2 + 9 + 9)
+
+
+def test_targets_that_do_not_sum_to_one_are_weights_as_in_torch():
+    """The cotangent of the scores is then softmax times their sum, minus them."""
+    x, weights, biases, _ = network()
+    target = np.random.default_rng(3).uniform(0, 2, (8, 3))
+    found = mlp_grad(x, weights, biases, target=target, loss="cross_entropy")
+    value, grads = by_torch(x, weights, biases, target, ("relu",) * 3, "cross_entropy")
+    assert found.loss == pytest.approx(value)
+    for mine, right in zip(flat(found.grads), grads, strict=True):
+        np.testing.assert_allclose(mine, right, rtol=1e-11, atol=1e-14)
+
+
 def test_a_run_of_recomputed_layers_is_recomputed_once():
     """Not once more for each layer above: that would be quadratic."""
     x, weights, biases, _ = network((3, 3, 3, 3, 3, 3))

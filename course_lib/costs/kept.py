@@ -1,0 +1,136 @@
+"""Measure memory in torch without a device's help: what autograd saves, and the most that is alive at once."""
+
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.extras import load
+
+__all__ = ["SavedTensors", "peak_bytes", "saved_tensors"]
+
+
+@dataclass(frozen=True)
+class SavedTensors:
+    """What autograd held when a forward pass was over.
+
+    Attributes
+    ----------
+    bytes : int
+        Of all storages, each counted once, parameters left out.
+    naive_bytes : int
+        What adding up every saved tensor gives: storages twice where two operations save one tensor, and parameters
+        too.
+    tensors : tuple of (tuple of int, str, int)
+        Shape, dtype and bytes of the storage of the first tensor on each counted storage, in the order of saving.
+    """
+
+    bytes: int
+    naive_bytes: int
+    tensors: tuple[tuple[tuple[int, ...], str, int], ...]
+
+
+def saved_tensors(forward: Callable[[], Any], *, parameters: Iterable[Any] = ()) -> SavedTensors:
+    """Run a forward pass once, and list what autograd saves for the backward pass.
+
+    Parameters
+    ----------
+    forward : callable
+        Takes nothing; what it returns is kept until the end, so that nothing is freed in between.
+    parameters : iterable of Tensor
+        Left out of the count, by storage, because they are in memory anyway: ``model.parameters()``.
+
+    Returns
+    -------
+    SavedTensors
+
+    Raises
+    ------
+    MissingExtraError
+        Without torch.
+
+    Notes
+    -----
+    Read with ``torch.autograd.graph.saved_tensors_hooks``, which shows no tensors that a custom C++ function keeps for
+    itself. Inside a checkpointed region only the region's inputs are saved, and only they are listed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+    >>> saved = saved_tensors(lambda: model(torch.ones(8, 256)), parameters=model.parameters())
+    >>> saved.bytes, saved.naive_bytes, [shape for shape, _, _ in saved.tensors]
+    (16384, 34816, [(8, 256), (8, 256)])
+    """
+    torch = load("torch", extra="torch")
+    own = {storage_key(p) for p in parameters}
+    seen: dict[Any, tuple[tuple[int, ...], str, int]] = {}
+    alive, naive = [], 0
+
+    def pack(tensor: Any) -> Any:
+        nonlocal naive
+        naive += tensor.nbytes
+        alive.append(tensor)  # a freed storage's address may be given to another
+        if (key := storage_key(tensor)) not in own and key not in seen:
+            seen[key] = (tuple(tensor.shape), str(tensor.dtype), tensor.untyped_storage().nbytes())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = forward()
+    del result
+    return SavedTensors(sum(size for _, _, size in seen.values()), naive, tuple(seen.values()))
+
+
+def storage_key(tensor: Any) -> tuple[str, int]:
+    """Name the memory that a tensor looks at."""
+    return str(tensor.device), tensor.untyped_storage().data_ptr()
+
+
+def peak_bytes(step: Callable[[], Any]) -> int:
+    """Run a function once, and return the most bytes of tensors that were alive at once.
+
+    Every storage that an operation reads or makes is counted from then until it is freed: parameters, activations,
+    gradients, optimizer state; not what a kernel uses for itself. It works on any device, and does not depend on the
+    allocator.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing: a forward pass, or a whole training step.
+
+    Raises
+    ------
+    MissingExtraError
+        Without torch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.ones(1000)
+    >>> peak_bytes(lambda: (x + 1) + 1)
+    12000
+    """
+    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
+    leaves = load("torch.utils._pytree", extra="torch").tree_leaves
+    live: dict[int, int] = {}
+    peak = 0
+
+    def watch(tree: Any) -> None:
+        for tensor in leaves(tree):
+            if hasattr(tensor, "untyped_storage"):
+                storage = tensor.untyped_storage()
+                if id(storage) not in live:
+                    live[id(storage)] = storage.nbytes()
+                    weakref.finalize(storage, live.pop, id(storage), None)
+
+    class Watcher(mode):  # type: ignore[misc, valid-type]
+        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal peak
+            out = op(*args, **(kwargs or {}))
+            watch((args, kwargs, out))
+            peak = max(peak, sum(live.values()))
+            return out
+
+    with Watcher():
+        step()
+    return peak
