@@ -20,7 +20,7 @@ def array_of(value: Any) -> Array:
 
 
 def exact(value: Array, *, room: int) -> str | None:
-    """Return all the elements to four digits, such as ``[2, 0.3333]``, or None if they are many or take more than ``room``."""
+    """Return all the elements to four digits, such as ``[2, 0.3333]``, or None if they are many or too long."""
     if value.size > FEW:
         return None
     said = _nested(value)

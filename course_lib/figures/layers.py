@@ -71,8 +71,9 @@ def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
             if waiting[node] == 0:
                 ready.append(node)
     made = {node for node, _ in edges}
-    for source in users.keys() - made:
-        layer[source] = min(layer[node] for node in users[source]) - 1
+    for source, used_by in users.items():
+        if used_by and source not in made:
+            layer[source] = min(layer[node] for node in used_by) - 1
     return layer
 
 

@@ -5,6 +5,7 @@ give way. Without a script, and on paper, everything shows that does not give wa
 """
 
 import html
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -169,8 +170,9 @@ def _arrow(edge: Edge, points: Sequence[Point]) -> str:
     (x, y), path = points[0], f"M{points[0][0]:g},{points[0][1]:g}"
     for to_x, to_y in points[1:]:
         middle = (y + to_y) / 2
-        path += f" C{x:g},{middle:g} {to_x:g},{middle:g} {to_x:g},{to_y:g}"
+        path += f" V{to_y:g}" if x == to_x else f" C{x:g},{middle:g} {to_x:g},{middle:g} {to_x:g},{to_y:g}"
         x, y = to_x, to_y
+    path = re.sub(r"( V[\d.]+)+(?= V)", "", path)  # down a lane in one go
     head = f"M{x - 5:g},{y + 9:g} L{x:g},{y + 1:g} L{x + 5:g},{y + 9:g}"
     plain = f'<path d="{path} {head}" fill="none" style="stroke:{ACCENT}" stroke-width="1.8"/>'
     if not edge.carries:

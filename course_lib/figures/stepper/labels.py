@@ -59,7 +59,7 @@ class Labels:
         values = [self._value(i, key) for key in range(len(names))]
         numbers = dict(enumerate(values)) | {"v": exact(v, room=ROOM), "out": self._value(i, "out"), "count": str(n)}
         needed = {key for key in numbers if f"{{{key}}}" in template}
-        if any(numbers[key] is None for key in needed) or "the shape of" in template:
+        if not needed or any(numbers[key] is None for key in needed) or "the shape of" in template:
             return formula, None
         bracketed = {key: f"({said})" if str(said).startswith("-") else said for key, said in numbers.items()}
         numeric = template.format(*(bracketed[k] for k in range(len(names))), **{

@@ -1,0 +1,56 @@
+"""The line chart."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from course_lib.figures import lines
+
+SERIES = {"with reset": [0.0, 2.0, 3.0], "without": [0.0, 5.0, 1.0]}
+AXES = {"x_label": "step", "y_label": "w"}
+
+
+def chart(series=SERIES, title="Two descents", **options):
+    return lines(series, **AXES, title=title, **options)
+
+
+def test_the_chart_is_told_in_words():
+    """Each series: its ends and its range; and that is its accessible name."""
+    said = "Two descents. with reset: from 0 to 3, between 0 and 3. without: from 0 to 1, between 0 and 5."
+    assert repr(chart()) == said
+    assert f'role="img" aria-label="{said}"' in chart()._repr_html_()
+
+
+def test_the_drawing_is_the_same_each_time():
+    """It is committed, and compared: no date, no random id."""
+    assert chart()._repr_html_() == chart()._repr_html_()
+    assert "<metadata" not in chart().svg
+
+
+def test_words_are_only_ever_words():
+    """A name or a title adds no element."""
+    hostile = '"><script>alert(1)</script>'
+    tree = ElementTree.fromstring(chart({hostile: [1.0, 2.0]}, title=hostile).svg)
+    assert not [element for element in tree.iter() if element.tag.endswith("script")]
+    assert tree.get("aria-label").startswith(hostile)
+
+
+def test_series_are_told_apart_by_dashes():
+    """Four of them; one is solid."""
+    svg = chart({name: [0.0, 1.0 + i] for i, name in enumerate("abcd")}).svg
+    assert len(set(re.findall(r"stroke-dasharray: ([\d., ]+)", svg))) == 3
+
+
+def test_black_is_the_colour_of_the_page():
+    """Axes, words and the target line."""
+    svg = chart(target=("the minimum", 3.0)).svg
+    assert "the minimum" in svg
+    assert not re.search(r"#000|black", svg)
+    assert "currentColor" in svg
+
+
+@pytest.mark.parametrize("id_", ["figure_1", "axes_1"])
+def test_no_group_has_an_id(id_):
+    """Several charts share a page."""
+    assert f'<g id="{id_}"' not in chart().svg
