@@ -9,11 +9,11 @@ tensor(5., grad_fn=<SumBackward0>)
 from course_lib.autograd import creation, nn, ops, optim, transforms
 from course_lib.autograd.creation import *  # noqa: F403
 from course_lib.autograd.differentiate import grad
-from course_lib.autograd.engine import Node
 from course_lib.autograd.function import Function
 from course_lib.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from course_lib.autograd.gradcheck import gradcheck, gradgradcheck
 from course_lib.autograd.hooks import RemovableHandle, saved_tensors_hooks
+from course_lib.autograd.node import Node
 from course_lib.autograd.ops import *  # noqa: F403
 from course_lib.autograd.ops.random import manual_seed
 from course_lib.autograd.tensor import Tensor

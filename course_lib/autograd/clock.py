@@ -1,7 +1,7 @@
 """One counter dates both nodes and in-place writes, so "was this array changed after it was saved?" is one comparison.
 
-torch counts the writes to each tensor and every node remembers the counts it saw. Dating the writes instead costs the forward
-pass nothing, and the backward pass a look-up only for nodes older than the latest write.
+torch counts the writes to each tensor and every node remembers the counts it saw. Dating the writes instead costs the
+forward pass nothing, and the backward pass a look-up only for nodes older than the latest write.
 """
 
 from itertools import count
@@ -26,7 +26,7 @@ views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of ano
 
 def owner(x: Any) -> Any:
     """Follow views down to the array that owns the memory."""
-    while isinstance(x.base, np.ndarray):
+    while x.base is not None and isinstance(x.base, np.ndarray):
         x = x.base
     return x
 
@@ -37,8 +37,8 @@ def stamp(x: Any, what: str) -> None:
     latest = next_seq()
     buffer = owner(x)
     key = id(buffer)
-    guard = written[key][2] if key in written else ref(buffer, lambda _: written.pop(key, None))
-    written[key] = latest, what, guard
+    entry = written.get(key)
+    written[key] = latest, what, ref(buffer, lambda _: written.pop(key, None)) if entry is None else entry[2]
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
@@ -48,6 +48,7 @@ def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
         if date < node.seq:
             raise AutogradError(
                 f"what {node.name()} saved in the forward pass must still be there in the backward pass, but its "
-                f"{node.op.saves[i]}, of shape {x.shape}, was changed in place by {what} afterwards. Write the change out of "
+                f"{node.op.saves[i]}, of shape {x.shape}, was changed in place by {what} afterwards. Write "
+                "the change out of "
                 f"place (x = x + 1, not x.add_(1)), change a .clone(), or make the change before the tensor is used."
             )

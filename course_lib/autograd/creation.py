@@ -17,7 +17,7 @@ __all__ = [
 float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "bool"))
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: "bool" = False) -> Tensor:
+def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Copy numbers into a new leaf.
 
     Parameters
@@ -65,17 +65,17 @@ def from_numpy(ndarray: Any) -> Tensor:
     return Tensor(ndarray)
 
 
-def zeros(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+def zeros(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with zeros."""
     return Tensor(np.zeros(sizes(size), dtype), requires_grad)
 
 
-def ones(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+def ones(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with ones."""
     return Tensor(np.ones(sizes(size), dtype), requires_grad)
 
 
-def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: "bool" = False) -> Tensor:
+def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with a value."""
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
@@ -105,11 +105,11 @@ def linspace(start: float, end: float, steps: int, dtype: Any = float32) -> Tens
     return Tensor(np.linspace(start, end, steps, dtype=dtype))
 
 
-def randn(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+def randn(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
     return Tensor(np.asarray(random.generator().standard_normal(sizes(size)), dtype), requires_grad)
 
 
-def rand(*size: Any, dtype: Any = float32, requires_grad: "bool" = False) -> Tensor:
+def rand(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
     return Tensor(np.asarray(random.generator().random(sizes(size)), dtype), requires_grad)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course_lib.autograd import engine, hooks
+from course_lib.autograd.node import Node
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
@@ -15,30 +16,32 @@ if TYPE_CHECKING:
 __all__ = ["backward", "grad"]
 
 
-def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[engine.Node, Any]:
+def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
-            "gradients start from a tensor that was computed from one that requires grad, but this one was not: its grad_fn is "
-            "None. Make an input with requires_grad=True, and check that nothing on the way was in no_grad() or detached."
+            "gradients start from a tensor that was computed from one that requires grad, but this one was "
+            "not: its grad_fn is "
+            "None. Make an input with requires_grad=True, and check that nothing on the way was in "
+            "no_grad() or detached."
         )
+    x = output.value
     if gradient is None:
-        if output.value.size != 1:
+        if x.size != 1:
             raise AutogradError(
-                f"without gradient=, the output must be a single number, but its shape is {output.shape}. "
+                f"without gradient=, the output must be a single number, but its shape is {x.shape}. "
                 f"Reduce it first, for instance with .sum(), or pass a gradient of that shape."
             )
-        gradient = np.ones(output.shape, output.dtype)
-    elif np.shape(gradient.value if isinstance(gradient, Variable) else gradient) != output.shape:
-        got = np.shape(gradient.value if isinstance(gradient, Variable) else gradient)
-        raise AutogradError(
-            f"gradient must have the shape of the output, {output.shape}, but its shape is {got}. Expand or sum it."
-        )
-    if create_graph:
-        return output.node, gradient if isinstance(gradient, Variable) else new_tensor(
-            np.asarray(gradient, output.dtype)
-        )
-    return output.node, np.asarray(gradient.value if isinstance(gradient, Variable) else gradient, output.dtype)
+        g = np.ones(x.shape, x.dtype)
+    else:
+        g = np.asarray(gradient.value if isinstance(gradient, Variable) else gradient, x.dtype)
+        if g.shape != x.shape:
+            raise AutogradError(
+                f"gradient must have the shape of the output, {x.shape}, but its shape is {g.shape}. Expand or sum it."
+            )
+    if not create_graph:
+        return output.node, g
+    return output.node, gradient if isinstance(gradient, Variable) else new_tensor(g)
 
 
 def backward(
@@ -64,7 +67,7 @@ def backward(
     Raises
     ------
     AutogradError
-        If there is no graph, it was freed, what it saved was changed in place, or ``gradient`` is missing or has a wrong shape.
+        If there is no graph, it was freed, what it saved was changed, or ``gradient`` is missing or misshapen.
 
     Examples
     --------
@@ -79,6 +82,7 @@ def backward(
         found = grad(self, inputs, gradient, retain_graph, create_graph, allow_unused=True)
         for x, g in zip(inputs, found, strict=True):
             if g is not None:
+                x.kept = x.grad
                 hooks.keep(x, g if create_graph else g.value.copy())
         return
     roots = [root(self, gradient, create_graph)]
@@ -95,7 +99,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple["Tensor", ...]:
-    r"""Return the gradients of outputs with respect to inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
+    r"""Return the gradients of outputs by inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
 
     Parameters
     ----------
@@ -142,14 +146,14 @@ def grad(
         create_graph=create_graph,
         targets={x.node for x in xs},
     )
-    found = [caught.get(x.node) for x in xs]
+    found: list[Any] = [caught.get(x.node) for x in xs]
     if not allow_unused and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
             f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was not. "
             f"Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
         )
-    return tuple(g if g is None or isinstance(g, Variable) else new_tensor(owned(g)) for g in found)
+    return tuple(new_tensor(owned(g)) if isinstance(g, (np.ndarray, np.generic)) else g for g in found)
 
 
 def owned(g: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Operations of the reader's own: ``Function``, with a forward and a backward."""
+"""Ops of the reader's own: ``Function``, with a forward and a backward."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.engine import Node
+from course_lib.autograd.node import Node
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
@@ -91,18 +91,20 @@ class Call:
         filled = [np.zeros(*like) if p is None else p for p, like in zip(parts, self.like, strict=True)]
         return [p if isinstance(p, Variable) else new_tensor(p) for p in filled]
 
-    def checked(self, results: Any) -> tuple[Any, ...]:
+    def checked(self, found: Any) -> tuple[Any, ...]:
         """Refuse gradients that do not fit the inputs."""
-        results = results if isinstance(results, tuple) else (results,)
+        results: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
         if len(results) != len(self.shapes):
             raise AutogradError(
-                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.shapes)} arguments of "
+                f"{self.function.__name__}.backward must return one gradient for each of the "
+                f"{len(self.shapes)} arguments of "
                 f"forward, but it returned {len(results)}. Return None for an argument without gradient."
             )
         for i, (x, shape) in enumerate(zip(results, self.shapes, strict=True)):
             if x is not None and shape is not None and x.shape != shape:
                 raise AutogradError(
-                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but that of input "
+                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, "
+                    "but that of input "
                     f"{i} has {x.shape} and the input {shape}. Sum over what was broadcast, or transpose."
                 )
         return results
@@ -111,8 +113,9 @@ class Call:
 class Function:
     """An operation with a gradient of its own: subclass it, and call ``apply``.
 
-    ``forward(ctx, *args)`` computes, unrecorded; ``backward(ctx, *grad_outputs)`` returns one gradient for each argument of
-    ``forward``, or None. If ``backward`` is made of differentiable operations, it can be differentiated again.
+    ``forward(ctx, *args)`` computes, unrecorded; ``backward(ctx, *grad_outputs)`` returns one gradient for each
+    argument of ``forward``, or None. If ``backward`` is made of differentiable operations, it can be differentiated
+    again.
 
     Examples
     --------

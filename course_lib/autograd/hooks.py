@@ -1,4 +1,4 @@
-"""What happens beside the maths when the walk visits a node: hooks run, ``.grad`` is filled, packed arrays are unpacked."""
+"""What happens besides maths when the walk visits a node: hooks run, ``.grad`` is filled, arrays are unpacked."""
 
 from collections.abc import Callable
 from sys import getrefcount
@@ -39,17 +39,25 @@ class Watch:
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
         self.unpack: Callable[[Any], Any] | None = None
 
-    def before(self, g: Any, *, deposit: bool) -> Any:
+    def before(self, g: Any, deposit: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to the tensor's ``.grad``."""
-        for hook in (*self.on_tensor.values(), *(each_first(f) for f in self.on_enter.values())):
-            g = replaced(g, hook(as_seen(g)))
+        if self.on_tensor or self.on_enter:
+            g = self.hooked(g)
         tensor = self.tensor()
-        if tensor is not None and deposit:
-            # three references: the walk's, this method's and getrefcount's own. Then nobody else can see g, and it need not be copied.
-            fresh = isinstance(g, Variable) or (type(g) is np.ndarray and g.base is None and getrefcount(g) == 3)
-            keep(tensor, g if fresh else np.array(g))
-            for hook in tuple(self.on_deposit.values()):
-                hook(tensor)
+        if deposit and tensor is not None:
+            # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
+            if type(g) is np.ndarray and (g.base is not None or getrefcount(g) != 3):
+                g = g.copy()
+            keep(tensor, g)
+            if self.on_deposit:
+                for hook in tuple(self.on_deposit.values()):
+                    hook(tensor)
+        return g
+
+    def hooked(self, g: Any) -> Any:
+        """Run tensor hooks and then node pre-hooks, each on what the one before returned."""
+        for hook in (*self.on_tensor.values(), *map(on_first, self.on_enter.values())):
+            g = replaced(g, hook(as_seen(g)))
         return g
 
     def unpacked(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -68,7 +76,7 @@ class Watch:
         return tuple(lambda *_, r=r: r for r in results)
 
 
-def each_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
+def on_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
     """Call a node's pre-hook, which takes and returns a tuple, as a hook on its one cotangent."""
 
     def call(g: Any) -> Any:
@@ -78,9 +86,9 @@ def each_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def as_seen(g: Any) -> Any:
+def as_seen(g: Any) -> "Tensor":
     """Show hooks a tensor, never a bare array."""
-    return g if isinstance(g, Variable) else new_tensor(g)
+    return g if isinstance(g, Variable) else new_tensor(g)  # type: ignore[return-value]
 
 
 def replaced(g: Any, new: Any) -> Any:
@@ -92,13 +100,11 @@ def replaced(g: Any, new: Any) -> Any:
 
 def keep(tensor: "Tensor", g: Any) -> None:
     """Add ``g``, which nobody else can see, to ``tensor.grad``."""
-    old = tensor.grad
-    if isinstance(g, Variable):
-        tensor.kept = g if old is None else old + g
-    elif old is None:
-        tensor.kept = new_tensor(g)
-    elif old.node is not None:
-        tensor.kept = new_tensor(old.value + g)
+    old = tensor.kept
+    if old is None:
+        tensor.kept = as_seen(g)
+    elif isinstance(g, Variable) or old.node is not None:
+        tensor.kept = old + as_seen(g)
     else:
         old.value += g
         clock.stamp(old.value, "a second backward()")
@@ -106,13 +112,14 @@ def keep(tensor: "Tensor", g: Any) -> None:
 
 def watch(node: Any) -> Watch:
     """Give the node a watch, if it has none."""
-    if node.watch is None:
-        node.watch = Watch()
-    return node.watch
+    found: Watch = node.watch or Watch()
+    node.watch = found
+    return found
 
 
 def keep_grad(tensor: "Tensor") -> None:
     """Fill ``tensor.grad`` when its node is visited."""
+    tensor.kept = tensor.grad
     watch(tensor.node).tensor = ref(tensor)
 
 
@@ -124,7 +131,7 @@ class Packed:
 
 
 class saved_tensors_hooks:  # noqa: N801 - torch's name
-    """Pass what is saved for the backward pass through ``pack_hook``, and what is taken out again through ``unpack_hook``.
+    """Pass what is saved for the backward pass through ``pack_hook``, and what is taken out through ``unpack_hook``.
 
     Examples
     --------

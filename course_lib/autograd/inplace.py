@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.ops import elementwise
+from course_lib.autograd.ops.broadcasting import sum_to
 from course_lib.autograd.ops.indexing import plain
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Variable, new_tensor
@@ -44,7 +45,8 @@ def refuse_if_shared(x: "Tensor", what: str) -> None:
         )
     if x.value.base is not None or any(clock.owner(v.value) is x.value for v in clock.views):
         raise AutogradError(
-            f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, but this one is, or "
+            f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, "
+            "but this one is, or "
             f"has, a view. Write it out of place, or on a .clone()."
         )
 
@@ -74,7 +76,7 @@ put_in = Primitive(
     "index_put",
     lambda x, y, index: assigned(x.copy(), index, y),
     lambda g, y_shape, index: assigned_zero(g, index),
-    lambda g, y_shape, index: elementwise.sum_to(g[index], y_shape),
+    lambda g, y_shape, index: sum_to(g[index], y_shape),
 )
 
 

@@ -13,7 +13,7 @@ __all__ = ["SGD", "Adam", "AdamW"]
 
 
 class Optimizer:
-    """Changes parameters by their gradients; ``param_groups`` holds them with the settings, ``state`` what is remembered."""
+    """Changes parameters by their gradients; ``param_groups`` has them with the settings, ``state`` its memory."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         groups = list(params)
@@ -40,7 +40,7 @@ class Optimizer:
                 loss = closure()
         for group in self.param_groups:
             for p in group["params"]:
-                g = p.grad
+                g = getattr(p, "kept", None)
                 if g is not None:
                     self.update(p, p.value, g.value, group)
                     clock.stamp(p.value, "an optimizer step")

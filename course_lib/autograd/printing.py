@@ -1,6 +1,7 @@
 """Print tensors as torch prints them."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ __all__ = ["tensor_repr"]
 PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
 
 
-def formatter(x: Any) -> Any:
-    """Choose one format for all elements: integers, fixed point, or powers of ten where sizes differ by more than 1,000."""
+def formatter(x: Any) -> Callable[[Any], str]:
+    """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely."""
     if x.dtype.kind != "f":
         width = max((len(str(v)) for v in x.flat), default=1)
         return lambda v: str(v).rjust(width)
@@ -23,25 +24,25 @@ def formatter(x: Any) -> Any:
         return lambda v: f"{v:.0f}" + "." * math.isfinite(v)
     whole = bool(np.all(finite == np.ceil(finite)))
     low, high = finite.min(), finite.max()
-    if high / low > 1000 or high > 1e8 or (not whole and low < 1e-4):
-        show = lambda v: f"{v:.{PRECISION}e}"  # noqa: E731 - one of three
-    elif whole:
-        show = lambda v: f"{v:.0f}" + "." * math.isfinite(v)  # noqa: E731
-    else:
-        show = lambda v: f"{v:.{PRECISION}f}"  # noqa: E731
+    widely = high / low > 1000 or high > 1e8 or (not whole and low < 1e-4)
+    spec = f".{PRECISION}e" if widely else ".0f" if whole else f".{PRECISION}f"
+
+    def show(v: Any) -> str:
+        return f"{v:{spec}}" + "." * (spec == ".0f" and math.isfinite(v))
+
     width = max(len(show(v)) for v in x[np.isfinite(x) & (x != 0)].flat)
     return lambda v: show(v).rjust(width)
 
 
-def body(x: Any, show: Any, indent: int, shorten: bool) -> str:
+def body(x: Any, show: Callable[[Any], str], indent: int, shorten: bool) -> str:
     """Nest the elements in brackets, leaving out the middle of large tensors."""
     if x.ndim == 0:
-        return str(show(x[()].item()))
+        return show(x[()].item())
     cut = shorten and len(x) > 2 * EDGE
-    rows = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
+    rows: list[Any] = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
     if x.ndim > 1:
         parts = ["..." if row is ... else body(row, show, indent + 1, shorten) for row in rows]
-        return "[" + ("," + "\n" * (x.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+        return "[" + ("," + "\n" * (int(x.ndim) - 1) + " " * (indent + 1)).join(parts) + "]"
     words = [" ..." if row is ... else show(row.item()) for row in rows]
     per_line = max(1, (LINE_WIDTH - indent) // (len(show(x[0].item())) + 2)) if words else 1
     lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import differentiate, hooks, inplace, printing, variable
-from course_lib.autograd.engine import Node
+from course_lib.autograd.node import Node
 from course_lib.autograd.ops import (
     activations,
     comparison,
@@ -81,7 +81,8 @@ class Tensor(Variable):
             if requires_grad:
                 return self
             raise AutogradError(
-                f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. Use .detach()."
+                f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. "
+                "Use .detach()."
             )
         if not requires_grad:
             self.node = None
@@ -213,8 +214,8 @@ class Tensor(Variable):
     __isub__ = sub_ = inplace.sub_
     __imul__ = mul_ = inplace.mul_
     __itruediv__ = div_ = inplace.div_
-    __eq__ = eq = comparison.eq
-    __ne__ = ne = comparison.ne
+    __eq__ = eq = comparison.eq  # type: ignore[assignment]
+    __ne__ = ne = comparison.ne  # type: ignore[assignment]
     __lt__ = lt = comparison.lt
     __le__ = le = comparison.le
     __gt__ = gt = comparison.gt
@@ -299,7 +300,7 @@ class Tensor(Variable):
     # conversions last: their names hide Python's own
 
     T: Any = property(lambda self: shapes.permute(self, tuple(reversed(range(self.ndim)))))
-    mT: Any = property(lambda self: shapes.transpose(self, -2, -1))
+    mT: Any = property(lambda self: shapes.transpose(self, -2, -1))  # noqa: N815 - torch's name
     type_as = lambda self, other: self.to(other.dtype)  # noqa: E731
     float = lambda self: self.to(np.float32)  # noqa: E731
     double = lambda self: self.to(np.float64)  # noqa: E731

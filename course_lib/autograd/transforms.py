@@ -98,8 +98,8 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
 def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, Any]:
     r"""Multiply the Jacobian with a vector: :math:`J v`, in one forward pass that keeps no graph.
 
-    Each tensor carries its tangent along. The rule of an operation is its vjp transposed: a vjp is linear in the cotangent,
-    and differentiating it with respect to the cotangent gives :math:`J` where it was :math:`J^T`.
+    Each tensor carries its tangent along. The rule of an operation is its vjp transposed: a vjp is linear in the
+    cotangent, and differentiating it with respect to the cotangent gives :math:`J` where it was :math:`J^T`.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    r"""Multiply the Hessian of a single number with a vector: :math:`H v = \nabla (v^T \nabla y)`, without forming :math:`H`.
+    r"""Multiply a vector by the Hessian of a single number: :math:`H v = \nabla (v^T \nabla y)`; H is never formed.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the graph needs to know of a tensor: its array, and the node that made it. ``tensor.py`` gives it torch's face."""
+"""What the graph needs to know of a tensor: its array and its node. ``tensor.py`` gives it torch's face."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ class Variable:
     value: Any  # a NumPy array, always
     node: Any  # None, unless it requires grad
     kept: "Tensor | None"  # .grad; unset on most tensors
+    shape: Any
+    dtype: Any
 
 
 kind: type[Any] = Variable  # what operations return: set once, by the module that defines Tensor

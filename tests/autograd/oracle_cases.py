@@ -1,4 +1,4 @@
-"""The cases that several tests share: one line an operation, written once and run under torch's name in both libraries."""
+"""The cases that several tests share, one line an operation, to be run under torch's names in both libraries."""
 
 from typing import Any
 
@@ -27,7 +27,30 @@ def case(name: str, f: Any, *shapes: Any, domain: tuple[float, float] = (-2.0, 2
     CASES[name] = (f, list(shapes), domain)
 
 
-for name in ["neg", "reciprocal", "square", "abs", "exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "erf", "sigmoid", "relu", "nn.functional.gelu", "nn.functional.silu", "nn.functional.softplus", "nn.functional.elu", "nn.functional.leaky_relu", "clone"]:
+for name in [
+    "neg",
+    "reciprocal",
+    "square",
+    "abs",
+    "exp",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "atan",
+    "erf",
+    "sigmoid",
+    "relu",
+    "nn.functional.gelu",
+    "nn.functional.silu",
+    "nn.functional.softplus",
+    "nn.functional.elu",
+    "nn.functional.leaky_relu",
+    "clone",
+]:
 
     def unary(lib: Any, x: Any, path: tuple[str, ...] = tuple(name.split("."))) -> Any:
         if lib is ours:
@@ -92,8 +115,9 @@ for name in ("cumsum", "softmax", "log_softmax", "logsumexp"):
     case(f"{name} of a number", lambda lib, x, name=name: getattr(lib, name)(x, 0), ((),))
 
 MATMULS = [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-    ((2, 1, 2, 3), (5, 3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((1, 1), (1, 1)), ((0, 2, 3), (3, 4)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)), ((1, 1), (1, 1)), ((0, 2, 3), (3, 4)),
 ]  # fmt: skip
 case("matmul", lambda lib, x, y: x @ y, *MATMULS)
 case("mm", lambda lib, x, y: lib.mm(x, y), ((2, 3), (3, 4)))

@@ -1,4 +1,4 @@
-"""Operations under torch's names: all that are differentiable, and the comparisons."""
+"""Ops under torch's names: all that are differentiable, and the comparisons."""
 
 from course_lib.autograd.ops import (
     activations,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_lib.autograd.ops.elementwise import clip, erf, exp, select, tanh
+from course_lib.autograd.ops.elementwise import clip, erf, exp, kept, select, tanh
 from course_lib.autograd.ops.pointwise import quiet, unary
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.errors import AutogradError
 
 if TYPE_CHECKING:
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
 
-relu = unary(
+relu: Op = unary(
     "relu",
     lambda x: np.maximum(x, 0),
-    lambda g, out: select(0, g, out <= 0),
+    lambda g, out: kept(g, out != 0),
     r":math:`\max(x, 0)`; at 0 its gradient is 0",
     floating=False,
 )
-sigmoid = unary(
+sigmoid: Op = unary(
     "sigmoid", quiet(lambda x: 1 / (1 + np.exp(-x))), lambda g, out: g * (out * (1 - out)), r":math:`1 / (1 + e^{-x})`"
 )
-silu = unary("silu", lambda x: x * sigmoid(x), lambda g, x: g * silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`")
-erf_gelu = unary("gelu", lambda x: x * normal_cdf(x), lambda g, x: g * (normal_cdf(x) + x * normal_pdf(x)), "gelu")
-tanh_gelu = unary(
+silu: Op = unary("silu", lambda x: x * sigmoid(x), lambda g, x: g * silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`")
+erf_gelu: Op = unary("gelu", lambda x: x * normal_cdf(x), lambda g, x: g * (normal_cdf(x) + x * normal_pdf(x)), "gelu")
+tanh_gelu: Op = unary(
     "gelu", lambda x: 0.5 * x * (1 + gelu_tanh(x)), lambda g, x: g * tanh_gelu_slope(x, gelu_tanh(x)), "gelu"
 )
 softplus_of = Primitive(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course_lib.autograd.ops.pointwise import named
+from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.ops.promotion import as_tensor_like
 from course_lib.autograd.variable import new_tensor
 
@@ -20,19 +21,19 @@ def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     return named(lambda input, other: new_tensor(compare(input.value, as_tensor_like(other, input).value)), name, doc)
 
 
-eq = comparison("eq", np.equal, ":math:`x = y`")
-ne = comparison("ne", np.not_equal, r":math:`x \ne y`")
-lt = comparison("lt", np.less, ":math:`x < y`")
-le = comparison("le", np.less_equal, r":math:`x \le y`")
-gt = comparison("gt", np.greater, ":math:`x > y`")
-ge = comparison("ge", np.greater_equal, r":math:`x \ge y`")
-logical_and = comparison("logical_and", np.logical_and, "both")
-logical_or = comparison("logical_or", np.logical_or, "one or both")
-isnan = named(lambda input: new_tensor(np.isnan(input.value)), "isnan", "Say which elements are not a number")
-isfinite = named(
+eq: Op = comparison("eq", np.equal, ":math:`x = y`")
+ne: Op = comparison("ne", np.not_equal, r":math:`x \ne y`")
+lt: Op = comparison("lt", np.less, ":math:`x < y`")
+le: Op = comparison("le", np.less_equal, r":math:`x \le y`")
+gt: Op = comparison("gt", np.greater, ":math:`x > y`")
+ge: Op = comparison("ge", np.greater_equal, r":math:`x \ge y`")
+logical_and: Op = comparison("logical_and", np.logical_and, "both")
+logical_or: Op = comparison("logical_or", np.logical_or, "one or both")
+isnan: Op = named(lambda input: new_tensor(np.isnan(input.value)), "isnan", "Say which elements are not a number")
+isfinite: Op = named(
     lambda input: new_tensor(np.isfinite(input.value)), "isfinite", "Say which elements are finite numbers"
 )
-logical_not = named(lambda input: new_tensor(np.logical_not(input.value)), "logical_not", "Negate each element")
+logical_not: Op = named(lambda input: new_tensor(np.logical_not(input.value)), "logical_not", "Negate each element")
 
 
 def allclose(input: "Tensor", other: "Tensor", rtol: float = 1e-05, atol: float = 1e-08) -> bool:

@@ -42,12 +42,14 @@ def layer_norm(
 ) -> "Tensor":
     r""":math:`y = w\, \hat x + b`, :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}` over the last dimensions.
 
-    :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}` with :math:`h = w g` (Ba et al., 2016).
+    :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}`, :math:`h = w g` (Ba et
+    al., 2016).
     """
     n = len(normalized_shape)
     if input.shape[input.ndim - n :] != tuple(normalized_shape):
         raise AutogradError(
-            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the shape is {input.shape}."
+            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the "
+            f"shape is {input.shape}."
             f" Normalize over input.shape[-{n}:], or permute the input."
         )
     y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
@@ -65,7 +67,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> "Tensor":
-    """Normalize each channel (dimension 1) over all others; in training by its own statistics, else by the running ones.
+    """Normalize each channel (dimension 1) over all others; in training by its own statistics, else by running ones.
 
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
     (Ioffe and Szegedy, 2015).
@@ -84,7 +86,8 @@ def batch_norm(
             move(running_var, variance(input.value, dim, False, n - 1), momentum)
         y = standardized(input, dim, eps)
     else:
-        assert running_mean is not None and running_var is not None
+        assert running_mean is not None
+        assert running_var is not None
         y = mul(sub(input, reshape(running_mean, per_channel)), rsqrt(reshape(running_var, per_channel) + eps))
     y = y if weight is None else mul(y, reshape(weight, per_channel))
     return y if bias is None else add(y, reshape(bias, per_channel))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.broadcasting import expand_to, sum_to
+from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.primitive import Primitive, record
 from course_lib.autograd.ops.promotion import promoted
@@ -21,7 +21,7 @@ __all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv", "outer"]
 
 
 def product(x: Any, y: Any) -> Any:
-    """Multiply matrices. Broadcast views have strides of 0, which BLAS does not take: NumPy would fall back to a slow loop."""
+    """Multiply matrices, copying broadcast views: BLAS takes no strides of 0, and NumPy would use a slow loop."""
     if 0 in x.strides or 0 in y.strides:
         x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     return np.matmul(x, y)
@@ -32,36 +32,26 @@ def swap(x: Any) -> Any:
     return transposed(x, -1, -2)
 
 
-mm_of = Primitive("mm", product, lambda g, x, y: mm_of(g, swap(y)), lambda g, x, y: mm_of(swap(x), g))
-bmm_of = Primitive("bmm", product, lambda g, x, y: bmm_of(g, swap(y)), lambda g, x, y: bmm_of(swap(x), g))
-mv_of = Primitive("mv", product, lambda g, x, y: outer_of(g, y), lambda g, x, y: mv_of(swap(x), g))
-dot_of = Primitive("dot", np.dot, lambda g, x, y: g * y, lambda g, x, y: g * x, takes="x y")
-outer_of = Primitive("outer", np.outer, lambda g, x, y: mv_of(g, y), lambda g, x, y: mv_of(swap(g), x), takes="x y")
-
-
-def affine(x: Any, w: Any, b: Any) -> Any:
-    """``x @ w.T + b``, adding in place."""
-    y = product(x, w.T)
-    if b is not None:
-        y += b
-    return y
+mm_of: Primitive = Primitive("mm", product, lambda g, x, y: mm_of(g, swap(y)), lambda g, x, y: mm_of(swap(x), g))
+bmm_of: Primitive = Primitive("bmm", product, lambda g, x, y: bmm_of(g, swap(y)), lambda g, x, y: bmm_of(swap(x), g))
+mv_of: Primitive = Primitive("mv", product, lambda g, x, y: outer_of(g, y), lambda g, x, y: mv_of(swap(x), g))
+dot_of: Primitive = Primitive("dot", np.dot, lambda g, x, y: g * y, lambda g, x, y: g * x, takes="x y")
+outer_of: Primitive = Primitive(
+    "outer", np.outer, lambda g, x, y: mv_of(g, y), lambda g, x, y: mv_of(swap(g), x), takes="x y"
+)
 
 
 def weight_vjp(g: Any, x: Any, w: Any) -> Any:
-    """``g.T @ x``; for a single row, an outer product, which BLAS takes six times as long for as NumPy."""
-    if len(g) == 1:
-        return swap(g) * x
-    return mm_of(swap(g), x)
+    """``g.T @ x``; for a single row an outer product, for which BLAS takes six times as long as NumPy."""
+    return g.T * x if len(g) == 1 else g.T @ x
 
 
-affine_of = Primitive(
-    "addmm",
-    affine,
-    lambda g, x, w: mm_of(g, w),
-    weight_vjp,
-    lambda g, x, w: sum_to(g, (w.shape[0],)),
-    takes="x w b",
-)
+def bias_vjp(g: Any, x: Any, w: Any) -> Any:
+    """Sum the rows; on arrays without the detour through ``ndarray.sum``."""
+    return np.add.reduce(g, 0) if type(g) is np.ndarray else g.sum(0)
+
+
+affine: Primitive = Primitive("addmm", None, lambda g, x, w: g @ w, weight_vjp, bias_vjp, takes="x w")
 
 
 def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None = None) -> None:
@@ -78,8 +68,10 @@ def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None =
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise AutogradError(
-            f"{name}() sums over the last dimension of the first and the {'second to last' if y.ndim > 1 else 'only'} of the "
-            f"second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: {x.shape[-1]} and {inner}. "
+            f"{name}() sums over the last dimension of the first and the "
+            f"{'second to last' if y.ndim > 1 else 'only'} of the "
+            f"second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: "
+            f"{x.shape[-1]} and {inner}. "
             f"Transpose one of them, or look where the wrong shape comes from."
         )
 
@@ -168,11 +160,11 @@ def linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "
         or not (x.dtype is w.dtype and (b is None or b.dtype is w.dtype))
     ):
         return plain_linear(input, weight, bias)
-    out = affine(x, w, b)
+    out = x @ w.T
+    if b is not None:
+        out += b
     parents = (input.node, weight.node, None if bias is None else bias.node)
-    if not grad_mode.recording or not any(parents):
-        return new_tensor(out)
-    return record(affine_of, out, parents, (x, w))
+    return record(affine, out, parents, (x, w)) if grad_mode.recording and any(parents) else new_tensor(out)
 
 
 def plain_linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.engine import Node
+from course_lib.autograd.node import Node
 from course_lib.autograd.ops.activations import sigmoid
 from course_lib.autograd.ops.elementwise import add, mul, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import Primitive, record
+from course_lib.autograd.ops.primitive import Op, Primitive, record
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
 from course_lib.autograd.variable import Variable, new_tensor
@@ -45,7 +45,7 @@ def reduced(loss: "Tensor", reduction: str, n: Any = None) -> "Tensor":
 
 
 difference = Primitive("sub", np.subtract, lambda g: g, lambda g: -g, takes="x y")
-mse = Fused("mse_loss", None, lambda g, d, n: d * (g * (2 / n)), lambda g, d, n: d * (g * (-2 / n)))
+mse = Fused("mse_loss", None, lambda g, d, n: d * (g * (2 / n)), lambda g, d, n: d * (g * (-2 / n)), takes="d n")
 mse.inner = difference
 
 
@@ -70,7 +70,7 @@ def cross_entropy_vjp(g: Any, p: Any, dim: int, y: Any) -> Any:
     """Subtract 1 from the probability of the class that was right."""
     rows, scale = np.arange(len(y)), g / len(y)
     if isinstance(p, Variable):
-        right = np.zeros(p.shape, p.dtype)
+        right: Any = np.zeros(p.shape, p.dtype)
         right[rows, y] = 1
         return (p - right) * scale
     x = p * scale
@@ -78,9 +78,8 @@ def cross_entropy_vjp(g: Any, p: Any, dim: int, y: Any) -> Any:
     return x
 
 
-nll_of_softmax = Fused(
-    "nll_loss", None, cross_entropy_vjp
-)  # named as the second of the two nodes that torch makes of it
+# torch makes two nodes of it, and prints the name of the second
+nll_of_softmax = Fused("nll_loss", None, cross_entropy_vjp, takes="p dim y")
 nll_of_softmax.inner = softmax_of
 
 
@@ -123,9 +122,8 @@ def cross_entropy(
     tensor(0.4100, grad_fn=<NllLossBackward0>)
     """
     z, y = input.value, target.value
-    plain = (
-        weight is not None or reduction != "mean" or label_smoothing or z.ndim != 2 or y.dtype.kind != "i" or not z.size
-    )
+    plain = weight is not None or ignore_index >= 0 or reduction != "mean" or label_smoothing
+    plain = plain or z.ndim != 2 or y.dtype.kind != "i" or not z.size
     if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
         return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     p, loss = softmax_and_loss(z, y)
@@ -157,7 +155,7 @@ def plain_cross_entropy(
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return hard
-    rows, y, w, kept = rows_of(logp, target, weight, ignore_index)
+    rows, _, w, kept = rows_of(logp, target, weight, ignore_index)
     soft = -sum(rows if weight is None else mul(rows, weight), 1) * kept
     soft = reduced(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
     return add(hard * (1 - label_smoothing), soft * (label_smoothing / classes))
@@ -166,7 +164,7 @@ def plain_cross_entropy(
 def nll_loss(
     input: "Tensor", target: "Tensor", weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> "Tensor":
-    r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}` of log-probabilities; options as cross_entropy."""
+    r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
     rows, y, w, _ = rows_of(input, target, weight, ignore_index)
     loss = -rows[np.arange(len(y)), y] * w
     return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
@@ -178,7 +176,8 @@ def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -
     dim = 0 if x.ndim == 1 else 1
     if y.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         raise AutogradError(
-            f"target must have the shape of input without the classes, {x.shape[:dim] + x.shape[dim + 1 :]}, but the shapes are "
+            "target must have the shape of input without the classes, "
+            f"{x.shape[:dim] + x.shape[dim + 1 :]}, but the shapes are "
             f"{x.shape} and {y.shape}. The classes are dimension {dim} of input; permute() or flatten() one of the two."
         )
     classes = x.shape[dim]
@@ -195,7 +194,7 @@ def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -
     return rows, y, w, kept
 
 
-softplus_of_minus = unary(
+softplus_of_minus: Op = unary(
     "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: g * -sigmoid(-x), "minus log sigmoid"
 )
 
@@ -213,7 +212,8 @@ def binary_cross_entropy_with_logits(
     """
     if input.shape != target.shape:
         raise AutogradError(
-            f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use unsqueeze(), squeeze() or expand()."
+            f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use "
+            "unsqueeze(), squeeze() or expand()."
         )
     no = 1 - target
     yes = no + target if pos_weight is None else no + target * pos_weight

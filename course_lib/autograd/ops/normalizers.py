@@ -43,9 +43,9 @@ def stable_log_softmax(x: Any, dim: int) -> Any:
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
 
-def dims(dim: int, x: Any) -> tuple[int, ...]:
-    """Reduce over one dimension, if there is one."""
-    return (dim,) if x.ndim else ()
+def total(x: Any, dim: int) -> Any:
+    """Add up along one dimension, if there is one, and keep it."""
+    return add_up(x, (dim,) if x.ndim else (), True)
 
 
 lse = Primitive(
@@ -57,13 +57,13 @@ lse = Primitive(
 softmax_of = Primitive(
     "softmax",
     stable_softmax,
-    lambda g, out, dim: out * (g - add_up(g * out, dims(dim, out), True)),
+    lambda g, out, dim: out * (g - total(g * out, dim)),
     takes="x dim",
 )
 log_softmax_of = Primitive(
     "log_softmax",
     stable_log_softmax,
-    lambda g, out, dim: g - exp(out) * add_up(g, dims(dim, out), True),
+    lambda g, out, dim: g - total(g, dim) * exp(out),
     takes="x dim",
 )
 euclidean = Primitive(
@@ -75,8 +75,9 @@ p_norm = Primitive(
     "linalg_vector_norm",
     quiet(lambda x, dim, keepdim, p: np.add.reduce(np.abs(x) ** p, dim, keepdims=keepdim) ** (1 / p)),
     lambda g, x, out, dim, keepdim, p: (
-        unit(sign(x) * power(absolute(x), p - 1), power(keep(out, x.shape, dim, keepdim), p - 1))
-        * spread(g, x.shape, dim, keepdim)
+        spread(g, x.shape, dim, keepdim)
+        * sign(x)
+        * unit(power(absolute(x), p - 1), power(keep(out, x.shape, dim, keepdim), p - 1))
     ),
     takes="x dim keepdim p",
 )

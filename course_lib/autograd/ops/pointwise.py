@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode, variable
-from course_lib.autograd.engine import Node
+from course_lib.autograd.node import Node
 from course_lib.autograd.ops.broadcasting import mismatch, sum_to
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.ops.promotion import as_floating, as_tensor_like, promoted
 from course_lib.autograd.variable import Variable
 
@@ -23,7 +23,7 @@ quiet = np.errstate(
 )  # as torch: infinities and NaNs are values, not warnings. It costs 1 us, so + - * go without
 
 
-def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: str, *, floating: bool = True) -> Any:
+def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: str, *, floating: bool = True) -> Op:
     """Define a function of one tensor, whose vjp reads ``x`` or ``out`` or neither."""
     primitive = Primitive(name, forward, vjp, takes="x")
     saves_x, saves_out = "x" in primitive.saves, "out" in primitive.saves
@@ -54,7 +54,7 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
     return named(op, name, doc)
 
 
-def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], doc: str, divides: bool = False) -> Any:
+def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], doc: str, divides: bool = False) -> Op:
     """Define a function of two tensors that broadcast, whose vjps read ``x`` and ``y`` or neither."""
     alike = Primitive(name, forward, *vjps, takes="x y")
     unlike = Primitive(
@@ -116,8 +116,8 @@ def unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
     return lambda g, x_shape, y_shape, *saved: sum_to(vjp(g, *saved), (x_shape, y_shape)[i])
 
 
-def named(op: Any, name: str, doc: str) -> Any:
+def named(op: Any, name: str, doc: str) -> Op:
     """Give a function its name and docstring."""
     op.__name__ = op.__qualname__ = name
     op.__doc__ = doc
-    return op
+    return op  # type: ignore[no-any-return]

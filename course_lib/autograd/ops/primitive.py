@@ -1,22 +1,28 @@
 """How an operation is defined: a forward function on arrays, and one vjp for each tensor it takes, side by side.
 
-A vjp answers "given the cotangent ``g`` of the output, what is the cotangent of this input?". Its other parameters say by their
-names what the node must save: parameters of the forward function, ``out`` for its result, ``x_shape`` for the shape of ``x``.
-Operations called on bare arrays compute and record nothing, so one and the same vjp runs on arrays (fast) and, for
-``create_graph=True``, on tensors (recorded, hence differentiable again).
+A vjp answers "given the cotangent ``g`` of the output, what is the cotangent of this input?". Its other parameters
+say by their names what the node must save: parameters of the forward function, ``out`` for its result, ``x_shape``
+for the shape of ``x``. Ops called on bare arrays compute and record nothing, so one and the same vjp runs on
+arrays (fast) and, for ``create_graph=True``, on tensors (recorded, hence differentiable again).
 """
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.engine import Node
+from course_lib.autograd import clock, grad_mode, variable
+from course_lib.autograd.node import Node
 from course_lib.autograd.variable import Variable, new_tensor
 
-__all__ = ["Primitive", "record"]
+if TYPE_CHECKING:
+    from course_lib.autograd.tensor import Tensor
+
+__all__ = ["Op", "Primitive", "record"]
+
+Op = Callable[..., "Tensor"]
+new = object.__new__
 
 
 class Primitive:
@@ -27,7 +33,7 @@ class Primitive:
     name : str
         torch's name of the function; the node is called after it.
     forward : callable
-        Takes arrays and settings, returns an array.
+        Takes arrays and settings, returns an array; None for an operation that is called in a way of its own.
     *vjps : callable
         One for each tensor argument; all take the same parameters, ``g`` and what is to be saved.
     takes : str
@@ -39,7 +45,7 @@ class Primitive:
     def __init__(
         self,
         name: str,
-        forward: Callable[..., Any],
+        forward: Any,
         *vjps: Callable[..., Any],
         takes: str = "",
         saves: tuple[str, ...] = (),
@@ -48,16 +54,19 @@ class Primitive:
         self.forward = forward
         self.vjps = vjps
         self.saves = saves or tuple(signature(vjps[0]).parameters)[1:]
-        known = [*(takes.split() or signature(forward).parameters), "out"] if forward else [*self.saves]
+        known = [*(takes.split() or signature(forward).parameters), "out"]
         self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> "Tensor":
         """Compute, and record if an argument requires grad; on arrays alone, compute."""
+        tensors = args[: len(self.vjps)]
+        for a in tensors:
+            if isinstance(a, Variable):
+                break
+        else:  # a vjp at work on arrays
+            return self.forward(*args)  # type: ignore[no-any-return]
         values = [a.value if isinstance(a, Variable) else a for a in args]
         out = self.forward(*values)
-        tensors = args[: len(self.vjps)]
-        if not any(isinstance(a, Variable) for a in tensors):
-            return out
         parents = tuple(getattr(a, "node", None) for a in tensors)
         if not grad_mode.recording or not any(parents):
             return new_tensor(out)
@@ -77,9 +86,16 @@ class Primitive:
         return tuple(back)
 
 
-def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Any:
+def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> "Tensor":
     """Wrap an array that ``op`` has computed, with the node that remembers how."""
-    tensor = new_tensor(out, Node(op, parents, saved))
+    tensor: Tensor = new(variable.kind)
+    tensor.value = out if type(out) is np.ndarray else np.asarray(out)
+    tensor.node = node = new(Node)
+    node.seq = clock.next_seq()
+    node.op = op
+    node.parents = parents
+    node.saved = saved
+    node.grad = node.watch = None
     if tensor.value.base is not None:
         clock.views.add(tensor)
     if grad_mode.observers:

@@ -1,4 +1,4 @@
-"""torch's rules for mixed dtypes: a float beats an integer, and a vector beats a 0-d tensor or a number of the same kind."""
+"""torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_floating", "as_tensor_like", "cast", "promoted"]
 
-cast = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
+cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 
@@ -43,7 +43,7 @@ def as_floating(x: Any) -> Any:
     return x if x.dtype.kind == "f" else x.astype(np.float32)
 
 
-def as_tensor_like(x: Any, like: "Tensor") -> "Tensor":
+def as_tensor_like(x: Any, like: Any) -> "Tensor":
     """Make a tensor of the other operand: of a number with the dtype torch would give it, of an array with its own."""
     if isinstance(x, Variable):
         return x  # type: ignore[return-value]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_lib.autograd.ops.broadcasting import expand_to
+from course_lib.autograd.ops.broadcasting import expand_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
 from course_lib.autograd.ops.pointwise import quiet
 from course_lib.autograd.ops.primitive import Primitive
@@ -34,7 +34,7 @@ def keep(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) ->
 
 def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
     """Repeat a reduced tensor over what was reduced."""
-    return expand_to(keep(g, shape, dim, keepdim), shape)
+    return repeat_to(keep(g, shape, dim, keepdim), shape)
 
 
 def count(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
@@ -73,7 +73,7 @@ multiply_up = Primitive(
     lambda x, dim, keepdim: np.multiply.reduce(x, dim, keepdims=keepdim),
     lambda g, x, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, dim),
 )
-running_sum = Primitive(
+running_sum: Primitive = Primitive(
     "cumsum",
     lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
     lambda g, dim: flip(running_sum(flip(g, dim), dim), dim),
@@ -121,7 +121,8 @@ def floating(input: "Tensor", name: str) -> None:
     """Refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
-            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it first: x.float()."
+            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it "
+            "first: x.float()."
         )
 
 
@@ -129,7 +130,8 @@ def nonempty(input: "Tensor", dim: tuple[int, ...], name: str) -> None:
     """Refuse to look for the extreme of nothing."""
     if count(input.shape, dim) == 0 and any(input.shape[d] == 0 for d in dim):
         raise AutogradError(
-            f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along dim={dim}. "
+            f"{name}() needs at least one element to choose from, but the shape {input.shape} has none "
+            f"along dim={dim}. "
             f"Check that the tensor is what you expect before you reduce it."
         )
 

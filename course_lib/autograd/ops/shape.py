@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,13 @@ __all__ = [
     "unsqueeze", "view",
 ]  # fmt: skip
 
-viewed = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
+viewed: Primitive = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
 squeezed = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
 unsqueezed = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
-permuted = Primitive("permute", lambda x, dims: x.transpose(dims), lambda g, dims: permuted(g, tuple(np.argsort(dims))))
-transposed = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: transposed(g, a, b))
+permuted: Primitive = Primitive(
+    "permute", lambda x, dims: x.transpose(dims), lambda g, dims: permuted(g, tuple(np.argsort(dims)))
+)
+transposed: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: transposed(g, a, b))
 copied = Primitive("clone", lambda x: x.copy(), lambda g: g)
 
 
@@ -36,7 +39,8 @@ def axis(dim: int, ndim: int) -> int:
     """Count a dimension from the front."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise AutogradError(
-            f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but it is {dim}. "
+            f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but "
+            f"it is {dim}. "
             f"Look at .shape, and count from 0, or from -1 for the last one."
         )
     return dim % max(ndim, 1)
@@ -49,7 +53,8 @@ def reshape(input: "Tensor", *shape: Any) -> "Tensor":
     if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
         raise AutogradError(
             f"the new shape must hold as many elements as the tensor, {n} for shape {input.shape}, but {tuple(shape)} "
-            f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 to have it computed."
+            f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 "
+            "to have it computed."
         )
     return viewed(input, shape)
 
@@ -146,9 +151,10 @@ def split(tensor: "Tensor", split_size_or_sections: int | Sequence[int], dim: in
     """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
     i = axis(dim, tensor.ndim)
     n, size = tensor.shape[i], split_size_or_sections
-    cuts = [*range(0, n, size), n] if isinstance(size, int) else [0, *np.cumsum(size).tolist()]
+    sizes = [size] * (n // size) + [n % size] * (n % size > 0) if isinstance(size, int) else list(size)
+    cuts = [0, *np.cumsum(sizes, dtype=int).tolist()] if sizes else [0, 0]
     if cuts[-1] != n:
         raise AutogradError(
-            f"the sections must add up to {n}, the size of dim {dim}, but {list(size)} adds up to {cuts[-1]}."
+            f"the sections must add up to {n}, the size of dim {dim}, but {sizes} adds up to {cuts[-1]}."
         )
-    return tuple(tensor[(slice(None),) * i + (slice(a, b),)] for a, b in zip(cuts, cuts[1:], strict=False))
+    return tuple(tensor[(slice(None),) * i + (slice(a, b),)] for a, b in pairwise(cuts))

@@ -1,0 +1,1 @@
+"""Each claim of speed, measured side by side with its peer."""
