@@ -1,6 +1,6 @@
 """Ask for gradients: ``tensor.backward()`` fills ``.grad`` of the leaves, ``grad`` returns what it is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,8 +140,9 @@ def grad(
                 f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. "
                 f"Call requires_grad_() on it before the output is computed."
             )
+    roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
     caught = engine.backward(
-        [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)],
+        roots,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         targets={x.node for x in xs},
@@ -153,9 +154,15 @@ def grad(
             f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was not. "
             f"Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
         )
-    return tuple(new_tensor(owned(g)) if isinstance(g, (np.ndarray, np.generic)) else g for g in found)
+    return tuple(found) if create_graph else tuple(apart(found, [g for _, g in roots]))
 
 
-def owned(g: Any) -> Any:
-    """Copy a view: a gradient that is handed out shares memory with no other."""
-    return g if isinstance(g, np.ndarray) and g.base is None else np.array(g)
+def apart(found: list[Any], given: list[Any]) -> "Iterator[Tensor]":
+    """Wrap gradients so that they share memory with nothing: not with each other, nor with the cotangents given."""
+    used = {id(g) for g in given}
+    for g in found:
+        if g is not None and (g.base is not None or id(g) in used):
+            yield new_tensor(np.array(g))
+        else:
+            used.add(id(g))
+            yield g if g is None else new_tensor(g)

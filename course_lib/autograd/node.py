@@ -9,9 +9,9 @@ from course_lib.errors import AutogradError
 __all__ = ["FREED", "Node"]
 
 FREED = (
-    "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has "
-    "been walked before. "
-    "Run the forward pass again, or pass retain_graph=True to the earlier backward() or grad()."
+    "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has been walked "
+    "before, or was computed inside jvp(), which keeps no graph. Run the forward pass again, or pass retain_graph=True "
+    "to the earlier backward() or grad()."
 )
 
 

@@ -230,6 +230,9 @@ class Tensor(Variable):
     def __rtruediv__(self, other: Any) -> "Tensor":
         return elementwise.div(other, self)
 
+    def __rmatmul__(self, other: Any) -> "Tensor":
+        return linalg.matmul(other, self)
+
     def __rpow__(self, other: Any) -> "Tensor":
         return elementwise.pow(other, self)
 

@@ -147,15 +147,16 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
 
 def push_forward(tensor: Tensor) -> None:
     """Give a new tensor its tangent, the sum over the inputs of the operation, and forget how it was computed."""
-    node = tensor.node
+    node, total = tensor.node, None
     watching, grad_mode.observers[:] = grad_mode.observers[:], []
-    total = None
-    with np.errstate(all="ignore"):
-        for parent, rule in zip(node.parents, node.op.vjps, strict=False):
-            if getattr(parent, "tangent", None) is not None:
-                part = transposed(rule, node.saved, tensor, parent.tangent)
-                total = part if total is None or part is None else total + part
-    grad_mode.observers[:] = watching
+    try:
+        with np.errstate(all="ignore"):
+            for parent, rule in zip(node.parents, node.op.vjps, strict=False):
+                if getattr(parent, "tangent", None) is not None:
+                    part = transposed(rule, node.saved, tensor, parent.tangent)
+                    total = part if total is None else total + part
+    finally:
+        grad_mode.observers[:] = watching
     node.tangent = total
     node.parents, node.saved = (None,), None
 

@@ -234,10 +234,9 @@ case("layer_norm affine", lambda lib, x, w, b: F[lib].layer_norm(x, (3, 4), w, b
 
 
 def batch_norm(lib: Any, x: Any, w: Any, b: Any, training: bool) -> Any:
-    """Normalize, with running statistics of which copies are used."""
+    """Normalize, with running statistics."""
     mean, var = lib.tensor(np.array([0.1, 0.2, 0.3])), lib.tensor(np.array([1.1, 1.2, 1.3]))
-    y = F[lib].batch_norm(x, mean, var, w, b, training)
-    return y * mean.sum() + F[lib].batch_norm(x, mean, var, None, None, False) * var.sum()
+    return F[lib].batch_norm(x, mean, var, w, b, training)
 
 
 for training in (True, False):

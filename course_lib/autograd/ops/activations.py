@@ -33,7 +33,7 @@ tanh_gelu: Op = unary(
 softplus_of = Primitive(
     "softplus",
     quiet(lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)),
-    lambda g, x, beta, threshold: select(g, g * sigmoid(x * beta), x * beta > threshold),
+    lambda g, x, beta, threshold: select(g, g * softplus_slope(clip(x * beta, None, threshold)), x * beta > threshold),
     takes="x beta threshold",
 )
 elu_of = Primitive(
@@ -47,6 +47,12 @@ leaky_relu_of = Primitive(
     lambda x, slope: np.where(x > 0, x, x * slope),
     lambda g, x, slope: select(g, g * slope, x > 0),
 )
+
+
+def softplus_slope(x: Any) -> Any:
+    """Compute the sigmoid from one exponential, which keeps small ones apart from 0."""
+    z = exp(x)
+    return z / (z + 1)
 
 
 def silu_slope(x: Any, s: Any) -> Any:

@@ -25,6 +25,12 @@ __all__ = [
 
 Operand = Any  # a tensor, an array, or a number
 
+
+def signs(x: Any) -> Any:
+    """Compare with 0, where ``np.sign`` would pass NaN on and torch does not."""
+    return np.asarray(x > 0, x.dtype) - np.asarray(x < 0, x.dtype)
+
+
 add: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
 sub: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc=":math:`x - y`")
 mul: Op = binary("mul", np.multiply, lambda g, x, y: g * y, lambda g, x, y: g * x, doc=":math:`x y`")
@@ -34,7 +40,7 @@ div: Op = binary(
 
 neg: Op = unary("neg", np.negative, lambda g: -g, ":math:`-x`", floating=False)
 abs: Op = unary("abs", np.abs, lambda g, x: g * sign(x), ":math:`|x|`; at 0 its gradient is 0", floating=False)
-sign: Op = unary("sign", np.sign, lambda g: g * 0, "-1, 0 or 1", floating=False)
+sign: Op = unary("sign", signs, lambda g: g * 0, "-1, 0 or 1; 0 for NaN", floating=False)
 square: Op = unary("square", np.square, lambda g, x: g * (2 * x), ":math:`x^2`", floating=False)
 reciprocal: Op = unary("reciprocal", quiet(np.reciprocal), lambda g, out: -g * (out * out), ":math:`1 / x`")
 sqrt: Op = unary("sqrt", quiet(np.sqrt), lambda g, out: g / (2 * out), r":math:`\sqrt x`")

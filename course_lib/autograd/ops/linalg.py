@@ -9,7 +9,7 @@ from course_lib.autograd import grad_mode
 from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.primitive import Primitive, record
-from course_lib.autograd.ops.promotion import promoted
+from course_lib.autograd.ops.promotion import as_tensor_like, promoted
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
@@ -81,7 +81,8 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
 
     :math:`Y = X W`, :math:`G_X = G W^T`, :math:`G_W = X^T G`.
     """
-    x, y = promoted(input, other)
+    input = as_tensor_like(input, other)
+    x, y = promoted(input, as_tensor_like(other, input))
     check("matmul", x, y)
     if x.ndim <= 2 and y.ndim <= 2:
         if x.ndim == 2:

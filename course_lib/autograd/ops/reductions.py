@@ -44,7 +44,7 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
 
 add_up = Primitive(
     "sum",
-    lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim),
+    lambda x, dim, keepdim: np.add.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
     lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim),
 )
 average = Primitive(
@@ -75,7 +75,7 @@ multiply_up = Primitive(
 )
 running_sum: Primitive = Primitive(
     "cumsum",
-    lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+    lambda x, dim: np.cumsum(x, dim, None if x.dtype.kind == "f" else np.int64) if x.ndim else x,
     lambda g, dim: flip(running_sum(flip(g, dim), dim), dim),
 )
 amax_of = Primitive(

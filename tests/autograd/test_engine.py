@@ -1,0 +1,236 @@
+"""The walk: right on any graph, linear in its size, and freeing as it goes."""
+
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ag
+from course_lib.autograd import engine
+from course_lib.errors import AutogradError
+
+
+@pytest.mark.parametrize("n", [100_000, 1_000_000])
+def test_a_long_chain_is_walked_and_freed_without_recursion(n):
+    """A chain far longer than the recursion limit gives its gradient, and is freed, whether it was walked or not."""
+    assert n > 50 * sys.getrecursionlimit()
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = -y
+    y.sum().backward()
+    assert x.grad.tolist() == [(-1.0) ** n] * 2
+    del y
+    y = x
+    for _ in range(n):
+        y = -y
+    del y
+
+
+def test_a_thousand_diamonds_take_a_thousand_visits():
+    """2 to the 1,000 paths are walked edge by edge, not path by path."""
+    x = ag.tensor(np.array([1e-3]), requires_grad=True)
+    y = x
+    for _ in range(1000):
+        y = y + y
+    visits = []
+    x.register_hook(visits.append)
+    y.backward()
+    assert x.grad.item() == 2.0**1000
+    assert len(visits) == 1
+
+
+def test_a_tensor_used_a_thousand_times_collects_every_use():
+    """Each use adds its share, and the gradient arrives once, complete."""
+    x = ag.tensor(3.0, requires_grad=True)
+    seen = []
+    x.register_hook(lambda g: seen.append(g.item()))
+    y = x * 0.0
+    for i in range(1000):
+        y = y + x * float(i)
+    y.backward()
+    assert x.grad.item() == sum(range(1000))
+    assert seen == [sum(range(1000))]
+
+
+def test_a_node_waits_for_all_its_users():
+    """A tensor used early and late passes its gradient on only when it is complete."""
+    answers = []
+    for lib in (ag, torch):
+        x = lib.tensor([0.5, 2.0], requires_grad=True)
+        h = x.exp()
+        y = h.sin()
+        for _ in range(5):
+            y = y * h + h.sum() + y.tanh()
+        y.sum().backward()
+        answers.append(x.grad.tolist())
+    np.testing.assert_allclose(*answers, rtol=1e-6)
+
+
+def test_memory_falls_during_the_walk():
+    """What the forward pass saved is freed node by node, not at the end."""
+    x = ag.tensor(np.ones(100_000), requires_grad=True)
+    y, held = x, []
+    tracemalloc.start()
+    for _ in range(20):
+        y = y.sin()
+        if len(held) < 19:
+            y.register_hook(lambda g: held.append(tracemalloc.get_traced_memory()[0]))
+    y.sum().backward()
+    tracemalloc.stop()
+    size = x.value.nbytes
+    assert held[0] - held[-1] > 15 * size
+
+
+def test_a_gradient_nobody_else_sees_is_not_copied():
+    """The walk hands the array it computed to .grad; the peak is one gradient, not two."""
+    w = ag.tensor(np.ones((500, 1000)), requires_grad=True)
+    y = w * w.detach()
+    tracemalloc.start()
+    y.backward(ag.tensor(np.ones((500, 1000))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * w.value.nbytes
+
+
+def test_gradients_share_no_memory():
+    """Leaves that receive the same cotangent, and the gradient that was passed in, stay apart."""
+    a, b = (ag.tensor(np.zeros(3), requires_grad=True) for _ in "ab")
+    g = ag.tensor(np.ones(3))
+    (a + b).backward(g)
+    a.grad.mul_(5)
+    assert b.grad.tolist() == g.tolist() == [1, 1, 1]
+    (a.reshape(3, 1) + b.reshape(3, 1)).backward(g.reshape(3, 1))
+    assert (a.grad.tolist(), b.grad.tolist(), g.tolist()) == ([6] * 3, [2] * 3, [1] * 3)
+    da, db = ag.grad((a + b).sum(), [a, b])
+    da.add_(1)
+    assert db.tolist() == [1, 1, 1]
+
+
+def test_backward_adds_to_grad():
+    """A second backward adds to .grad; None, or zero_(), starts anew."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [6, 12]
+    x.grad.zero_()
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_a_kept_graph_can_be_walked_again():
+    """With retain_graph=True the same graph gives the same gradient again."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = (x.exp() * x).sum()
+    y.backward(retain_graph=True)
+    first = x.grad.tolist()
+    x.grad = None
+    y.backward()
+    assert x.grad.tolist() == first
+
+
+def test_an_error_on_the_way_leaves_nothing_behind():
+    """After an exception in a hook the kept graph gives the right gradient, not one with leftovers."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 2
+    y = (h * h + h).sum()
+
+    def fail(g):
+        raise KeyError
+
+    handle = h.register_hook(fail)
+    with pytest.raises(KeyError):
+        y.backward(retain_graph=True)
+    assert ag.is_grad_enabled()
+    handle.remove()
+    y.backward()
+    np.testing.assert_allclose(x.grad.numpy(), [10, 18])
+
+
+def test_only_what_leads_to_the_inputs_is_visited():
+    """grad() leaves .grad alone, and does not run branches that do not lead to its inputs."""
+    x, w = (ag.tensor([1.0, 2.0], requires_grad=True) for _ in "xw")
+    branch = w.exp()
+    branch.register_hook(lambda g: pytest.fail("visited"))
+    y = (x * branch).sum()
+    (dx,) = ag.grad(y, x)
+    assert x.grad is w.grad is None
+    np.testing.assert_allclose(dx.numpy(), branch.detach().numpy())
+
+
+def test_inputs_choose_whose_grad_is_filled():
+    """backward(inputs=...) fills these and no others, leaves or not."""
+    x, w = (ag.tensor([1.0, 2.0], requires_grad=True) for _ in "xw")
+    h = x * w
+    (h * h).sum().backward(inputs=[w, h])
+    assert x.grad is None
+    assert w.grad.tolist() == [2, 16]
+    assert h.grad.tolist() == [2, 8]
+
+
+def test_several_outputs_add_up():
+    """grad() of several outputs, one of them an input of another, is the sum of their gradients."""
+    answers = []
+    for lib, grad in ((ag, ag.grad), (torch, torch.autograd.grad)):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x * x
+        y = (h * x).sum()
+        answers.append([g.tolist() for g in grad([y, h], [x, h], [lib.tensor(2.0), lib.tensor([1.0, 10.0])])])
+    assert answers[0] == answers[1]
+
+
+def test_no_grad_and_detach_stop_recording():
+    """Nothing is recorded in no_grad, as a block or a decorator, recursive or not; enable_grad records again."""
+    x = ag.tensor(2.0, requires_grad=True)
+
+    @ag.no_grad()
+    def power(n):
+        return x * power(n - 1) if n else x
+
+    with ag.no_grad():
+        y = x * x
+        with ag.enable_grad():
+            z = x * x
+    assert not y.requires_grad
+    assert z.requires_grad
+    assert not power(3).requires_grad
+    assert ag.is_grad_enabled()
+    assert not (x.detach() * 2).requires_grad
+    ag.set_grad_enabled(False)
+    assert not (x * 2).requires_grad
+    ag.set_grad_enabled(True)
+
+
+def test_the_graph_looks_like_torchs():
+    """Names and edges of grad_fn are torch's, down to the leaf they end at."""
+    shown = []
+    for lib in (ag, torch):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = (x * 2 + 1).relu().sum()
+        node, names = y.grad_fn, []
+        while node is not None:
+            names.append((node.name(), len(node.next_functions)))
+            last, node = node, node.next_functions[0][0] if node.next_functions else None
+        assert last.variable is x
+        assert y.grad_fn.next_functions[0][1] == 0
+        shown.append([name.replace("torch::autograd::", "") for name, _ in names])
+    assert shown[0] == shown[1]
+
+
+def test_the_engine_knows_no_maths():
+    """The walk imports no operation, and fits on a page and a half."""
+    source = Path(engine.__file__).read_text()
+    assert "autograd.ops" not in source
+    assert source.count("\n") < 150
+
+
+def test_a_root_may_be_a_leaf():
+    """backward() on a leaf gives it the cotangent."""
+    x = ag.tensor(2.0, requires_grad=True)
+    x.backward()
+    assert x.grad.item() == 1
+    with pytest.raises(AutogradError, match="requires grad"):
+        ag.tensor(2.0).backward()

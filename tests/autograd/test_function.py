@@ -1,0 +1,134 @@
+"""Operations of one's own."""
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ag
+from course_lib.errors import AutogradError
+
+BASES = ((ag, ag.Function, ag.grad), (torch, torch.autograd.Function, torch.autograd.grad))
+
+
+def test_saved_inputs_outputs_and_settings_reach_backward():
+    """Inputs and outputs can be saved, attributes set, None returned; it can be differentiated twice."""
+    answers = []
+    for lib, base, grad in BASES:
+
+        class ScaledExp(base):
+            @staticmethod
+            def forward(ctx, x, y, scale):
+                out = x.exp() * y * scale
+                ctx.save_for_backward(y, out)
+                ctx.scale = scale
+                assert not out.requires_grad
+                return out
+
+            @staticmethod
+            def backward(ctx, g):
+                y, out = ctx.saved_tensors
+                assert ctx.needs_input_grad == (True, True, False)
+                return g * out, g * out / y, None
+
+        x, y = (lib.tensor(np.array([0.5, 1.5]) * k, requires_grad=True) for k in (1, 2))
+        out = ScaledExp.apply(x, y, 3.0)
+        first = grad(out.sum(), [x, y], create_graph=True)
+        second = grad((first[0] * first[1]).sum(), [x, y])
+        answers.append([t.detach().numpy() for t in (out, *first, *second)])
+        assert out.grad_fn.name() == "ScaledExpBackward"
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_several_outputs_have_their_own_cotangents():
+    """backward gets one cotangent an output, zeros for one that was not used, and runs once."""
+    answers = []
+    for lib, base, grad in BASES:
+        calls = []
+
+        class Both(base):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2, x * x, x > 0
+
+            @staticmethod
+            def backward(ctx, g, h, _, calls=calls):
+                (x,) = ctx.saved_tensors
+                calls.append((g.tolist(), h.tolist()))
+                return g * 2 + h * 2 * x
+
+        for use in (lambda a, b: a * b, lambda a, b: b, lambda a, b: a + a):
+            x = lib.tensor([1.0, 3.0], requires_grad=True)
+            a, b, _ = Both.apply(x)
+            use(a, b).sum().backward()
+            calls.append(x.grad.tolist())
+        answers.append(calls)
+    assert answers[0] == answers[1]
+
+
+def test_what_backward_returns_is_checked():
+    """A wrong number or shape of gradients names the function, the input and the shapes."""
+
+    class Wrong(ag.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return answer
+
+    x, y = (ag.tensor([1.0, 2.0], requires_grad=True) for _ in "xy")
+    answer = ag.tensor([1.0, 2.0])
+    with pytest.raises(
+        AutogradError, match=r"Wrong\.backward must return one gradient for each of the 2 .* returned 1"
+    ):
+        Wrong.apply(x, y).sum().backward()
+    answer = ag.tensor([1.0, 2.0]), ag.tensor(1.0)
+    with pytest.raises(AutogradError, match=r"input 1 has \(\) and the input \(2,\)"):
+        Wrong.apply(x, y).sum().backward()
+
+
+def test_a_saved_tensor_is_watched_and_freed():
+    """A change in place is noticed, and a second walk refused, as for any operation."""
+
+    class Square(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 1
+    y = Square.apply(h)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(AutogradError, match="SquareBackward has been walked before"):
+        y.sum().backward()
+    h = x * 1
+    y = Square.apply(h)
+    h.add_(1)
+    with pytest.raises(AutogradError, match="saved tensor 0"):
+        y.sum().backward()
+
+
+def test_forward_mode_goes_through_a_function():
+    """jvp transposes backward, if it is made of differentiable operations."""
+
+    class Cube(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    _, t = ag.jvp(Cube.apply, ag.tensor([1.0, 2.0]), ag.tensor([1.0, 10.0]))
+    assert t.tolist() == [3, 120]

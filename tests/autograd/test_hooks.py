@@ -1,0 +1,121 @@
+"""Hooks on tensors and nodes, kept gradients, and hooks on what is saved."""
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ag
+
+LIBRARIES = (ag, torch)
+
+
+def test_a_tensor_hook_sees_and_replaces_the_gradient():
+    """Hooks run in order on the complete gradient, each on what the one before returned, until they are removed."""
+    answers = []
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x * 3
+        seen = []
+        handle = h.register_hook(lambda g: g * 10)
+        h.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        x.register_hook(lambda g: g + 1)
+        (h * h + h).sum().backward(retain_graph=True)
+        first = x.grad.tolist()
+        handle.remove()
+        handle.remove()
+        x.grad = None
+        (h * h + h).sum().backward()
+        answers.append((seen, first, x.grad.tolist()))
+    assert answers[0] == answers[1]
+
+
+def test_retain_grad_keeps_the_gradient_of_any_tensor():
+    """A tensor in the middle keeps what its hooks made of its gradient."""
+    answers = []
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x * 3
+        h.retain_grad()
+        h.register_hook(lambda g: g * 2)
+        (h * h).sum().backward()
+        answers.append((h.grad.tolist(), h.retains_grad, x.retains_grad, x.grad.tolist()))
+    assert answers[0] == answers[1]
+
+
+def test_node_hooks_run_around_the_vjps():
+    """A pre-hook may replace what comes in, a hook what goes out; None stands for an input without gradient."""
+    answers = []
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = x * lib.tensor([3.0, 4.0])
+        seen = []
+        y.grad_fn.register_prehook(lambda gs: (gs[0] * 2,))
+        y.grad_fn.register_hook(
+            lambda ins, outs, seen=seen: seen.append([None if t is None else t.tolist() for t in (*ins, *outs)])
+        )
+        y.grad_fn.register_hook(lambda ins, outs: (ins[0] + 100, None))
+        y.sum().backward()
+        answers.append((seen, x.grad.tolist()))
+    assert answers[0] == answers[1]
+
+
+def test_a_hook_after_accumulation_can_step_and_free():
+    """The hook sees .grad filled, and may use and drop it at once."""
+    answers = []
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+
+        def step(p, lib=lib):
+            with lib.no_grad():
+                p -= 0.1 * p.grad
+            p.grad = None
+
+        x.register_post_accumulate_grad_hook(step)
+        (x * x).sum().backward()
+        assert x.grad is None
+        answers.append(x.detach().numpy())
+    np.testing.assert_allclose(*answers)
+
+
+def test_hooks_run_under_create_graph():
+    """What a hook returns can be differentiated too."""
+    answers = []
+    for lib, grad in ((ag, ag.grad), (torch, torch.autograd.grad)):
+        x = lib.tensor(2.0, requires_grad=True)
+        h = x * x
+        h.register_hook(lambda g: g * g)
+        (dx,) = grad(h * h, x, create_graph=True)
+        answers.append((dx.item(), grad(dx, x)[0].item()))
+    assert answers[0] == answers[1]
+
+
+def test_saved_tensors_pass_through_their_hooks():
+    """What pack returns is kept, unpack gets it back, and gradients, twice, are right."""
+    for lib, context in ((ag, ag.saved_tensors_hooks), (torch, torch.autograd.graph.saved_tensors_hooks)):
+        x = lib.tensor(np.array([1.0, 2.0]), requires_grad=True)
+        log = []
+        with context(lambda t, log=log: log.append("pack") or t.tolist(), lambda c, lib=lib: lib.tensor(np.array(c))):
+            y = (x.exp() * x.sin()).sum()
+        assert set(log) == {"pack"}
+        y.backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.exp([1, 2]) * (np.sin([1, 2]) + np.cos([1, 2])))
+
+
+def test_saved_hooks_keep_the_graph_differentiable():
+    """Unpacked tensors take their places in the graph again."""
+    x = ag.tensor(np.array([1.0, 2.0]), requires_grad=True)
+    with ag.saved_tensors_hooks(lambda t: t.numpy().copy(), lambda a: ag.from_numpy(a)):
+        y = (x.exp() * x).sum()
+    (g,) = ag.grad(y, x, create_graph=True)
+    (h,) = ag.grad(g.sum(), x)
+    np.testing.assert_allclose(h.numpy(), np.exp([1, 2]) * np.array([3, 4]))
+
+
+def test_hooks_need_a_gradient():
+    """A constant takes no hook, and cannot retain a gradient."""
+    for action in (lambda: ag.tensor(1.0).register_hook(print), lambda: ag.tensor(1.0).retain_grad()):
+        with pytest.raises(RuntimeError, match="requires_grad is False"):
+            action()
+    y = ag.tensor(1.0, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="leaf"):
+        y.register_post_accumulate_grad_hook(print)

@@ -1,0 +1,129 @@
+"""Changes in place: recorded where they can be, and noticed where they matter."""
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ag
+from course_lib.autograd import clock
+from course_lib.errors import AutogradError
+
+
+def change(lib, name, h, y):
+    """Apply one change to h."""
+    if name == "setitem":
+        h[0] = y[1]
+        h[1:] = 2.0
+    elif name == "iadd":
+        h += y
+    elif name in ("zero_", "fill_"):
+        getattr(h, name)(*([3.0] if name == "fill_" else []))
+    else:
+        getattr(h, name)(y)
+    return h
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_", "copy_", "zero_", "fill_", "iadd", "setitem"])
+def test_a_recorded_change_has_torchs_gradient(name):
+    """A tensor in the graph may be changed in place; values and gradients are torch's."""
+    answers = []
+    for lib in (ag, torch):
+        x, y = (lib.tensor(np.array(v), requires_grad=True) for v in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]))
+        h = x * 1.0
+        same = h
+        h = change(lib, name, h, y)
+        assert h is same
+        (h * h).sum().backward()
+        answers.append([h.detach().numpy(), *(np.zeros(3) if t.grad is None else t.grad.numpy() for t in (x, y))])
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+@pytest.mark.parametrize("through", ["itself", "detached", "view", "data"])
+def test_a_change_of_what_was_saved_is_noticed(through):
+    """A write through the tensor, a detached one, or a view raises at backward, and names the node, the array and the write."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 1.0
+    y = h.sin()
+    with ag.no_grad():
+        {"itself": lambda: h, "detached": h.detach, "view": lambda: h[:1], "data": lambda: h.data}[through]().mul_(2)
+    message = r"SinBackward0 saved .* its x, of shape \(2,\), was changed in place by mul_\(\)"
+    with pytest.raises(AutogradError, match=message):
+        y.sum().backward()
+
+
+def test_a_change_of_a_result_that_was_saved_is_noticed():
+    """exp saves its result; zeroing it is noticed, while sin's result is free to change."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y, z = x.exp(), x.sin()
+    with ag.no_grad():
+        y.zero_()
+        z.zero_()
+    z.sum().backward()
+    with pytest.raises(AutogradError, match=r"its out, .* by zero_\(\)"):
+        y.sum().backward()
+
+
+def test_a_change_before_the_use_is_not_held_against_it():
+    """Only writes after the saving count, also when an array's memory is used again."""
+    w = ag.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(50):
+        scratch = ag.zeros(2)
+        scratch.add_(1)
+        ((w * scratch).exp()).sum().backward()
+        with ag.no_grad():
+            w -= 0.01 * w.grad
+        w.grad.zero_()
+    assert len(clock.written) < 50
+
+
+def test_an_optimizer_step_between_forward_and_backward_is_noticed():
+    """Stepping before backward would give the gradient at the wrong weights."""
+    w = ag.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = ag.optim.SGD([w], lr=0.1)
+    (w * w).sum().backward()
+    y = (w * w).sum()
+    optimizer.step()
+    with pytest.raises(AutogradError, match="by an optimizer step"):
+        y.backward()
+
+
+def test_a_leaf_keeps_its_value():
+    """A leaf that requires grad is changed only under no_grad."""
+    w = ag.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(AutogradError, match=r"add_\(\) would change it. Do it under no_grad"):
+        w.add_(1)
+    with ag.no_grad():
+        w += 1
+        w[0] = 7.0
+    assert w.tolist() == [7, 3]
+    assert w.requires_grad
+    assert w.is_leaf
+    w.data = w.data - 7
+    w.data -= 1
+    assert w.tolist() == [-1, -5]
+
+
+def test_a_view_in_the_graph_stands_in_the_way():
+    """A recorded change that a view would have to see is refused, not half recorded."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 1.0
+    part = h[:1]
+    with pytest.raises(AutogradError, match="has, a view"):
+        h.mul_(2)
+    with pytest.raises(AutogradError, match="has, a view"):
+        part.mul_(2)
+    del part
+    h.mul_(2)
+    h.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_shape_and_dtype_stay():
+    """A result of another shape or kind does not fit in place."""
+    with pytest.raises(
+        AutogradError, match=r"keeps shape and dtype, \(2,\) and int64, but the result has \(2,\) and float32"
+    ):
+        ag.tensor([1, 2]).add_(0.5)
+    with pytest.raises(AutogradError, match=r"keeps shape and dtype, \(2,\) .* has \(3, 2\)"):
+        ag.tensor([1.0, 2.0]).add_(ag.zeros(3, 2))

@@ -1,0 +1,119 @@
+"""Errors say what must hold, what came, and what to do; and are RuntimeErrors, as torch's are."""
+
+import re
+
+import numpy as np
+import pytest
+
+import course_lib.autograd as ag
+from course_lib.errors import CourseError, GradcheckError
+
+X = ag.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+V = ag.tensor([1.0, 2.0], requires_grad=True)
+
+
+def again():
+    y = (V * V).sum()
+    y.backward()
+    y.backward()
+
+
+MISTAKES = {
+    "a backward of many numbers": (
+        lambda: (X * 2).backward(),
+        ["single number", "(2, 3)", ".sum()", "pass a gradient"],
+    ),
+    "a gradient of another shape": (
+        lambda: (X * 2).backward(ag.ones(3)),
+        ["shape of the output, (2, 3)", "(3,)", "Expand or sum"],
+    ),
+    "a backward without a graph": (
+        lambda: ag.tensor(1.0).backward(),
+        ["grad_fn is None", "requires_grad=True", "no_grad"],
+    ),
+    "a second backward": (again, ["SumBackward0", "walked before", "frees", "retain_graph=True"]),
+    "gradients of integers": (lambda: ag.tensor([1, 2], requires_grad=True), ["floating point", "int64", "x.float()"]),
+    "shapes that do not broadcast": (lambda: X + V, ["add", "(2, 3) and (2,)", "3 and 2 at dimension -1", "unsqueeze"]),
+    "a product that does not exist": (lambda: X @ V, ["matmul()", "(2, 3) and (2,)", "3 and 2", "Transpose"]),
+    "a product of stacks": (
+        lambda: ag.ones(2, 3, 4) @ ag.ones(3, 4, 5),
+        ["last two", "(2, 3, 4) and (3, 4, 5)", "unsqueeze"],
+    ),
+    "mm of vectors": (lambda: ag.mm(V, V), ["mm() needs 2 and 2 dimensions", "(2,) and (2,)", "matmul()"]),
+    "a product of numbers": (lambda: ag.tensor(1.0) @ V, ["vectors or matrices", "()", "Multiply with *"]),
+    "outer of matrices": (lambda: ag.outer(X, V), ["two vectors", "(2, 3)", "Flatten"]),
+    "a shape of another size": (
+        lambda: X.reshape(4, 2),
+        ["as many elements", "6 for shape (2, 3)", "(4, 2) does not", "-1"],
+    ),
+    "two open sizes": (lambda: X.reshape(-1, -1), ["more than one size open"]),
+    "a dimension that is not there": (lambda: X.sum(dim=2), ["[-2, 1]", "2 dimensions", "it is 2"]),
+    "an index out of range": (lambda: X[2], ["fit the shape (2, 3)", "out of bounds", "Look at .shape"]),
+    "cat of nothing": (lambda: ag.cat([]), ["at least one", "empty"]),
+    "cat of unlike shapes": (lambda: ag.cat([X, V]), ["agree in every dimension but dim=0", "(2, 3), (2,)", "stack()"]),
+    "sections that do not add up": (lambda: ag.split(X, [1, 1], 1), ["add up to 3", "[1, 1] adds up to 2"]),
+    "t of a cube": (lambda: ag.t(ag.ones(1, 2, 3)), ["at most 2", "(1, 2, 3)", "transpose()"]),
+    "a mean of integers": (lambda: ag.tensor([1, 2]).mean(), ["mean() needs a floating point", "int64", "x.float()"]),
+    "the largest of nothing": (lambda: ag.ones(0, 3).amax(0), ["at least one element", "(0, 3)", "dim=(0,)"]),
+    "numpy of a graph": (lambda: V.numpy(), ["do not require grad", ".detach().numpy()"]),
+    "item of many": (lambda: V.item(), ["exactly one element", "(2,)", ".tolist()"]),
+    "an input without gradient": (lambda: ag.grad(V.sum(), ag.ones(2)), ["input 0", "(2,)", "requires_grad_()"]),
+    "an unused input": (lambda: ag.grad(V.sum(), [V, X]), ["input 1", "(2, 3)", "allow_unused=True"]),
+    "a gradient set with another shape": (lambda: setattr(V, "grad", ag.ones(3)), ["its tensor, (2,)", "(3,)"]),
+    "a tensor that cannot stop": (lambda: (V * 2).requires_grad_(False), ["MulBackward0", ".detach()"]),
+    "a word among numbers": (lambda: V + "2", ["a tensor, a NumPy array or a number", "str"]),
+    "no bounds": (lambda: ag.clamp(V), ["clamp() needs a bound", "both None"]),
+    "an unknown approximation": (lambda: ag.gelu(V, approximate="fast"), ['"none" or "tanh"', "'fast'"]),
+    "an unknown reduction": (lambda: ag.mse_loss(V, V, reduction="max"), ['"mean", "sum" or "none"', "'max'"]),
+    "targets of another shape": (
+        lambda: ag.cross_entropy(X, ag.tensor([1])),
+        ["without the classes, (2,)", "(2, 3) and (1,)"],
+    ),
+    "a class that is not there": (lambda: ag.cross_entropy(X, ag.tensor([1, 3])), ["from 0 to 2", "1 to 3", "labels"]),
+    "yes or no of another shape": (lambda: ag.binary_cross_entropy_with_logits(X, V), ["(2, 3)", "(2,)"]),
+    "another normalized shape": (lambda: ag.layer_norm(X, (2,)), ["normalized_shape, (2,)", "(2, 3)"]),
+    "batch normalization of one": (
+        lambda: ag.batch_norm(X[:1], None, None, training=True),
+        ["more than one value", ".eval()"],
+    ),
+    "an impossible probability": (lambda: ag.dropout(X, 1.5), ["[0, 1]", "1.5"]),
+    "a module without forward": (lambda: ag.nn.Module()(X), ["define forward()", "Module does not"]),
+    "an optimizer of nothing": (lambda: ag.optim.SGD([]), ["needs parameters", "empty"]),
+    "gradcheck in float32": (lambda: ag.gradcheck(ag.sin, V), ["float64", "input 0 is float32"]),
+    "gradcheck of constants": (lambda: ag.gradcheck(ag.sin, ag.ones(2)), ["none does", "requires_grad=True"]),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_message_says_what_must_hold_what_came_and_what_to_do(mistake):
+    """The message has the names, shapes and remedies that belong to the mistake, and is one of ours."""
+    act, parts = MISTAKES[mistake]
+    with pytest.raises(RuntimeError) as caught:
+        act()
+    assert isinstance(caught.value, CourseError)
+    missing = [part for part in parts if part not in str(caught.value)]
+    assert not missing, str(caught.value)
+    assert re.search(r"\.( |$)", str(caught.value))
+
+
+def test_gradcheck_names_the_element_and_both_values():
+    """A wrong gradient is located: output, input, element, what the walk gives and what differences give."""
+
+    class Wrong(ag.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x * ag.tensor(np.array([1.0, 1.5]))
+
+    x, y = (ag.tensor(np.array(v), requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
+    expected = r"output 0 at element \(1,\) with respect to input 1 at element \(1,\) .* gives 3 and they give 2"
+    with pytest.raises(GradcheckError, match=expected):
+        ag.gradcheck(Wrong.apply, [x, y])
+    assert ag.gradcheck(Wrong.apply, [x, y], raise_exception=False) is False
+    with pytest.raises(RuntimeError, match="must agree with finite differences"):
+        ag.gradgradcheck(lambda x: Wrong.apply(x.detach() * 1, x) * x, x)

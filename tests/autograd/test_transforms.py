@@ -1,0 +1,119 @@
+"""vjp, jvp, jacobian, hessian and hvp, against torch."""
+
+import numpy as np
+import pytest
+import torch
+from tests.autograd.oracle_cases import CASES
+
+import course_lib.autograd as ag
+from course_lib.errors import AutogradError
+
+X, Y = np.array([[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]]), np.array([0.5, -1.5, 0.8])
+
+
+def field(lib, x, y):
+    """From two tensors to two."""
+    return (x * y).tanh() @ y.exp(), x.sum(0) * y
+
+
+def energy(lib, x, y):
+    """From two tensors to a number."""
+    return ((x * y).sin() @ (y * y)).sum()
+
+
+def pair(f, name, **options):
+    """Call a transform in both libraries."""
+    theirs = torch.autograd.functional
+    return [
+        getattr(lib if lib is ag else theirs, name)(
+            lambda *xs, lib=lib: f(lib, *xs), tuple(lib.tensor(a) for a in (X, Y)), *options.get(lib, ())
+        )
+        for lib in (ag, torch)
+    ]
+
+
+def flat(x):
+    """List the arrays in nested tuples."""
+    return [x.detach().numpy()] if hasattr(x, "detach") else [a for part in x for a in flat(part)]
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "hvp"])
+def test_transforms_agree_with_torch(name):
+    """Outputs, products and matrices have torch's structure and numbers."""
+    f = energy if name in ("hessian", "hvp") else field
+    vs = {"vjp": [np.array([1.0, -2.0]), Y], "jvp": [X[::-1].copy(), Y], "hvp": [X[::-1].copy(), Y]}.get(name)
+    options = {lib: [tuple(lib.tensor(v) for v in vs)] for lib in (ag, torch)} if vs else {}
+    arrays = []
+    for lib, g in ((ag, ag), (torch, torch.autograd.functional)):
+        inputs = tuple(lib.tensor(a) for a in (X, Y))
+        arrays.append(flat(getattr(g, name)(lambda *xs, lib=lib: f(lib, *xs), inputs, *options.get(lib, []))))
+    for a, b in zip(*arrays, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_forward_and_reverse_mode_give_the_same_jacobian():
+    """Columns pushed forward and rows pulled back make the same matrix."""
+    inputs = (ag.tensor(X), ag.tensor(Y))
+    rows = ag.jacobian(lambda x, y: field(ag, x, y), inputs)
+    columns = ag.jacobian(lambda x, y: field(ag, x, y), inputs, strategy="forward-mode")
+    for a, b in zip(flat(rows), flat(columns), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_operation_has_a_forward_mode(name):
+    """The inner product of J v with u equals that of v with the transpose of J times u."""
+    f, shapes, (low, high) = CASES[name]
+    rng = np.random.default_rng(2)
+    xs = [ag.tensor(np.asarray(rng.uniform(low, high, s))) for s in shapes[0]]
+    vs = [ag.tensor(np.asarray(rng.standard_normal(s))) for s in shapes[0]]
+    y, jv = ag.jvp(lambda *a: f(ag, *a), xs, vs)
+    u = ag.tensor(np.asarray(rng.standard_normal(y.shape)))
+    _, vj = ag.vjp(lambda *a: f(ag, *a), xs, u)
+    np.testing.assert_allclose(
+        (jv * u).sum().item(), sum((a * b).sum().item() for a, b in zip(vj, vs, strict=True)), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_forward_mode_keeps_no_graph():
+    """What jvp returns does not require grad, and intermediate results die as the function drops them."""
+    import weakref
+
+    died = []
+
+    def f(x):
+        y = x.sin()
+        array = weakref.ref(y.value)
+        y = y.exp()
+        died.append(array() is None)
+        return y
+
+    y, t = ag.jvp(f, ag.tensor(Y), ag.tensor(Y))
+    assert died == [True]
+    assert not y.requires_grad
+    assert not t.requires_grad
+
+
+def test_results_can_be_differentiated():
+    """With create_graph=True, the gradient of an entry of a Hessian is the third derivative."""
+    x = ag.tensor(2.0, requires_grad=True)
+    h = ag.hessian(lambda x: x**4, x, create_graph=True)
+    assert ag.grad(h, x)[0].item() == 48
+
+
+def test_misuse_is_explained():
+    """A wrong v, nesting, and walking a graph inside jvp say what is wrong."""
+    x = ag.tensor(Y)
+    with pytest.raises(
+        AutogradError, match=r"v must have the shapes of the outputs, \[\(3,\)\], but it has \[\(2,\)\]"
+    ):
+        ag.vjp(lambda x: x * 2, x, ag.tensor([1.0, 2.0]))
+    with pytest.raises(AutogradError, match="without v, the outputs must be a single number"):
+        ag.vjp(lambda x: x * 2, x)
+    with pytest.raises(AutogradError, match="forward mode cannot be nested"):
+        ag.jvp(lambda x: ag.jvp(lambda y: y * x, x, x)[1], x, x)
+    with pytest.raises(AutogradError, match="keeps no graph"):
+        ag.jvp(lambda x: ag.grad((x * x).sum(), x)[0], x, x)
+    with pytest.raises(AutogradError, match=r"single number, but its shape is \(3,\)"):
+        ag.hessian(lambda x: x * 2, x)
+    assert (x.clone().requires_grad_() * 2).grad_fn.next_functions
