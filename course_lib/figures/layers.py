@@ -32,9 +32,9 @@ class Layout:
 def place(count: int, edges: Sequence[Edge]) -> Layout:
     """Lay out ``count`` nodes, by the method of Sugiyama, Tagawa and Toda (1981).
 
-    A node's layer is its longest distance to a node that was made from nothing; such a node itself stands just above
-    its first user. An edge that spans several layers takes a lane in each layer between, and shares it with all edges
-    that lead to the same node. Within a layer, nodes and lanes are ordered by the average place of their neighbours.
+    A node's height is its longest distance from a result, so that it stands just above its first user. An edge that
+    spans several layers takes a lane in each layer between, and shares it with all edges that lead to the same node.
+    Within a layer, nodes and lanes are ordered by the average place of their neighbours.
 
     Parameters
     ----------
@@ -58,23 +58,19 @@ def place(count: int, edges: Sequence[Edge]) -> Layout:
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
-    """Return each node's layer, visiting a node after all it was made from."""
-    waiting, users, layer = [0] * count, defaultdict(list), [0] * count
+    """Return each node's layer, 0 for the topmost, visiting a node after all that were made from it."""
+    users, made_from, height = [0] * count, defaultdict(list), [0] * count
     for node, source in edges:
-        waiting[node] += 1
-        users[source].append(node)
-    ready = [node for node in range(count) if waiting[node] == 0]
-    for source in ready:
-        for node in users[source]:
-            layer[node] = max(layer[node], layer[source] + 1)
-            waiting[node] -= 1
-            if waiting[node] == 0:
-                ready.append(node)
-    made = {node for node, _ in edges}
-    for source, used_by in users.items():
-        if used_by and source not in made:
-            layer[source] = min(layer[node] for node in used_by) - 1
-    return layer
+        users[source] += 1
+        made_from[node].append(source)
+    ready = [node for node in range(count) if users[node] == 0]
+    for node in ready:
+        for source in made_from[node]:
+            height[source] = max(height[source], height[node] + 1)
+            users[source] -= 1
+            if users[source] == 0:
+                ready.append(source)
+    return [max(height) - h for h in height]
 
 
 def _with_lanes(

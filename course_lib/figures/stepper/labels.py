@@ -41,7 +41,7 @@ class Labels:
         if tensor is None:
             return self.names[i]
         value = exact(array_of(tensor), room=ROOM)
-        return f"{self.names[i]} = {value}" if value else f"{self.names[i]}, {'x'.join(map(str, tensor.shape))}"
+        return f"{self.names[i]} = {value}" if value else f"{self.names[i]} ({'x'.join(map(str, tensor.shape))})"
 
     def inputs(self, i: int) -> list[str]:
         """Return the name of each input of node ``i``; one that needs no gradient goes by name, number or shape."""

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Rule", "rule_for"]
+__all__ = ["UNKNOWN", "Rule", "rule_for"]
+
+UNKNOWN = "the vjp of"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def rule_for(name: str, inputs: int, saved: Mapping[str, Any]) -> Rule:
         return RULES[operation]
     called = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", operation).lower()
     arguments = ", ".join(f"{{{i}}}" for i in range(inputs))
-    return Rule(f"{called}({arguments})", (f"the vjp of {called}",) * inputs)
+    return Rule(f"{called}({arguments})", (f"{UNKNOWN} {called}",) * inputs)
 
 
 def _power(n: float) -> Rule:

@@ -7,7 +7,7 @@ from course_lib.figures.svg import Box, Edge, Line
 
 __all__ = ["arrows", "boxes"]
 
-IN_BOX, ON_EDGE, SUM_IN_BOX = 12, 10, 16  # characters
+LABEL, IN_BOX, ON_EDGE, SUM_IN_BOX = 24, 12, 10, 16  # characters
 
 
 def boxes(script: Script) -> tuple[Box, ...]:
@@ -16,7 +16,7 @@ def boxes(script: Script) -> tuple[Box, ...]:
     layout = place(len(graph.nodes), graph.edges)
     kinds = ["leaf" if graph.is_leaf(i) else "op" if i else "result" for i in range(len(graph.nodes))]
     return tuple(
-        Box(x, y, kinds[i], script.labels.title(i), tuple(_notes(script, i)), script.turn.get(i))
+        Box(x, y, kinds[i], _fitting(script.labels.title(i)), tuple(_notes(script, i)), script.turn.get(i))
         for i, (x, y) in enumerate(layout.nodes)
     )
 
@@ -31,6 +31,11 @@ def arrows(script: Script) -> tuple[Edge, ...]:
         carries = _carried(sent.get((source, slot)))
         drawn.append(Edge(source, to, routes[source, to], carries, script.turn.get(source)))
     return tuple(drawn)
+
+
+def _fitting(title: str) -> str:
+    """Shorten what would make every box wide; the step's heading has it in full."""
+    return title if len(title) <= LABEL else f"{title[: LABEL - 3]}..."
 
 
 def _carried(v: Array | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from course_lib.figures.brief import Array, brief
 from course_lib.figures.nodes import Graph
 from course_lib.figures.stepper.labels import Labels
+from course_lib.figures.stepper.rules import UNKNOWN
 from course_lib.figures.stepper.walk import Visit, Walk
 
 __all__ = ["Script", "Step", "equals"]
@@ -70,7 +71,8 @@ class Script:
 
     def _sends(self, visit: Visit) -> list[tuple[str, str]]:
         """Say what the rule is, and what it gives with these numbers."""
-        rules, products = [], []
+        rules: list[str] = []
+        products: list[str] = []
         inputs = self.labels.inputs(visit.node)
         for slot, (child, _) in enumerate(self.graph.nodes[visit.node].next_functions):
             sent = visit.sent[slot] if slot < len(visit.sent) else None
@@ -80,7 +82,10 @@ class Script:
                 products.append(f"{NOTHING} to `{inputs[slot]}`")
                 continue
             rule, product = self._sent(visit, slot, sent)
-            rules.append(f"{rule} `{inputs[slot]}`{self._shrunk(visit, sent)}")
+            if not rule.startswith(UNKNOWN) or not rules:  # which is the same for each input
+                rules.append(f"{rule} `{inputs[slot]}`{self._shrunk(visit, sent)}")
+            else:
+                rules.append(f"`{inputs[slot]}`")
             products.append(f"{product} `{inputs[slot]}`")
         return ([("Rule", f"{_list(rules)}.")] if rules else []) + [("Sends", f"{_list(products)}.")]
 
@@ -94,7 +99,7 @@ class Script:
         elif self.labels.rules[visit.node].spreads:
             formula, numbers = f"{formula}, repeated", None
         product = result if numbers in (None, result) else f"{numbers} = {result}"
-        return f"`{formula}` {to}", f"`{product}` {to}"
+        return f"{formula if formula.startswith(UNKNOWN) else f'`{formula}`'} {to}", f"`{product}` {to}"
 
     def _shrunk(self, visit: Visit, sent: Array) -> str:
         """Say that a broadcast input gets the sum over its copies."""

@@ -104,6 +104,17 @@ def test_a_tensor_called_v_does_not_meet_the_cotangent(engine):
     assert said(backward_stepper(v**2, names={"v": v}), "t1 = v ** 2")["Rule"] == "g * 2 * v to v."
 
 
+def test_a_rule_that_is_not_written_out_is_named_once():
+    """A layer norm gives something to each of three inputs; big arrays go by shape and norm."""
+    import torch
+
+    x, w, b = (torch.ones(*shape, requires_grad=True) for shape in ((5, 9), (9,), (9,)))
+    z = torch.nn.functional.layer_norm(x, (9,), w, b).sum()
+    rows = said(backward_stepper(z, names={"x": x, "w": w, "b": b}), "t1 = native_layer_norm(x, w, b)")
+    assert rows["Rule"] == "the vjp of native_layer_norm to x, w and b."
+    assert rows["Sends"].endswith("9-element array, norm 0 to w and 9-element array, norm 15 to b.")
+
+
 def test_names_that_are_taken_are_not_given_again(engine):
     """The caller's t1 is the only one."""
     x = engine.tensor(3.0, requires_grad=True)
