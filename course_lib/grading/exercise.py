@@ -1,5 +1,6 @@
 """An exercise as the grader sees it: the text it is made from, its hidden tests, and what it allows."""
 
+import copy
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,5 +90,10 @@ def load(key: Path) -> Exercise:
 
 
 @functools.cache
-def _text(key: Path) -> NotebookNode:
+def _read(key: Path) -> NotebookNode:
     return read_text(key / "source.md")
+
+
+def _text(key: Path) -> NotebookNode:
+    """Return a copy of the text's notebook, which is read once: reading it takes longer than anything else here."""
+    return copy.deepcopy(_read(key))

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -115,29 +116,59 @@ class KernelProvisioner(LocalProvisioner):
     limits: Limits
     folder: str
     home: str
+    _inner: int | None = None
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Start the process in a session of its own, so that Ctrl-C reaches the grader alone."""
         connection_file = cmd[cmd.index("-f") + 1]
         script = [sys.executable, "-I", "-X", "frozen_modules=off", str(confine.__file__)]
         script += [json.dumps(self.limits.rlimits()), connection_file]
-        wrapper = bubblewrap(limits=self.limits, sockets=self.folder) if self.sandbox == BUBBLEWRAP else []
-        self.process = subprocess.Popen(  # noqa: S603 - every word of the command is ours
-            [*wrapper, *script],
+        if self.sandbox == BUBBLEWRAP:
+            self.process = self._start_inside(script)
+        else:
+            self.process = self._start(script, cwd=kwargs["cwd"])
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+    def _start_inside(self, script: list[str]) -> subprocess.Popen[bytes]:
+        """Start in the sandbox and hold on to its first process: when that one is dead, so is every other."""
+        reader, writer = os.pipe()
+        try:
+            wrapper = bubblewrap(limits=self.limits, sockets=self.folder)
+            command = [wrapper[0], "--info-fd", str(writer), *wrapper[1:], *script]
+            process = self._start(command, cwd="/", pass_fds=[writer])
+        finally:
+            os.close(writer)
+        with os.fdopen(reader, "rb") as info:
+            said = info.read()  # bubblewrap closes its end once it has said all, or has failed
+        if found := re.search(rb'"child-pid": (\d+)', said):
+            with contextlib.suppress(ProcessLookupError):
+                self._inner = os.pidfd_open(int(found[1]))
+        return process
+
+    def _start(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - every word of the command is ours
+            command,
             env=environment(self.home),
-            cwd="/" if self.sandbox == BUBBLEWRAP else kwargs["cwd"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            **options,
         )
-        self.pid = self.pgid = self.process.pid
-        return self.connection_info
+        return process
 
     def end(self) -> None:
-        """Kill the process group and wait for it; with bubblewrap, all that runs inside dies with its first process."""
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError):
+        """Kill the kernel and, in a sandbox, everything it started; return when all of it is gone."""
+        if self.process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            if self._inner is not None:
+                signal.pidfd_send_signal(self._inner, signal.SIGKILL)
+            else:
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            self.process = None
+        self.process.wait()
+        self.process = None
+        if self._inner is not None:
+            os.close(self._inner)
+            self._inner = None

@@ -146,8 +146,6 @@ def run(session: Session, tests: Path | None, *, folder: Path) -> list[Row]:
     """
     (placeholder := folder / "notebook.ipynb").touch()
     _pytest(session, [placeholder, *([tests] if tests else [])], folder=folder)
-    if session.broken:
-        raise KeyFailure("\n".join(session.broken))
     return session.rows
 
 
@@ -161,8 +159,6 @@ def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
     """
     session = Session(notebook=NotebookNode(cells=[]))
     _pytest(session, [tests], folder=folder, extra=["--collect-only"])
-    if session.broken:
-        raise KeyFailure("\n".join(session.broken))
     if not sum(row.max_points for row in session.rows):
         raise KeyFailure("no test in it has @points")
     return session.rows
@@ -173,22 +169,26 @@ def _pytest(session: Session, paths: list[Path], *, folder: Path, extra: list[st
     off = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")]
     options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={paths[-1].parent}", "-q", "--capture=no"]
     options += ["--import-mode=importlib", "--color=no", "-pnbval.plugin", *off, *(extra or [])]
-    with _quiet_and_alone(), _forgetting(paths):
+    with _quiet_and_alone() as said, _forgetting(paths):
         code = pytest.main([*options, *map(str, paths)], plugins=[session])
-    if code == pytest.ExitCode.INTERRUPTED and not session.broken:
+    if session.broken:
+        raise KeyFailure("\n".join(session.broken))
+    if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        raise KeyFailure(f"pytest could not run {paths[-1].name}: {said.getvalue()[-2000:]}")
 
 
 @contextlib.contextmanager
-def _quiet_and_alone() -> Iterator[None]:
-    """Keep pytest from printing, from writing bytecode, and from loading plugins that happen to be installed."""
+def _quiet_and_alone() -> Iterator[io.StringIO]:
+    """Keep pytest from printing, writing bytecode and loading stray plugins; yield where its words go."""
     kept, writes = dict(os.environ), sys.dont_write_bytecode
     os.environ.pop("PYTEST_ADDOPTS", None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+            yield said
     finally:
         sys.dont_write_bytecode = writes
         os.environ.clear()

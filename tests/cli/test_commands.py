@@ -13,6 +13,7 @@ import pytest
 from course_lib.cli import main
 from course_lib.grading.exercise import find
 from course_lib.notebooks import read_text
+from tests.grading.conftest import SOURCE, TESTS
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = ["--exercises", str(ROOT / "exercises")]
@@ -212,11 +213,22 @@ def test_help_loads_nothing_that_grades():
     assert all(name in done.stdout for name in ("check", "grade", "demo"))
 
 
-def test_demo_prints_a_table_fit_for_a_readme(course):
+def test_demo_prints_a_table_fit_for_a_readme(course, tmp_path):
     """At most 100 columns, no times and no paths, one line for each kind of submission."""
-    status, out, err = course("demo", *EXERCISES)
+    (key := tmp_path / "double" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE, encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
+    (key / "wrong").mkdir()
+    wrong = '"""Halves nothing.\n\nexpects: does not halve\npoints: 2\n"""\n\n# %% halve\ndef halve(x):\n    return x\n'
+    (key / "wrong" / "unhalved.py").write_text(wrong, encoding="utf-8")
+    status, out, err = course("demo", "double", "--exercises", tmp_path)
     assert (status, err) == (0, "")
+    assert out.startswith("Twice as much: 4 submissions\n")
     assert all(len(line) <= 100 for line in out.splitlines())
     assert "/tmp" not in out
-    assert re.search(r"\(reference\) +│ +10 / 10 │ graded", out)
-    assert re.search(r"\(cut off\) +│ +0 / 10 │ rejected", out)
+    assert re.findall(r"│ (\S.*?) +│ +(\d+ / 3) │ (\w+) +│ (.*?) +│", out) == [
+        ("(cut off)", "0 / 3", "rejected", "expected a notebook (JSON), found text that is not JSON; open"),
+        ("(reference)", "3 / 3", "graded", ""),
+        ("(untouched)", "0 / 3", "graded", "`double` is not written yet (and 1 more)"),
+        ("unhalved", "2 / 3", "graded", "`halve` does not halve"),
+    ]

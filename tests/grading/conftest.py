@@ -90,13 +90,13 @@ def test_halve(learner):
 def make_exercise(tmp_path_factory) -> Callable[..., Exercise]:
     """Return a function that lays out an exercise and loads it."""
 
-    def make(source: str = SOURCE, tests: str = TESTS, seconds: float = 3) -> Exercise:
+    def make(source: str = SOURCE, tests: str = TESTS, seconds: float = 20, total: float = 60) -> Exercise:
         key = tmp_path_factory.mktemp("exercises") / "double" / "key"
         key.mkdir(parents=True)
         (key / "source.md").write_text(source, encoding="utf-8")
         (key / "test_hidden.py").write_text(tests, encoding="utf-8")
         exercise = load(key)
-        return replace(exercise, limits=replace(exercise.limits, cell_seconds=seconds, total_seconds=20))
+        return replace(exercise, limits=replace(exercise.limits, cell_seconds=seconds, total_seconds=total))
 
     return make
 
@@ -105,6 +105,12 @@ def make_exercise(tmp_path_factory) -> Callable[..., Exercise]:
 def exercise(make_exercise) -> Exercise:
     """The tiny exercise."""
     return make_exercise()
+
+
+@pytest.fixture(scope="session")
+def hasty(make_exercise) -> Exercise:
+    """The same with little time, for what is meant to run out of it."""
+    return make_exercise(seconds=3)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from course_lib.errors import InputError
 from course_lib.grading import output
-from course_lib.grading.classroom import find_submissions, grade_class
+from course_lib.grading.classroom import Task, find_submissions, grade_class
 from course_lib.grading.report import Row, SubmissionReport
 
 
@@ -80,6 +80,19 @@ def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs
     assert [line["learner"].lstrip("'") for line in lines] == sorted(EXPECTED)
     assert lines[0]["learner"] == "'=cmd()"
     assert [line["points"] for line in lines] == ["3", "3", "2", *["0"] * 7]
+
+
+def test_a_grader_that_dies_is_an_error_and_not_a_zero(make_exercise, hand_in):
+    """When a process of the grader's own is gone, those it had not finished say so and the run ends in order."""
+    tests = "import os\nfrom course_lib.grading import points\n@points(1)\ndef test_exit(learner):\n    os._exit(3)\n"
+    exercise, path = make_exercise(tests=tests), hand_in()
+    tasks = [Task(learner, exercise, path) for learner in ("ada", "bob", "cem")]
+    reports = list(grade_class(tasks, jobs=2))
+    assert {report.learner for report in reports} == {"ada", "bob", "cem"}
+    assert {report.status for report in reports} == {"error"}
+    assert {report.messages for report in reports} == {
+        ("the grader's own process died; grade this one again with -j 1",)
+    }
 
 
 def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):

@@ -101,26 +101,35 @@ def attempt(hand_in, exercise, code):
 
 
 @pytest.mark.parametrize("what", TRIES)
-def test_an_attack_in_a_cell(hand_in, exercise, what):
+def test_an_attack_in_a_cell(hand_in, exercise, hasty, what):
     """The honest function beside it is graded if it can be; the run ends within the cell's time."""
     code, points, message = TRIES[what]
-    report, seconds = attempt(hand_in, exercise, HONEST + code)
+    report, seconds = attempt(hand_in, hasty if "did not finish" in str(message) else exercise, HONEST + code)
     assert report.points == points
     assert report.status == ("stopped" if points == 0 else "graded")
     assert report.messages[0].startswith(message) if message else not report.messages, report.messages
-    assert seconds < 12
+    assert seconds < 15
 
 
 @pytest.mark.parametrize("what", IN_CALL)
-def test_an_attack_in_a_function(hand_in, exercise, what):
+def test_an_attack_in_a_function(hand_in, exercise, hasty, what):
     """A dishonest result is worth nothing; the other function keeps its point unless the process is gone."""
     code, points, message = IN_CALL[what]
-    report, seconds = attempt(hand_in, exercise, code)
+    report, seconds = attempt(hand_in, hasty if "did not finish" in str(message) else exercise, code)
     assert report.points == points
     assert any(said.startswith(message) for said in report.messages) if message else not report.messages, (
         report.messages
     )
-    assert seconds < 12
+    assert seconds < 15
+
+
+def test_the_notebook_as_a_whole_has_its_time_too(hand_in, make_exercise):
+    """Cells that each stay within their limit cannot add up to hours."""
+    nap = "import time; time.sleep(2)\n"
+    path = hand_in(double=nap + HONEST, halve=nap + "def halve(x): return x / 2")
+    report = grade_submission(path, learner="eve", exercise=make_exercise(total=3.5))
+    assert (report.status, report.points) == ("stopped", 0)
+    assert report.messages == ("the notebook as a whole did not finish within 3.5 s",)
 
 
 def test_after_a_stop_nothing_passes(hand_in, exercise):

@@ -1,5 +1,7 @@
 """One submission, from file to report: what earns points, what is said, and to whom."""
 
+import os
+
 import pytest
 
 from course_lib.errors import InputError
@@ -92,6 +94,39 @@ def test_worth_nothing(learner):
     assert "KeyError: 'secret'" in tests["test_crash"].detail
 
 
+def test_one_learners_run_leaves_nothing_in_the_key_for_the_next(make_exercise, hand_in):
+    """A list in the test file starts empty for everyone."""
+    tests = """
+from course_lib.grading import Mistake, points
+SEEN = []
+@points(1)
+def test_alone(learner):
+    SEEN.append(1)
+    if len(SEEN) > 1:
+        raise Mistake("not alone")
+"""
+    exercise = make_exercise(tests=tests)
+    assert [grade_submission(hand_in(), learner=who, exercise=exercise).points for who in ("ada", "bob")] == [1, 1]
+
+
+def test_a_key_that_vanishes_is_an_error_and_not_a_zero(make_exercise, hand_in):
+    """What cannot be run is reported as the instructor's to mend; the maximum stays known."""
+    exercise = make_exercise()
+    hidden_tests(exercise)
+    exercise.tests.unlink()
+    report = grade_submission(hand_in(), learner="ada", exercise=exercise)
+    assert (report.status, report.points, report.max_points) == ("error", 0, 3)
+    assert report.messages == ("grading failed, not your answer: your instructor has been told",)
+    assert "pytest could not run test_hidden.py" in rows(report, "grader")["grader"].detail
+
+
+def test_the_callers_settings_for_pytest_do_not_matter(grade, monkeypatch):
+    """Options from the environment neither reach the run nor get lost."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only")
+    assert grade().points == 3
+    assert os.environ["PYTEST_ADDOPTS"] == "--collect-only"
+
+
 @pytest.mark.parametrize(
     ("tests", "why"),
     [
@@ -137,8 +172,8 @@ def test_tell(learner, rng):
         ("def double(v):\n    global w\n    w = v\n    return w + w", "other names"),
     ],
 )
-def test_a_right_answer_in_another_manner_gets_every_point(make_exercise, hand_in, answer, why):
+def test_a_right_answer_in_another_manner_gets_every_point(exercise, hand_in, answer, why):
     """What does no harm costs nothing, not even the visible check."""
-    report = grade_submission(hand_in(double=answer), learner="ada", exercise=make_exercise(seconds=20))
+    report = grade_submission(hand_in(double=answer), learner="ada", exercise=exercise)
     assert (report.points, report.messages) == (3, ()), why
     assert rows(report, "check")["check_double"].status == "passed"
