@@ -5,7 +5,6 @@ The kernel starts in this same process, because a second interpreter would cost 
 
 import importlib
 import json
-import resource
 import sys
 from pathlib import Path
 
@@ -19,6 +18,8 @@ def main(arguments: list[str]) -> None:
     """Apply ``arguments[0]``, a JSON object of rlimits, and serve the connection file ``arguments[1]``."""
     rlimits, connection_file = json.loads(arguments[0]), arguments[1]
     for name, value in rlimits.items():
+        import resource  # not on every system a learner may have
+
         hard = resource.getrlimit(getattr(resource, name))[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(getattr(resource, name), (value, value))

@@ -5,7 +5,7 @@ metadata, so a saved output that was edited or cleared makes no difference.
 """
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from nbformat.v4 import new_output
 
 from course_lib.errors import InputError, NotebookError
 from course_lib.grading import intake, session
+from course_lib.grading.exercise import TOTAL_FACTOR
 from course_lib.grading.intake import CodeCell, Submission
-from course_lib.grading.kernel import Kernel
+from course_lib.grading.kernel import Kernel, Stopped
 from course_lib.grading.limits import Limits
 from course_lib.grading.report import Row
 from course_lib.grading.sandbox import NONE
@@ -59,14 +60,7 @@ def check_notebook(path: Path) -> SelfCheck:
         raise InputError(
             f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
         )
-    notebook = NotebookNode(cells=[_node(cell) for cell in cells])
-    limits = _limits(submission)
-    with (
-        tempfile.TemporaryDirectory() as name,
-        Kernel(limits=limits, sandbox=NONE, cwd=path.resolve().parent) as kernel,
-    ):
-        plan = session.Session(notebook=notebook, kernel=kernel)
-        rows = session.run(plan, None, folder=Path(name).resolve())
+    rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), _limits(submission), path)
     shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
     course = intake.course_of(submission.metadata)
     exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
@@ -75,18 +69,32 @@ def check_notebook(path: Path) -> SelfCheck:
     )
 
 
+def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
+    """Run the cells beside the notebook, so that files lying there are found."""
+    folder = path.resolve().parent
+    try:
+        with tempfile.TemporaryDirectory() as name, Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel:
+            plan = session.Session(notebook=notebook, kernel=kernel)
+            return session.run(plan, None, folder=Path(name).resolve())
+    except (Stopped, session.KeyFailure) as error:
+        raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
+
+
 def _limits(submission: Submission) -> Limits:
-    """Take the time limit from the notebook; nothing else is limited on the learner's own machine, nor needs to be."""
+    """Take the time limit from the notebook; on the learner's own machine nothing else needs a limit."""
     seconds: Any = intake.course_of(submission.metadata).get("timeout_seconds")
     seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
-    return replace(Limits(), cell_seconds=seconds, total_seconds=10 * seconds)
+    return Limits(cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, enforced=False)
+
+
+def _name(cell: CodeCell) -> str:
+    return one_line(cell.course.get("cell") or cell.names[0], chars=80)
 
 
 def _node(cell: CodeCell) -> NotebookNode:
     """Build the cell to run, with the output that a check must give."""
     kind, expect = cell.course["kind"], cell.course.get("expect")
-    name = cell.course.get("cell") if isinstance(cell.course.get("cell"), str) else cell.names[0]
-    node = NotebookNode(id=name, cell_type="code", source=cell.source, execution_count=None, outputs=[])
+    node = NotebookNode(id=_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
     node.metadata = NotebookNode(course=NotebookNode(kind=kind))
     if kind == "check":
         node.execution_count = 1
@@ -98,7 +106,7 @@ def _node(cell: CodeCell) -> NotebookNode:
 def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
     """Say where a result may not mean what it seems to."""
     said = [
-        f"the check {cell.names[0]} was edited, so its result may not mean anything: take it from a fresh copy"
+        f"the check {_name(cell)} was edited, so its result may not mean anything: take it from a fresh copy"
         for cell in cells
         if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
     ]
