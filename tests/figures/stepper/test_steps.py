@@ -98,6 +98,15 @@ def test_a_constant_goes_by_its_name(engine):
     )
 
 
+def test_a_view_of_a_constant_does_not_lend_it_its_name():
+    """The first row begins at the same place in memory."""
+    import torch
+
+    x, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[3.0], [4.0]], requires_grad=True)
+    figure = backward_stepper((x @ w).sum(), names={"row": x[0], "data": x, "w": w})
+    assert said(figure, "t1 = data @ w")["Rule"] == "data.T @ v to w."
+
+
 def test_a_tensor_called_v_does_not_meet_the_cotangent(engine):
     """The cotangent is g then."""
     v = engine.tensor(3.0, requires_grad=True)
