@@ -220,7 +220,7 @@ class Dropout(Module):
 
     def extra_repr(self) -> str:
         """Describe the settings."""
-        return f"p={self.p}"
+        return f"p={self.p}, inplace=False"
 
 
 class Sequential(Module):

@@ -53,7 +53,7 @@ def tensor_repr(tensor: "Tensor") -> str:
     """Show the elements, and after them what is not the default."""
     x = tensor.value
     suffixes = [f"size={x.shape}"] if not x.size and x.ndim != 1 else []
-    if x.dtype not in (np.float32, np.int64, np.bool_):
+    if x.dtype not in ((np.float32, np.int64, np.bool_) if x.size else (np.float32,)):
         suffixes.append(f"dtype=torch.{x.dtype}")
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn={tensor.grad_fn!r}")
@@ -62,7 +62,7 @@ def tensor_repr(tensor: "Tensor") -> str:
     shorten = x.size > THRESHOLD
     text = body(x, formatter(shown(x) if shorten else x), INDENT, shorten) if x.size else "[]"
     text = "tensor(" + text
-    column = len(text) - text.rfind("\n") - 1
+    column = len(text) - text.rfind("\n") + 1  # the 1 is torch's, and moves its line breaks
     for suffix in suffixes:
         if column + len(suffix) + 2 > LINE_WIDTH:
             text += ",\n" + " " * INDENT + suffix

@@ -43,7 +43,7 @@ def test_saved_inputs_outputs_and_settings_reach_backward():
 def test_several_outputs_have_their_own_cotangents():
     """backward gets one cotangent an output, zeros for one that was not used, and runs once."""
     answers = []
-    for lib, base, grad in BASES:
+    for lib, base, _ in BASES:
         calls = []
 
         class Both(base):

@@ -41,7 +41,7 @@ def test_a_recorded_change_has_torchs_gradient(name):
 
 @pytest.mark.parametrize("through", ["itself", "detached", "view", "data"])
 def test_a_change_of_what_was_saved_is_noticed(through):
-    """A write through the tensor, a detached one, or a view raises at backward, and names the node, the array and the write."""
+    """A write through any tensor that shares the memory raises at backward, and names node, array and write."""
     x = ag.tensor([1.0, 2.0], requires_grad=True)
     h = x * 1.0
     y = h.sin()

@@ -47,7 +47,7 @@ DTYPES = ("float16", "float32", "float64", "int32", "int64", "uint8", "bool")
 @QUICK
 @given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.sampled_from([(), (3,)]), st.sampled_from([(), (3,)]))
 def test_mixed_dtypes_give_torchs_dtype(a, b, s, t):
-    """The dtype of a sum, product, quotient and choice is torch's, for every pair of dtypes, of vectors and of numbers."""
+    """The dtype of a sum, product, quotient and choice is torch's, for every pair of dtypes."""
     results = []
     for lib in (ag, torch):
         x, y = lib.tensor(np.ones(s, a)), lib.tensor(np.ones(t, b))

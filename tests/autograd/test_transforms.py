@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from tests.autograd.oracle_cases import CASES
 
 import course_lib.autograd as ag
 from course_lib.errors import AutogradError
+from tests.autograd.oracle_cases import CASES
 
 X, Y = np.array([[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]]), np.array([0.5, -1.5, 0.8])
 

@@ -1,0 +1,168 @@
+"""Modules and optimizers, beside torch's with the same weights."""
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ag
+from course_lib.errors import AutogradError
+
+
+def models():
+    """Build the same model twice, with torch's weights in both."""
+    torch.manual_seed(0)
+    built = []
+    for nn in (ag.nn, torch.nn):
+        first = [nn.BatchNorm1d(4), nn.Linear(4, 8), nn.Tanh()]
+        built.append(nn.Sequential(*first, nn.Linear(8, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 3)))
+    built[0].load_state_dict(copied(built[1]))
+    return built
+
+
+def copied(model):
+    """Copy the parameters and buffers of a torch module."""
+    return {name: ag.from_numpy(value.numpy().copy()) for name, value in model.state_dict().items()}
+
+
+OPTIMIZERS = {
+    "SGD": [
+        {},
+        {"momentum": 0.9},
+        {"momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01},
+        {"momentum": 0.9, "nesterov": True},
+    ],
+    "Adam": [{}, {"betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1}],
+    "AdamW": [{}, {"weight_decay": 0.2}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [(name, options) for name, many in OPTIMIZERS.items() for options in many]
+)
+def test_training_follows_torch(name, options):
+    """Ten steps of every optimizer give torch's losses, weights and running statistics."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((16, 4)).astype("f"), rng.integers(0, 3, 16)
+    runs = []
+    for lib, model in zip((ag, torch), models(), strict=True):
+        optimizer = getattr(lib.optim, name)(model.parameters(), lr=0.05, **options)
+        loss_of, losses = lib.nn.CrossEntropyLoss(), []
+        for _ in range(10):
+            optimizer.zero_grad()
+            loss = loss_of(model(lib.tensor(x)), lib.tensor(y))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        model.eval()
+        runs.append(
+            (losses, model(lib.tensor(x)).detach().numpy(), {k: v.numpy() for k, v in model.state_dict().items()})
+        )
+    np.testing.assert_allclose(runs[0][0], runs[1][0], rtol=2e-4)
+    np.testing.assert_allclose(runs[0][1], runs[1][1], rtol=5e-3, atol=5e-4)
+    assert runs[0][2].keys() == runs[1][2].keys()
+    np.testing.assert_allclose(runs[0][2]["0.running_var"], runs[1][2]["0.running_var"], rtol=1e-3)
+
+
+def test_groups_have_their_own_settings():
+    """A parameter group overrides the defaults; a parameter without gradient stays; a closure is called."""
+    a, b, c = (ag.tensor([1.0], requires_grad=True) for _ in "abc")
+    optimizer = ag.optim.SGD([{"params": [a]}, {"params": [b, c], "lr": 1.0}], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (a + b).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 2
+    np.testing.assert_allclose([a.item(), b.item(), c.item()], [0.9, 0.0, 1.0], atol=1e-6)
+
+
+def test_recurrent_cells_agree_with_torch():
+    """An RNN cell, unrolled over five steps, has torch's state and gradients."""
+    cells = ag.nn.RNNCell(3, 4), torch.nn.RNNCell(3, 4)
+    cells[0].load_state_dict(copied(cells[1]))
+    xs = np.random.default_rng(0).standard_normal((5, 2, 3)).astype("f")
+    answers = []
+    for lib, cell in zip((ag, torch), cells, strict=True):
+        h = None
+        for x in xs:
+            h = cell(lib.tensor(x), h)
+        h.pow(2).sum().backward()
+        answers.append([h.detach().numpy(), *(p.grad.numpy() for p in cell.parameters())])
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_modules_know_their_parts():
+    """Parameters are named as torch names them, shared ones listed once, and the whole prints as torch's does."""
+    ours, theirs = models()
+    assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
+    assert [tuple(p.shape) for p in ours.parameters()] == [tuple(p.shape) for p in theirs.parameters()]
+    tied = ag.nn.Sequential(ours[1], ours[1])
+    assert len(list(tied.parameters())) == 2
+    shown = [repr(nn.Sequential(nn.Linear(2, 3), nn.Tanh())) for nn in (ag.nn, torch.nn)]
+    assert shown[0] == shown[1]
+    assert repr(ag.nn.Dropout(0.1)) == repr(torch.nn.Dropout(0.1))
+    assert repr(ag.nn.Parameter(ag.ones(1))) == repr(torch.nn.Parameter(torch.ones(1)))
+    assert len(ours) == len(theirs)
+    with pytest.raises(AutogradError, match=r"\['bias', 'weight'\] are missing"):
+        ours[1].load_state_dict({})
+
+
+def test_initial_weights_have_torchs_distribution():
+    """Weights and biases of a linear layer are uniform within one over the root of the inputs."""
+    ag.manual_seed(0)
+    layer = ag.nn.Linear(100, 2000)
+    for p in (layer.weight, layer.bias):
+        assert p.abs().amax().item() <= 0.1
+        assert abs(p.std().item() - 0.1 / 3**0.5) < 2e-3
+    ag.manual_seed(0)
+    assert ag.equal(ag.nn.Linear(100, 2000).weight, layer.weight)
+
+
+def test_dropout_keeps_the_mean():
+    """About p of the elements become 0, in value and gradient alike, and the others grow; in eval nothing happens."""
+    ag.manual_seed(0)
+    module, x = ag.nn.Dropout(0.25), ag.ones(400, 50).requires_grad_()
+    y = module(x)
+    y.sum().backward()
+    assert ag.equal(x.grad, y.detach())
+    assert abs(y.mean().item() - 1) < 0.02
+    assert np.unique(y.detach().numpy()).tolist() == pytest.approx([0, 4 / 3])
+    assert module.eval()(x) is x
+    assert ag.dropout(x, 1.0).sum().item() == 0
+
+
+def test_running_statistics_follow_torch():
+    """In training the running mean and variance move as torch's do."""
+    x = np.random.default_rng(0).standard_normal((6, 3)).astype("f") * 2 + 1
+    stats = []
+    for lib, f in ((ag, ag.batch_norm), (torch, torch.nn.functional.batch_norm)):
+        mean, var = lib.zeros(3), lib.ones(3)
+        f(lib.tensor(x), mean, var, training=True, momentum=0.3)
+        stats.append([mean.tolist(), var.tolist()])
+    np.testing.assert_allclose(*stats, rtol=1e-5)
+
+
+def test_fused_and_plain_forms_are_equal():
+    """The fused linear, mean squared error and cross-entropy give what their plain forms give."""
+    from course_lib.autograd.ops import elementwise, linalg, losses
+
+    rng = np.random.default_rng(0)
+    x, w, b, t = (ag.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 3), (4, 3), (4,), (5, 4)))
+    y = ag.tensor(rng.integers(0, 4, 5))
+    pairs = [
+        (ag.linear(x, w, b), linalg.plain_linear(x, w, b)),
+        (ag.linear(x[:1], w, b), linalg.plain_linear(x[:1], w, b)),
+        (ag.mse_loss(x @ w.T, t), losses.plain_mse_loss(x @ w.T, t)),
+        (ag.cross_entropy(x @ w.T + b, y), losses.plain_cross_entropy(x @ w.T + b, y, None, -100, "mean", 0.0)),
+        (elementwise.kept(t, t.detach().numpy() > 0), elementwise.select(t, 0, t > 0)),
+    ]
+    for fused, plain in pairs:
+        np.testing.assert_allclose(fused.detach().numpy(), plain.detach().numpy(), rtol=1e-12)
+        for f, p in zip(
+            *(ag.grad(v.exp().sum(), [x, w, b, t], allow_unused=True) for v in (fused, plain)), strict=True
+        ):
+            assert (f is None) == (p is None)
+            np.testing.assert_allclose(*([0, 0] if f is None else [f.numpy(), p.numpy()]), rtol=1e-12)
