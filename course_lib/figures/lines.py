@@ -12,8 +12,8 @@ from course_lib.extras import load
 __all__ = ["LineFigure", "lines"]
 
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
-STYLES = (("#0072b2", "-"), ("#d55e00", "--"), ("#008f68", ":"), ("#b5578f", "-."))
-WIDTH_INCHES, HEIGHT_INCHES = 5.6, 3.2
+STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
+WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, which leaves 12 pixels of its text
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,10 @@ def lines(
     x_label: str,
     y_label: str,
     title: str,
+    x: Sequence[float] | None = None,
     target: tuple[str, float] | None = None,
 ) -> LineFigure:
-    """Draw each series against its index, labelled at its end.
+    """Draw each series against its index, or against given points, evenly spaced.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ def lines(
         What the axes show, with the unit where there is one.
     title : str
         What the figure shows, for its accessible name.
+    x : sequence of float, optional
+        What the points of every series belong to; each is marked and named on the axis.
     target : (str, float), optional
         A level to mark, and its name.
 
@@ -61,8 +64,10 @@ def lines(
     settings = {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 11, "font.family": "sans-serif"}
     with pyplot.rc_context(settings):
         figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
-        for (name, values), (colour, dashes) in zip(series.items(), STYLES, strict=False):
-            axes.plot(values, dashes, color=colour, linewidth=2, label=name)
+        for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
+            axes.plot(values, dashes, marker=marker if x else "", color=colour, linewidth=2, label=name)
+        if x is not None:
+            axes.set_xticks(range(len(x)), [f"{value:g}" for value in x])
         if target is not None:
             axes.axhline(target[1], color="black", linewidth=1, label=target[0])
         axes.set(xlabel=x_label, ylabel=y_label)

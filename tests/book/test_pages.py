@@ -8,6 +8,8 @@ PAGES = [
     "references",
     "chapters/mechanics/what_backward_does",
     "chapters/mechanics/build_the_engine",
+    "chapters/mechanics/gradients_by_hand",
+    "chapters/mechanics/what_a_backward_costs",
     "exercises/two_layer_gradients/two_layer_gradients",
 ]
 PHONE = 390
