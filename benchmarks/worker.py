@@ -36,6 +36,7 @@ def main() -> None:
         if name not in work:
             answer: Any = None
         elif name == "tower":
+            work[name](16)()  # what a library allocates once, for itself, is not the graph's
             step = work[name]()
             before = memory_bytes("VmRSS")
             kept = step()

@@ -49,8 +49,8 @@ def dag() -> Any:
     return np.full(16, 1e-3)
 
 
-def tower() -> tuple[Any, list[Any], list[Any]]:
-    """Make a batch of 1,024 and 20 layers of 1,024."""
+def tower(width: int) -> tuple[Any, list[Any], list[Any]]:
+    """Make a batch of ``width`` rows and 20 layers of that width."""
     rng = np.random.default_rng(0)
-    weights = [rng.uniform(-1, 1, (1024, 1024)).astype("f") / np.float32(32) for _ in range(20)]
-    return rng.standard_normal((1024, 1024)).astype("f"), weights, [np.zeros(1024, "f") for _ in range(20)]
+    weights = [rng.uniform(-1, 1, (width, width)).astype("f") / np.float32(width**0.5) for _ in range(20)]
+    return rng.standard_normal((width, width)).astype("f"), weights, [np.zeros(width, "f") for _ in range(20)]

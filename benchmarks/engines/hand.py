@@ -128,9 +128,9 @@ def reuse() -> Callable[[], Any]:
     return step
 
 
-def tower() -> Callable[[], Any]:
-    """Prepare 20 layers of 1,024; the gradients of all weights are kept to the end."""
-    x0, weights, biases = data.tower()
+def tower(width: int = 1024) -> Callable[[], Any]:
+    """Prepare 20 layers; the gradients of all weights are kept to the end."""
+    x0, weights, biases = data.tower(width)
 
     def step() -> Any:
         x, inputs, grads = x0, [], []

@@ -75,9 +75,9 @@ def repeated(other: Callable[[Any, Any], Any]) -> Callable[[], Any]:
     return lambda: pull(x, np.ones_like(x))
 
 
-def tower() -> Callable[[], Any]:
-    """Prepare 20 layers of 1,024."""
-    x, ws, bs = data.tower()
+def tower(width: int = 1024) -> Callable[[], Any]:
+    """Prepare 20 layers."""
+    x, ws, bs = data.tower(width)
 
     def loss(params: Any, x: Any) -> Any:
         for w, b in zip(*params, strict=True):

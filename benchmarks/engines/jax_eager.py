@@ -77,9 +77,9 @@ def repeated(other: Callable[[Any, Any], Any], compiled: Callable[..., Any]) -> 
     return lambda: jax.block_until_ready(pull(x))
 
 
-def tower(compiled: Callable[..., Any]) -> Callable[[], Any]:
-    """Prepare 20 layers of 1,024."""
-    x, ws, bs = jax.tree_util.tree_map(np.asarray, data.tower())
+def tower(compiled: Callable[..., Any], width: int) -> Callable[[], Any]:
+    """Prepare 20 layers."""
+    x, ws, bs = jax.tree_util.tree_map(np.asarray, data.tower(width))
 
     def loss(params: Any, x: Any) -> Any:
         for w, b in zip(*params, strict=True):
@@ -99,7 +99,7 @@ def workloads(compiled: Callable[..., Any]) -> dict[str, Any]:
         "chain_1000": lambda: chain(1000, compiled),
         "diamonds": lambda: repeated(lambda x, y: y, compiled),
         "reuse": lambda: repeated(lambda x, y: x, compiled),
-        "tower": lambda: tower(compiled),
+        "tower": lambda width=1024: tower(compiled, width),
     }
 
 

@@ -77,9 +77,9 @@ def reuse() -> Callable[[], Any]:
     return step
 
 
-def tower() -> Callable[[], Any]:
-    """Prepare 20 layers of 1,024."""
-    x0, weights, biases = data.tower()
+def tower(width: int = 1024) -> Callable[[], Any]:
+    """Prepare 20 layers."""
+    x0, weights, biases = data.tower(width)
     x0, ws, bs = ag.from_numpy(x0), [ag.from_numpy(w) for w in weights], [ag.from_numpy(b) for b in biases]
 
     def step() -> Any:
