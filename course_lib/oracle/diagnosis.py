@@ -1,0 +1,133 @@
+"""From wrong numbers to the mistake that makes them: only what reproduces the numbers is named."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course_lib.oracle.closeness import is_close, norm, scale_of
+from course_lib.oracle.engines import Arrays
+from course_lib.oracle.mistakes import mistakes
+from course_lib.oracle.scales import scaled
+from course_lib.oracle.shapes import ratio, reshaped
+from course_lib.oracle.tape import Tape
+
+__all__ = ["CAUSES", "Case", "Suspect", "Verdict", "diagnose"]
+
+CAUSES = (
+    "missing unbroadcast",
+    "overwritten instead of accumulated",
+    "wrong order",
+    "missing transpose",
+    "mean vs sum",
+    "missing mask",
+    "detached path",
+    "clipped before unscaled",
+)
+
+Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]  # cause, evidence, also, unexplained
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known: the right and the found gradients, their order and precision, the graph, and their scaling."""
+
+    right: Arrays
+    found: Arrays
+    names: list[str]
+    eps: Mapping[str, float]
+    tape: Tape | None
+    learned: list[str]
+    max_norm: float | None = None
+    loss_scale: float | None = None
+
+    @property
+    def scale(self) -> float:
+        """The largest right entry of all."""
+        return scale_of(self.right)
+
+    def same(self, name: str, one: Any, other: Any) -> bool:
+        """Whether two arrays agree in the precision that the found gradient came in."""
+        return is_close(one, other, self.eps[name], self.scale)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cause that would make some of the numbers.
+
+    Attributes
+    ----------
+    cause : str or None
+    words : str
+    explains : tuple of str
+        The tensors it gets right.
+    misses : int
+        How many tensors it would have changed that are as they should be.
+    rank : float
+        Among equals, the lowest is the likeliest.
+    """
+
+    cause: str | None
+    words: str
+    explains: tuple[str, ...]
+    misses: int
+    rank: float
+
+
+def diagnose(differing: list[str], case: Case) -> Verdict:
+    """Name the likeliest cause of the first difference, what else would do, and what stays unexplained."""
+    found = [s for s in suspects(differing, case) if differing[0] in s.explains]
+    if not found:
+        alike = [name for name in differing if ratio(differing[0], case) and ratio(name, case)]
+        return None, described(differing, case), (), tuple(name for name in differing[1:] if name not in alike)
+    found.sort(key=lambda s: (-len(s.explains), s.misses, s.cause is None, s.rank))
+    best = found[0]
+    equals = [s for s in found if (len(s.explains), s.misses) == (len(best.explains), best.misses)]
+    also = dict.fromkeys(s.cause for s in equals if s.cause not in (None, best.cause))
+    rest = tuple(name for name in differing if name not in best.explains)
+    return best.cause, best.words, tuple(a for a in also if a), rest
+
+
+def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
+    """List all that would make the first wrong gradient."""
+    for cause, words, explains, rank in [*reshaped(differing, case), *scaled(differing, case)]:
+        yield Suspect(cause, words, explains, 0, rank)
+    clip = clip_factor(case)
+    for one in mistakes(case.tape) if case.tape else ():
+        grads = {n: g * clip for n, g in one.grads.items()}
+        first = differing[0]
+        if first not in grads or not case.same(first, case.found[first], grads[first]):
+            continue
+        if case.same(first, grads[first], case.right[first]):
+            continue
+        explains = tuple(n for n in differing if n in grads and case.same(n, case.found[n], grads[n]))
+        fine = [n for n in case.found if n not in differing and n in grads]
+        misses = sum(not case.same(n, grads[n], case.right[n]) for n in fine)
+        yield Suspect(one.cause, one.words, explains, misses, one.rank)
+
+
+def clip_factor(case: Case) -> float:
+    """Say by what the right gradients were scaled, if they were clipped."""
+    if case.tape is None or case.max_norm is None:
+        return 1.0
+    raw = case.tape.walk()
+    size = norm(raw, [n for n in case.learned if n in raw])
+    return min(1.0, case.max_norm / size) if size else 1.0
+
+
+def described(differing: list[str], case: Case) -> str:
+    """Say what can be seen, where no mistake reproduces the numbers."""
+    wrong, right = case.found[differing[0]], case.right[differing[0]]
+    if wrong.shape != right.shape:
+        return "The shape is wrong, and neither a sum nor another order of its axes gives the right gradient."
+    if not np.isfinite(wrong).all():
+        return f"{int((~np.isfinite(wrong)).sum())} of {wrong.size} entries are not finite."
+    gap = np.abs(wrong - right) > case.eps[differing[0]] * max(float(np.max(np.abs(right))), 1e-300)
+    nonzero = right != 0
+    ratios = wrong[nonzero] / right[nonzero]
+    text = f"{int(gap.sum())} of {gap.size} entries differ"
+    if ratios.size and np.ptp(ratios) <= 1e-6 * abs(ratios).max() and not wrong[~nonzero].any():
+        return f"Every entry is {ratios.flat[0]:.6g} times the right one, which is no size in this network."
+    dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)
+    return f"{text}; the cosine between found and right is {dot:.3g}. No known mistake gives these numbers."

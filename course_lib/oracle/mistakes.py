@@ -1,0 +1,85 @@
+"""Make every known mistake on purpose, at every place of a graph where it can be made."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from course_lib.oracle.joins import Mistake, at_joins
+from course_lib.oracle.rules import overwriting, rescaled, unmasked, unreduced, untransposed
+from course_lib.oracle.tape import Edge, Send, Tape, add_up
+from course_lib.oracle.walks import wrong_walks
+
+__all__ = ["mistakes"]
+
+MOST_NODE_VISITS = 200_000
+
+
+@dataclass(frozen=True)
+class Slip:
+    """One edge handled wrongly; slips of one kind may be made at every edge that admits them."""
+
+    cause: str | None
+    words: str
+    kind: tuple[Any, ...]
+    edge: Edge
+    send: Send
+    rank: float
+
+
+def mistakes(tape: Tape) -> Iterator[Mistake]:
+    """Make every known mistake at every place of a graph, then each kind at all its places at once."""
+    left = MOST_NODE_VISITS // len(tape.nodes)
+    kinds: dict[tuple[Any, ...], list[Slip]] = defaultdict(list)
+    for edge in tape.edges():
+        for slip in slips(tape, edge):
+            kinds[slip.kind].append(slip)
+    yield from at_joins(tape)
+    yield from wrong_walks(tape)
+    for same in kinds.values():
+        if len(same) > 1:
+            left -= 1
+            yield made(tape, same)
+    for slip in (slip for same in kinds.values() for slip in same):
+        left -= 1
+        if left < 0:
+            return
+        yield made(tape, [slip])
+
+
+def made(tape: Tape, same: list[Slip]) -> Mistake:
+    """Make slips of one kind together."""
+    one = same[0]
+    where = f", at each of {len(same)} places" if len(same) > 1 else ""
+    grads = tape.walk({slip.edge: slip.send for slip in same})
+    return Mistake(one.cause, one.words + where, grads, one.rank + 0.01 * (len(same) > 1))
+
+
+def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
+    """List what can be done wrongly at one edge."""
+    node, parent = tape.nodes[edge[0]], tape.parent(edge)
+    op, to = tape.name(edge[0]), tape.name(parent)
+    others = tuple(sorted(tape.name(p) for p in tape.parents[edge[0]] if p in set(tape.leaves.values()) - {parent}))
+    g = add_up(tape.arrived[edge[0]])
+    right = tape.vjp(edge, g)
+    slip = partial(Slip, edge=edge)
+    yield slip(
+        "detached path",
+        f"Nothing is sent from {op} {g.shape} to {to}.",
+        ("drop", op, edge[1], to, others),
+        send=lambda arrived: None,
+        rank=8,
+    )
+    for words, send, cause, rank in [
+        *unmasked(tape, edge, g, right, op),
+        *untransposed(node, g, right, op),
+        *rescaled(tape, edge, g, right, op),
+        *unreduced(tape, edge, g, right, op),
+        *overwriting(tape, edge, g, right, op),
+    ]:
+        kind = (cause, op, edge[1], words.partition(",")[0])  # sizes come after a comma
+        yield slip(cause, words, kind, send=send, rank=rank)
+
+
+Found = tuple[str, Send, str | None, float]

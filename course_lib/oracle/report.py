@@ -1,0 +1,123 @@
+"""What a comparison found, as data and as a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Difference", "Report"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A gradient that is not what it should be.
+
+    Attributes
+    ----------
+    engine, name : str
+        Whose gradient, and of what.
+    max_abs, relative : float
+        The largest difference of one entry, and the same over the largest entry of the right gradient. NaN where the
+        shapes differ.
+    index : tuple of int or None
+        Where it is largest.
+    found, expected : float or tuple of int
+        The entry there, and the right one; shapes, where these differ.
+    cause : str or None
+        One of :data:`course_lib.oracle.CAUSES`, or None if none of them makes these numbers.
+    evidence : str
+        Why, in words.
+    also : tuple of str
+        Other causes that would make the same numbers.
+    unexplained : tuple of str
+        Tensors that differ too, and not as the cause would have it: there is a second mistake.
+    """
+
+    engine: str
+    name: str
+    max_abs: float
+    relative: float
+    index: tuple[int, ...] | None
+    found: Any
+    expected: Any
+    cause: str | None
+    evidence: str
+    also: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.index is None and not isinstance(self.found, float):
+            by = f"its shape is {self.found} instead of {self.expected}"
+        else:
+            at = f" at {self.index}" if self.index else ""
+            by = f"by {self.max_abs:.3g} (relative {self.relative:.2g}){at}: "
+            by += f"{self.found:.6g} instead of {self.expected:.6g}"
+        lines = [
+            f"The first to differ, from the loss towards the inputs, is {self.name} ({self.engine}), {by}.",
+            f"Likely cause: {self.cause or 'none of the known ones'}. {self.evidence}",
+        ]
+        if self.also:
+            lines.append(f"The same numbers would come from: {', '.join(self.also)}.")
+        if self.unexplained:
+            lines.append(f"That does not explain {', '.join(self.unexplained)}: look there next.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The gradients of one loss side by side; prints as a table.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Tensors in backward order: a gradient that is complete earlier in the backward pass comes earlier.
+    engines : tuple of str
+        The columns.
+    reference : str
+        The engine that the others are measured against: the one that most others agree with.
+    errors : mapping of (str, str) to float
+        For a column and a row, the largest difference over the largest entry of the right gradient; inf where the
+        shape is another, NaN where there is nothing to compare.
+    wrong : mapping of str to Difference
+        For each engine that differs, the first tensor that does.
+    failed : mapping of str to str
+        Why an engine could not run the loss.
+    grads : mapping of str to mapping of str to array
+        The gradients themselves, by engine and name.
+    """
+
+    names: tuple[str, ...]
+    engines: tuple[str, ...]
+    reference: str
+    errors: Mapping[tuple[str, str], float]
+    wrong: Mapping[str, Difference]
+    failed: Mapping[str, str]
+    grads: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all gradients are equal up to the precision they were computed in."""
+        return not self.wrong
+
+    @property
+    def first(self) -> Difference | None:
+        """The difference to look at: of the gradients by hand if they differ, else of an engine."""
+        return self.wrong.get("manual") or next(iter(self.wrong.values()), None)
+
+    def __repr__(self) -> str:
+        head = ["gradient", "shape", *self.engines]
+        right = self.grads[self.reference]
+        rows = [[name, str(right[name].shape), *(self.cell(e, name) for e in self.engines)] for name in self.names]
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        lines = [
+            "  ".join(t.rjust(w) if i > 1 else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
+            for row in [head, *rows]
+        ]
+        notes = [f"{engine} could not run the loss: {why}" for engine, why in self.failed.items()]
+        verdict = str(self.first) if self.first else "All agree."
+        return "\n".join([*lines, f"Each number is relative to {self.reference}.", *notes, verdict])
+
+    def cell(self, engine: str, name: str) -> str:
+        """Write one error; a star marks the first that is too large."""
+        error = self.errors.get((engine, name))
+        star = "*" if engine in self.wrong and self.wrong[engine].name == name else ""
+        return "-" if error is None else f"{star}shape" if error == float("inf") else f"{star}{error:.1e}"

@@ -1,0 +1,146 @@
+"""Mistakes in the rule of one operation: what is sent down one edge instead of the right cotangent."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from course_lib.oracle.tape import Edge, Send, Tape, add_up
+
+__all__ = ["overwriting", "rescaled", "unmasked", "unreduced", "untransposed"]
+
+PERMUTATIONS = ("permute", "transpose", "t", "mt")
+PRODUCTS = ("mm", "bmm", "mv", "addmm")
+SCATTERS = ("index", "indexselect", "embedding", "gather")
+Found = tuple[str, Send, str | None, float]  # words, what is sent, cause, rank
+
+
+def passed_on(factor: float, arrived: Sequence[Any]) -> Any:
+    """Send the cotangent as it came."""
+    return factor * add_up(arrived)
+
+
+def weighted(tape: Tape, edge: Edge, weight: Any, arrived: Sequence[Any]) -> Any:
+    """Send what the rule makes of a part, or a multiple, of the cotangent."""
+    return tape.vjp(edge, weight * add_up(arrived))
+
+
+def summed(axes: tuple[int, ...], shape: tuple[int, ...], arrived: Sequence[Any]) -> Any:
+    """Send a sum over some axes."""
+    return add_up(arrived).sum(axes).reshape(shape)
+
+
+def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Pass the cotangent on as it came: past a mask, or past any other derivative of each element."""
+    if right.shape != g.shape or op in (*PERMUTATIONS, *PRODUCTS) or np.array_equal(right, g):
+        return
+    slope = tape.vjp(edge, np.ones_like(g))
+    levels = set(np.unique(slope[slope != 0]).tolist())
+    masks = bool((slope == 0).any()) and len(levels) == 1
+    if masks:
+        (level,) = levels
+        for factor in {1.0, level}:
+            times = "" if factor == 1 else f" times {factor:.4g}"
+            shut = int((slope == 0).sum())
+            yield (
+                f"The cotangent passes {op} everywhere{times}, though {shut} of {g.size} places are shut.",
+                partial(passed_on, factor),
+                "missing mask",
+                4,
+            )
+    else:
+        yield f"The derivative of {op} is left out.", add_up, None, 20
+
+
+def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Multiply with the matrix instead of its transpose, or the other way round."""
+    if op in PERMUTATIONS and right.shape == g.shape and not np.array_equal(right, g):
+        yield f"The cotangent passes {op} without being transposed back.", add_up, "missing transpose", 5
+    if op not in PRODUCTS:
+        return
+
+    def swap(a: Any, turn: bool) -> Any:
+        return np.swapaxes(a, -1, -2) if turn and a.ndim > 1 else a
+
+    for operand in [a for a in node.saved if isinstance(a, np.ndarray) and a.ndim > 1]:
+        for first, turn_g, turn_o in [(f, s, t) for f in (0, 1) for s in (0, 1) for t in (0, 1)]:
+
+            def send(arrived: Any, o: Any = operand, first: int = first, s: int = turn_g, t: int = turn_o) -> Any:
+                a, b = swap(add_up(arrived), bool(s)), swap(o, bool(t))
+                return a @ b if first == 0 else b @ a
+
+            try:
+                sent = send([g])
+            except ValueError:
+                continue
+            if sent.shape == right.shape and not np.allclose(sent, right):
+                a, b = "g.T" if turn_g else "g", "a.T" if turn_o else "a"
+                product = f"{a} @ {b}" if first == 0 else f"{b} @ {a}"
+                yield (
+                    f"{product}, with a {operand.shape}, is sent, and it has the right shape.",
+                    send,
+                    "missing transpose",
+                    5,
+                )
+
+
+def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Divide or multiply by the number of things that are summed or averaged."""
+    sizes = {}
+    if op in PRODUCTS:
+        if not tape.parents[tape.parent(edge)]:
+            sizes = {n: f"dim {axis} of {g.shape}" for axis, n in enumerate(g.shape) if n > 1}
+    elif g.size != right.size:
+        large = max(g.shape, right.shape, key=prod)
+        dims = [(axis, n) for axis, n in enumerate(large) if n > 1]
+        for some in (c for r in range(1, len(dims) + 1) for c in combinations(dims, r)):
+            sizes[prod(n for _, n in some)] = f"dim {', '.join(str(a) for a, _ in some)} of {large}"
+    for n, what in sizes.items():
+        for factor, done in ((float(n), "multiplied by"), (1.0 / n, "divided by")):
+            yield (
+                f"The cotangent at {op} is {done} {n}, the size of {what}.",
+                partial(weighted, tape, edge, factor),
+                "mean vs sum",
+                3 if n > 2 else 6.5,
+            )
+
+
+def unreduced(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Sum over another axis than the one that was broadcast."""
+    if prod(right.shape) >= prod(g.shape) or op in PRODUCTS:
+        return
+    lead = g.ndim - right.ndim
+    broadcast = {a for a in range(g.ndim) if a < lead or right.shape[a - lead] == 1}
+    for axes in combinations(range(g.ndim), len(broadcast)):
+        kept = tuple(n for a, n in enumerate(g.shape) if a not in axes)
+        if set(axes) != broadcast and prod(kept) == prod(right.shape):
+            yield (
+                f"What {op} broadcast is summed over axes {axes} of {g.shape}, not {tuple(sorted(broadcast))}.",
+                partial(summed, axes, right.shape),
+                "missing unbroadcast",
+                4.5,
+            )
+
+
+def overwriting(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Keep one term of a sum: the last or first row, or the last of several with one index."""
+    cause = "overwritten instead of accumulated"
+    if not tape.parents[tape.parent(edge)] and g.ndim and g.shape[0] > 1:
+        for row, word in ((-1, "last"), (0, "first")):
+            mask = np.zeros_like(g)
+            mask[row] = 1
+            words = f"Only the {word} of the {g.shape[0]} rows at {op} counts."
+            yield words, partial(weighted, tape, edge, mask), cause, 6
+    if op in SCATTERS and g.size <= 4096:
+        places = [tape.vjp(edge, one.reshape(g.shape)) != 0 for one in np.eye(g.size)]
+
+        def assign(arrived: Any) -> Any:
+            out = np.zeros(right.shape)
+            for place, entry in zip(places, add_up(arrived).ravel(), strict=True):
+                out[place] = entry
+            return out
+
+        yield f"Where {op} takes an entry twice, only the last counts.", assign, cause, 6

@@ -1,0 +1,99 @@
+"""Mistakes that show as one factor on every gradient: a mean for a sum, a clip before the unscaling."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from math import prod
+from typing import TYPE_CHECKING
+
+from course_lib.oracle.closeness import norm
+from course_lib.oracle.shapes import ratio
+
+if TYPE_CHECKING:
+    from course_lib.oracle.diagnosis import Case
+
+__all__ = ["scaled"]
+
+Found = tuple[str | None, str, tuple[str, ...], float]
+
+SCALES = (
+    *(2.0**k for k in (16, 15, 14, 13, 12, 11, 10, 9, 8, *range(17, 25), *range(7, 0, -1))),
+    *(10.0**k for k in range(2, 7)),
+)
+NORMS = (
+    1.0,
+    0.5,
+    5.0,
+    0.1,
+    2.0,
+    10.0,
+    0.25,
+    0.2,
+    0.3,
+    0.4,
+    0.6,
+    0.7,
+    0.75,
+    0.8,
+    0.9,
+    1.5,
+    3.0,
+    4.0,
+    15.0,
+    20.0,
+    0.05,
+    0.01,
+)
+
+
+def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
+    """Look for one factor between all that was found and all that is right."""
+    factors = [ratio(name, case) for name in differing]
+    factor, eps = factors[0], max(case.eps.values())
+    if factor is None or any(f is None or abs(f / factor - 1) > eps for f in factors):
+        return
+    same = tuple(differing)
+    if not [n for n in case.found if n not in differing and case.right[n].any()]:
+        yield from clipped_early(factor, same, case, eps)
+    for n, what in sizes(case).items():
+        for c, done in ((float(n), "multiplied by"), (1 / n, "divided by")):
+            if abs(factor / c - 1) <= eps:
+                text = f"All that differs is {done} {n}, which is {what}."
+                yield "mean vs sum", text, same, 3.5 if n > 2 else 6.7
+
+
+def clipped_early(factor: float, same: tuple[str, ...], case: "Case", eps: float) -> Iterator[Found]:
+    """Clip to max_norm while the loss scale is still in, then divide by it: the norm is max_norm / scale."""
+    size = norm(case.found, [n for n in case.learned if n in case.found])
+    for limit in NORMS if case.max_norm is None else ():
+        if abs(size / limit - 1) <= eps and limit >= 0.1:
+            text = f"The global norm is {limit:g}, as if clipped to it. If that is meant, pass max_norm={limit:g}."
+            yield None, text, same, 14
+            return
+    for limit, scale in product(known(case.max_norm, NORMS), known(case.loss_scale, SCALES)):
+        if abs(size * scale / limit - 1) <= eps and factor < 1:
+            text = (
+                f"The direction is right, but the global norm is {size:.4g} = {limit:g} / {scale:g}: clipped to "
+                f"{limit:g} with the loss scale {scale:g} still in the gradients, then divided by it. "
+                f"Unscale, then clip."
+            )
+            yield "clipped before unscaled", text, same, 2
+            return
+    for scale in known(case.loss_scale, SCALES):
+        if abs(factor / scale - 1) <= eps and scale >= 128:
+            yield None, f"All are {scale:g} times too large: the loss scale was not divided out.", same, 14
+
+
+def known(told: float | None, usual: tuple[float, ...]) -> tuple[float, ...]:
+    """Take the number that was told, or try the usual ones."""
+    return usual if told is None else (told,)
+
+
+def sizes(case: "Case") -> dict[int, str]:
+    """Name the sizes that a mean could have divided by: axes of the tensors, and of two of them together."""
+    found: dict[int, str] = {}
+    for name in case.names:
+        shape = case.right[name].shape
+        axes = [(a, n) for a, n in enumerate(shape) if n > 1]
+        for some in (c for r in (1, 2, 3) for c in combinations(axes, r)):
+            found.setdefault(prod(n for _, n in some), f"axis {', '.join(str(a) for a, _ in some)} of {name} {shape}")
+    return found

@@ -1,0 +1,282 @@
+"""The comparison itself: engines, order, precision, the table, and what is refused."""
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from course_lib.errors import InputError
+from course_lib.mlp import manual_mlp_grad, mlp_grad
+from course_lib.oracle import compare
+
+ALL = ("autograd", "torch", "jax", "differences")
+
+
+def arrays_of(*shapes, seed=0):
+    random = np.random.default_rng(seed)
+    return [random.normal(size=shape) for shape in shapes]
+
+
+def two_layers(x, w_0, w_1, xp):
+    return 0.5 * ((xp.relu(x @ w_0) @ w_1) ** 2).sum()
+
+
+def arrays():
+    return dict(zip(["x", "w_0", "w_1"], arrays_of((5, 4), (4, 6), (6, 3)), strict=True))
+
+
+def test_four_engines_and_the_manual_gradients_agree():
+    """To round-off, and finite differences to their own precision."""
+    report = compare(two_layers, arrays(), manual_mlp_grad)
+    assert report.agrees
+    assert report.first is None
+    assert report.engines == (*ALL, "manual")
+    for (engine, _), error in report.errors.items():
+        assert error < (1e-8 if engine == "differences" else 1e-13)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, w, xp: xp.gelu(x @ w).mean(),
+        lambda x, w, xp: xp.softmax(x @ w, dim=-1).square().sum() if hasattr(x, "square") else 0 * x.sum(),
+        lambda x, w, xp: xp.log_softmax(x @ w, dim=1)[:, 0].sum(),
+        lambda x, w, xp: xp.logsumexp(x @ w, dim=1).sum(),
+        lambda x, w, xp: xp.sigmoid(x @ w).std() if hasattr(x, "std") else x.sum(),
+        lambda x, w, xp: xp.linear(x, xp.transpose(w, 0, 1)).exp().sum() if hasattr(x, "exp") else xp.exp(x @ w).sum(),
+        lambda x, w, xp: xp.cat([x @ w, xp.tanh(x @ w)], dim=1).sum(1).mean(),
+        lambda x, w, xp: xp.mse_loss(x @ w, xp.ones_like(x @ w)),
+        lambda x, w, xp: xp.where(x @ w > 0, x @ w, 0.1 * (x @ w)).sum(),
+        lambda x, w, xp: xp.clamp(x @ w, -1.0, 1.0).sum() + xp.silu(x @ w).sum() + xp.softplus(x @ w).sum(),
+    ],
+)
+def test_one_spelling_runs_on_every_engine(loss):
+    """torch's names, in JAX too; where a method is missing the loss above says otherwise for JAX."""
+    x, w = arrays_of((4, 3), (3, 5))
+    report = compare(loss, {"x": x, "w": w}, engines=["autograd", "torch", "differences"])
+    assert report.agrees, report
+    assert not report.failed
+
+
+def test_jax_runs_the_same_spelling():
+    """Softmax, cross-entropy, GELU, concatenation and reductions by dim."""
+    x, w = arrays_of((4, 3), (3, 5))
+    labels = np.array([0, 4, 2, 2])
+
+    def loss(x, w, labels, xp):
+        z = xp.cat([xp.gelu(x @ w), xp.softmax(x @ w, dim=1)], dim=1)
+        return xp.cross_entropy(z, xp.tensor(labels)) + xp.sum(z, dim=0, keepdim=True).sum()
+
+    report = compare(loss, {"x": x, "w": w, "labels": labels})
+    assert report.agrees, report
+    assert not report.failed
+    assert report.names == ("w", "x")
+
+
+def test_the_order_is_that_of_the_backward_pass():
+    """Not of the arguments: a gradient that is complete earlier comes earlier; shared weights come late."""
+    x, w, v, b = arrays_of((4, 3), (3, 3), (3, 2), (2,))
+
+    def loss(w, b, x, v, xp):
+        h = xp.watch("h", xp.tanh(x @ w))
+        return ((xp.tanh(h @ w) @ v + b) ** 2).sum()
+
+    report = compare(loss, {"w": w, "b": b, "x": x, "v": v}, engines=["autograd"])
+    assert report.names == ("b", "v", "h", "x", "w")
+
+
+def test_without_the_mini_autograd_the_order_is_from_the_last_argument_to_the_first():
+    """There is no graph to read it from."""
+    report = compare(two_layers, arrays(), engines=["torch"])
+    assert report.names == ("w_1", "w_0", "x")
+
+
+def test_the_gradient_of_an_intermediate_result_can_be_watched():
+    """In every engine, finite differences too, and compared with the reader's."""
+
+    def loss(x, w_0, w_1, xp):
+        z = xp.watch("z", x @ w_0)
+        return 0.5 * ((xp.watch("h", xp.relu(z)) @ w_1) ** 2).sum()
+
+    x, w_0, w_1 = arrays().values()
+    h = np.maximum(x @ w_0, 0)
+    g_h = h @ w_1 @ w_1.T
+    report = compare(loss, arrays(), {"h": g_h, "z": g_h * (h > 0)})
+    assert report.agrees
+    assert report.names == ("w_1", "h", "z", "w_0", "x")
+    wrong = compare(loss, arrays(), {"h": g_h, "z": g_h}, engines=["autograd"])
+    assert (wrong.first.name, wrong.first.cause) == ("z", "missing mask")
+
+
+def test_an_engine_with_another_loss_is_found_out_and_diagnosed():
+    """A torch model that detaches, against the loss as it was meant."""
+
+    def detaching(x, w_0, w_1):
+        return 0.5 * ((torch.relu(x @ w_0).detach() @ w_1) ** 2).sum()
+
+    losses = {"autograd": two_layers, "torch": detaching, "jax": two_layers}
+    report = compare(losses, arrays(), manual_mlp_grad)
+    assert list(report.wrong) == ["torch"]
+    assert (report.first.engine, report.first.name, report.first.cause) == ("torch", "w_0", "detached path")
+
+
+def test_the_majority_is_the_reference():
+    """If the mini autograd's loss is the odd one out, it is the one that differs."""
+
+    def doubled(x, w_0, w_1, xp):
+        return 2 * two_layers(x, w_0, w_1, xp)
+
+    losses = {"autograd": doubled, "torch": two_layers, "jax": two_layers}
+    report = compare(losses, arrays(), engines=["autograd", "torch", "jax"])
+    assert report.reference == "torch"
+    assert list(report.wrong) == ["autograd"]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.tensor, jnp.asarray, np.ndarray.tolist])
+def test_arrays_of_any_library_and_lists(convert):
+    """Inputs and gradients alike."""
+    inputs = {name: convert(a.astype(np.float32)) for name, a in arrays().items()}
+    right = manual_mlp_grad(*(a.astype(np.float32) for a in arrays().values()))
+    manual = [convert(g) for g in right]
+    report = compare(two_layers, inputs, [torch.tensor(g) for g in right] if convert is np.ndarray.tolist else manual)
+    assert report.agrees, report
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_the_precision_of_the_manual_gradients_decides_what_counts_as_equal(dtype):
+    """Rounding is no mistake; a wrong factor of 1.2 is one in every precision."""
+    inputs = {name: torch.tensor(a).to(dtype) for name, a in arrays().items()}
+    exact = {name: a.double() for name, a in inputs.items()}
+    grads = [g.to(dtype) for g in manual_mlp_grad(**exact)]
+    assert compare(two_layers, exact, grads, engines=["autograd"]).agrees
+    assert not compare(two_layers, exact, [1.2 * g for g in grads], engines=["autograd"]).agrees
+
+
+def test_in_float64_an_error_of_one_in_a_million_is_seen():
+    """In one entry of one gradient."""
+    grads = manual_mlp_grad(**arrays())
+    grads[1][2, 3] *= 1 + 1e-6 * abs(grads[1]).max() / abs(grads[1][2, 3])
+    found = compare(two_layers, arrays(), grads, engines=["autograd"]).first
+    assert (found.name, found.index, found.cause) == ("w_0", (2, 3), None)
+    assert found.relative == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_gradients_that_are_nothing_but_rounding_do_not_count():
+    """A bias before a softmax loss gets exactly nothing, in truth."""
+    x, w = arrays_of((6, 3), (3, 4))
+
+    def loss(x, w, b, xp):
+        return xp.cross_entropy(x @ w + b, xp.tensor(np.arange(6) % 4))
+
+    assert compare(loss, {"x": x, "w": w, "b": np.zeros((6, 1))}).agrees
+
+
+def test_a_leaf_that_the_loss_does_not_use_has_a_gradient_of_zero():
+    """In every engine."""
+    report = compare(lambda x, y: (x * x).sum(), {"x": np.ones(3), "y": np.ones(2)}, {"y": np.zeros(2)})
+    assert report.agrees
+    assert not report.grads["jax"]["y"].any()
+
+
+def test_large_tensors_are_sampled_by_finite_differences():
+    """A thousand entries in a moment, and what is not sampled is not held against anyone."""
+    x, w = arrays_of((100, 50), (50, 20))
+    assert compare(lambda x, w, xp: xp.tanh(x @ w).sum(), {"x": x, "w": w}, engines=["autograd", "differences"]).agrees
+
+
+def test_a_kink_is_held_against_the_differences_only():
+    """At 0 the slope of ReLU is half to differences, and 0 to every engine."""
+    report = compare(lambda x, xp: xp.relu(x).sum(), {"x": np.array([0.0, 1.0])})
+    assert list(report.wrong) == ["differences"]
+    assert report.reference == "autograd"
+
+
+def test_an_engine_that_cannot_run_the_loss_says_why():
+    """The others go on."""
+    report = compare(lambda x, xp: xp.relu_(x * 1).sum(), {"x": np.ones(3)}, engines=["torch", "jax"])
+    assert report.engines == ("torch",)
+    assert "xp.relu_ is not there in jax" in report.failed["jax"]
+    assert "jax could not run the loss" in repr(report)
+
+
+def test_the_table_is_as_it_is_read():
+    """Columns, the star, the verdict."""
+    x, w = np.array([[1.0, -2.0]]), np.array([[3.0, -1.0], [0.5, 2.0]])
+    report = compare(
+        lambda x, w, xp: xp.relu(x @ w).sum(), {"x": x, "w": w}, {"w": x.T @ np.ones((1, 2))}, engines=["autograd"]
+    )
+    assert repr(report).splitlines() == [
+        "gradient  shape   autograd    manual",
+        "w         (2, 2)   0.0e+00  *1.0e+00",
+        "x         (1, 2)   0.0e+00         -",
+        "Each number is relative to autograd.",
+        "The first to differ, from the loss towards the inputs, is w (manual), by 2 (relative 1) at (1, 1): "
+        "-2 instead of 0.",
+        "Likely cause: missing mask. The cotangent passes relu everywhere, though 1 of 2 places are shut.",
+    ]
+
+
+def test_the_result_cannot_be_changed():
+    """It is a record."""
+    report = compare(two_layers, arrays(), engines=["autograd"])
+    with pytest.raises(FrozenInstanceError):
+        report.reference = "torch"
+
+
+def test_gradients_by_hand_of_the_general_network():
+    """A function of other argument names is called in order."""
+    x, w, v, b, c = arrays_of((5, 3), (3, 4), (4, 2), (4,), (2,))
+    target = np.array([0, 1, 1, 0, 1])
+
+    def loss(x, w, b, v, c, target, xp):
+        return xp.cross_entropy(xp.gelu(x @ w + b) @ v + c, xp.tensor(target))
+
+    def by_hand(data, first, first_bias, second, second_bias, labels):
+        options = {"target": labels, "loss": "cross_entropy", "activation": "gelu"}
+        grads = mlp_grad(data, [first, second], [first_bias, second_bias], **options).grads
+        return grads.x, grads.weights[0], grads.biases[0], grads.weights[1], grads.biases[1]
+
+    assert compare(loss, {"x": x, "w": w, "b": b, "v": v, "c": c, "target": target}, by_hand).agrees
+
+
+def test_what_the_reader_passes_is_not_changed():
+    """Not by the engines, and not by a function that writes into its arguments."""
+    given = arrays()
+    copies = {name: a.copy() for name, a in given.items()}
+
+    def careless(x, w_0, w_1):
+        grads = manual_mlp_grad(x, w_0, w_1)
+        x *= 0
+        return grads
+
+    assert compare(two_layers, given, careless, engines=["autograd", "differences"]).agrees
+    for name, copy in copies.items():
+        np.testing.assert_array_equal(given[name], copy)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compare(two_layers, arrays(), engines=["tensorflow"]), r"\['tensorflow'\] are not"),
+        (lambda: compare(two_layers, arrays(), [np.ones(3)]), r"order \['x', 'w_0', 'w_1'\], but there are 1"),
+        (lambda: compare(two_layers, arrays(), {"w": 1}), r"but not of \['w'\]\. Rename"),
+        (lambda: compare(lambda x: x * 2, {"x": np.ones(3)}), r"one number, but this one has shape \(3,\)\. Add \.sum"),
+        (lambda: compare(lambda y: y.sum(), {"x": np.ones(3)}), "no engine could run the loss.*unexpected keyword"),
+        (lambda: compare(two_layers, arrays(), engines=["differences"]), "no engine"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_with_a_reason(call, message):
+    """Each message says what came and what to do."""
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_importing_it_loads_neither_torch_nor_jax():
+    """They load when they are asked for."""
+    code = "import sys, course_lib.oracle; print({'torch', 'jax'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
