@@ -81,7 +81,7 @@ def diagnose(differing: list[str], case: Case) -> Verdict:
     if not found:
         alike = [name for name in differing if ratio(differing[0], case) and ratio(name, case)]
         return None, described(differing, case), (), tuple(name for name in differing[1:] if name not in alike)
-    found.sort(key=lambda s: (-len(s.explains), s.misses, s.cause is None, s.rank))
+    found.sort(key=lambda s: (-len(s.explains), s.misses, s.rank))
     best = found[0]
     equals = [s for s in found if (len(s.explains), s.misses) == (len(best.explains), best.misses)]
     also = dict.fromkeys(s.cause for s in equals if s.cause not in (None, best.cause))

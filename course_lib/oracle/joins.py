@@ -40,15 +40,15 @@ def at_joins(tape: Tape) -> Iterator[Mistake]:
 
 
 def one_kept(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -> Iterator[Mistake]:
-    """Overwrite what arrived before."""
+    """Keep the last, which overwrote what arrived before, or another, whose fellows were lost on their paths."""
     most = max((len(joins[k]) for k in some), default=0)
     for k in range(most):
-        which = "last" if k == most - 1 else f"number {k + 1}"
+        last = k == most - 1
         merges = {j: (lambda arrived, k=k: arrived[min(k, len(arrived) - 1)]) for j in some}
-        words = f"Of {most} cotangents that arrive {where}, only the {which} is kept."
-        yield Mistake(
-            "overwritten instead of accumulated", words, tape.walk(merges=merges), 6 if k == most - 1 else 8.5
-        )
+        words = f"Of {most} cotangents that arrive {where}, only {'the last' if last else f'number {k + 1}'} is kept."
+        leaf = len(some) == 1 and not tape.parents[some[0]]
+        cause = "overwritten instead of accumulated" if last or leaf else "detached path"
+        yield Mistake(cause, words, tape.walk(merges=merges), 6 if last else 8.5)
 
 
 def sent_early(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -> Iterator[Mistake]:

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from course_lib.oracle.joins import Mistake, at_joins
-from course_lib.oracle.rules import overwriting, rescaled, unmasked, unreduced, untransposed
+from course_lib.oracle.rules import overwriting, rescaled, unmasked, unreduced, unselected, untransposed
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 from course_lib.oracle.walks import wrong_walks
 
 __all__ = ["mistakes"]
 
+MAXIMA = ("amax", "amin", "max", "min")
 MOST_NODE_VISITS = 200_000
 
 
@@ -35,13 +36,15 @@ def mistakes(tape: Tape) -> Iterator[Mistake]:
     for edge in tape.edges():
         for slip in slips(tape, edge):
             kinds[slip.kind].append(slip)
+            if slip.kind[0] == "drop":  # the same operation everywhere, wherever it sends to
+                kinds[slip.kind[:3]].append(slip)
     yield from at_joins(tape)
     yield from wrong_walks(tape)
     for same in kinds.values():
         if len(same) > 1:
             left -= 1
             yield made(tape, same)
-    for slip in (slip for same in kinds.values() for slip in same):
+    for slip in (slip for kind, same in kinds.items() for slip in same if kind == slip.kind):
         left -= 1
         if left < 0:
             return
@@ -51,7 +54,7 @@ def mistakes(tape: Tape) -> Iterator[Mistake]:
 def made(tape: Tape, same: list[Slip]) -> Mistake:
     """Make slips of one kind together."""
     one = same[0]
-    where = f", at each of {len(same)} places" if len(same) > 1 else ""
+    where = f" So at each of {len(same)} places." if len(same) > 1 else ""
     grads = tape.walk({slip.edge: slip.send for slip in same})
     return Mistake(one.cause, one.words + where, grads, one.rank + 0.01 * (len(same) > 1))
 
@@ -73,6 +76,7 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
     )
     for words, send, cause, rank in [
         *unmasked(tape, edge, g, right, op),
+        *(unselected(tape, edge, g, right) if op in MAXIMA else ()),
         *untransposed(node, g, right, op),
         *rescaled(tape, edge, g, right, op),
         *unreduced(tape, edge, g, right, op),

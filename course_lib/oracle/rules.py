@@ -10,7 +10,7 @@ import numpy as np
 
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 
-__all__ = ["overwriting", "rescaled", "unmasked", "unreduced", "untransposed"]
+__all__ = ["overwriting", "rescaled", "unmasked", "unreduced", "unselected", "untransposed"]
 
 PERMUTATIONS = ("permute", "transpose", "t", "mt")
 PRODUCTS = ("mm", "bmm", "mv", "addmm")
@@ -26,6 +26,11 @@ def passed_on(factor: float, arrived: Sequence[Any]) -> Any:
 def weighted(tape: Tape, edge: Edge, weight: Any, arrived: Sequence[Any]) -> Any:
     """Send what the rule makes of a part, or a multiple, of the cotangent."""
     return tape.vjp(edge, weight * add_up(arrived))
+
+
+def spread_over(axes: tuple[int, ...], shape: tuple[int, ...], arrived: Sequence[Any]) -> Any:
+    """Send the same to all along some axes."""
+    return np.broadcast_to(np.expand_dims(add_up(arrived), axes), shape).copy()
 
 
 def summed(axes: tuple[int, ...], shape: tuple[int, ...], arrived: Sequence[Any]) -> Any:
@@ -53,6 +58,19 @@ def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
             )
     else:
         yield f"The derivative of {op} is left out.", add_up, None, 20
+
+
+def unselected(tape: Tape, edge: Edge, g: Any, right: Any) -> Iterator[Found]:
+    """Send the cotangent of a maximum to all that took part, not to the largest alone."""
+    slope = tape.vjp(edge, np.ones_like(g))
+    if right.size <= g.size or not (slope == 0).any():
+        return
+    for axes in combinations(range(right.ndim), right.ndim - g.ndim):
+        fits = all(n in (1, m) for n, m in zip(np.expand_dims(g, axes).shape, right.shape, strict=True))
+        if fits and np.array_equal(spread_over(axes, right.shape, [g]) * slope, right):
+            words = "The cotangent of a maximum goes to all, though the largest alone was let through."
+            yield words, partial(spread_over, axes, right.shape), "missing mask", 4
+            return
 
 
 def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:

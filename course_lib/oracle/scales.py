@@ -58,7 +58,7 @@ def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
         for c, done in ((float(n), "multiplied by"), (1 / n, "divided by")):
             if abs(factor / c - 1) <= eps:
                 text = f"All that differs is {done} {n}, which is {what}."
-                yield "mean vs sum", text, same, 3.5 if n > 2 else 6.7
+                yield "mean vs sum", text, same, 21 if case.tape else 3.5
 
 
 def clipped_early(factor: float, same: tuple[str, ...], case: "Case", eps: float) -> Iterator[Found]:
@@ -74,7 +74,7 @@ def clipped_early(factor: float, same: tuple[str, ...], case: "Case", eps: float
             text = (
                 f"The direction is right, but the global norm is {size:.4g} = {limit:g} / {scale:g}: clipped to "
                 f"{limit:g} with the loss scale {scale:g} still in the gradients, then divided by it. "
-                f"Unscale, then clip."
+                f"Unscale, then clip." + ("" if case.loss_scale else " (Others with that quotient would do too.)")
             )
             yield "clipped before unscaled", text, same, 2
             return

@@ -427,6 +427,13 @@ def test_padding_that_still_gets_a_cotangent():
     assert (found.name, found.cause) == ("w", "missing mask")
 
 
+def test_a_maximum_whose_cotangent_goes_to_all():
+    """Only the largest of each row took part."""
+    arrays = named("x w", (5, 3), (3, 4))
+    found = first(lambda x, w, xp: xp.amax(x @ w, dim=1).sum(), arrays, {"w": arrays["x"].T @ np.ones((5, 4))})
+    assert (found.name, found.cause) == ("w", "missing mask")
+
+
 # detached path
 
 
@@ -449,6 +456,54 @@ def test_attention_weights_that_were_detached():
     arrays = named("q k v", (4, 3), (5, 3), (5, 2))
     found = first(attention, arrays, lambda **a: attention_grads(**a, through_p=0.0))
     assert (found.cause, found.unexplained) == ("detached path", ())
+
+
+def deep_residual_grads(x, w, *, skip=1.0, branch=1.0):
+    states = [x]
+    for _ in range(3):
+        states.append(states[-1] + np.maximum(states[-1] @ w, 0))
+    g, grads_w = 2 * states[-1] / x.size, 0 * w
+    for h in states[-2::-1]:
+        g_z = g * (h @ w > 0)
+        grads_w = grads_w + h.T @ g_z
+        g = skip * g + branch * (g_z @ w.T)
+    return {"x": g, "w": grads_w}
+
+
+@pytest.mark.parametrize("lost", ["skip", "branch"])
+def test_a_path_that_is_detached_at_each_of_three_blocks(lost):
+    """The same slip at every block is one cause, and it explains all."""
+
+    def loss(x, w, xp):
+        for _ in range(3):
+            x = x + xp.relu(x @ w)
+        return (x**2).mean()
+
+    arrays = named("x w", (4, 5), (5, 5))
+    assert first(loss, arrays, deep_residual_grads) is None
+    found = first(loss, arrays, lambda **a: deep_residual_grads(**a, **{lost: 0.0}))
+    assert "detached path" in (found.cause, *found.also)
+    assert found.unexplained == ()
+
+
+def test_a_state_that_is_detached_at_every_step():
+    """Truncation to one step, with a loss at each."""
+    arrays = named("xs u w", (4, 3, 2), (2, 5), (5, 5))
+
+    def loss(xs, u, w, xp):
+        h, total = xp.tanh(xs[0] @ u), 0
+        for t in range(1, 4):
+            h = xp.tanh(xs[t] @ u + h @ w)
+            total = total + (h**2).sum()
+        return total
+
+    xs, u, w = arrays.values()
+    states = [np.tanh(xs[0] @ u)]
+    for x in xs[1:]:
+        states.append(np.tanh(x @ u + states[-1] @ w))
+    cotangents = [2 * h * (1 - h * h) for h in states[1:]]
+    found = first(loss, arrays, {"w": sum(h.T @ g for h, g in zip(states, cotangents, strict=False))})
+    assert (found.name, found.cause) == ("w", "detached path")
 
 
 def test_a_gradient_that_is_none():
@@ -536,6 +591,19 @@ def test_a_wrong_derivative_is_named_but_is_none_of_the_causes():
         found = first(biased, arrays, {"w": x.T @ g_z, "b": g_z.sum(0)})
         assert (found.cause, found.name) == (None, "b")
         assert evidence in found.evidence
+
+
+def test_a_scale_that_was_left_out_is_not_taken_for_a_mean():
+    """sqrt(d) = 2 happens to be a size here, but the place where it belongs explains it better."""
+    arrays = named("q k v", (3, 4), (5, 4), (2,))
+
+    def loss(q, k, v, xp):
+        return xp.tanh(q @ k.T / 2.0).sum() + v.sum()
+
+    g = 1 - np.tanh(arrays["q"] @ arrays["k"].T / 2) ** 2
+    found = first(loss, arrays, {"q": g @ arrays["k"], "k": g.T @ arrays["q"]})
+    assert found.cause is None
+    assert found.evidence == "The derivative of div is left out."
 
 
 def test_two_mistakes_at_once_are_both_pointed_at():
