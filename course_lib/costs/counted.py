@@ -99,9 +99,9 @@ def counted(torch: ModuleType, step: Callable[[], Any]) -> tuple[Any, dict[str, 
 def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
     """Return a formula on shapes for each operation that torch's counter lacks or gets wrong."""
     return {
-        aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: attention_products(q, k, v, 1, 1),
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: lambda g, q, k, v, *_, **__: attention_products(
-            q, k, v, 3, 2
+        aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, *_, **__: products(2, q, k),
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: lambda g, q, k, *_, **__: attention_products(
+            5, q, k
         ),
         aten.mkldnn_rnn_layer: lambda x, *weights, **_: rows_times(x, weights[:2]),
         aten.mkldnn_rnn_layer_backward: lambda x, *weights, **_: 2 * rows_times(x, weights[:2]),
@@ -111,10 +111,10 @@ def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
     }
 
 
-def attention_products(q: Shape, k: Shape, v: Shape, with_qk: int, with_v: int) -> int:
-    """2 b a s t e FLOPs for each product that sums over, or results in, features of Q and K (b, a, t, e), or of V."""
+def products(n: int, q: Shape, k: Shape) -> int:
+    """Count n products of (s, e) and (e, t), or of (s, t) and (t, e), in each head; Q and V have e features alike."""
     b, a, s, e = q
-    return 2 * b * a * s * k[2] * (with_qk * e + with_v * v[3])
+    return n * 2 * b * a * s * k[2] * e
 
 
 def rows_times(x: Shape, weights: Any) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -58,7 +59,6 @@ class Namespace:
 
 def for_autograd() -> Namespace:
     """Names of ``course_lib.autograd``."""
-    autograd = load("course_lib.autograd", extra="dev")
     return Namespace("course_lib.autograd", [autograd, getattr(autograd.nn, "functional", None)], {})
 
 

@@ -86,8 +86,8 @@ def test_attention(fused, attend):
     assert predicted.ratio == (2.5 if fused else 2.0)
 
 
-def test_cross_attention_of_other_lengths_and_widths():
-    """Queries 5 of 4 features, keys 9, values of 6 features: 2 b a s t (e + f), and 3 e + 2 f backward."""
+def test_cross_attention_of_other_lengths():
+    """5 queries meet 9 keys: two products of 2 b a s t e forward, five backward."""
     q, k, v = (torch.randn(*shape, requires_grad=True) for shape in [(2, 3, 5, 4), (2, 3, 9, 4), (2, 3, 9, 4)])
     found = count_flops(lambda: F.scaled_dot_product_attention(q, k, v).sum())
     assert both(found) == (2 * 6 * 45 * 8, 2 * 6 * 45 * 20)

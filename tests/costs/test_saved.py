@@ -121,6 +121,15 @@ def test_below_the_first_trained_layer_nothing_is_saved(trained):
     assert found.bytes == training_cost(chain).saved_bytes
 
 
+def test_a_frozen_linear_layer_saves_no_input():
+    """Its weight is all that the cotangent needs; the GELU below saves its own input, not its result."""
+    layers = [nn.Linear(6, 7), nn.Linear(7, 3).requires_grad_(False)]
+    first, act, last = mlp(5, [6, 7, 3], activation="gelu")
+    parameters = [p for layer in layers for p in layer.parameters()]
+    found = saved_tensors(lambda: layers[1](F.gelu(layers[0](torch.randn(5, 6)))), parameters=parameters)
+    assert found.bytes == training_cost([first, act, *frozen(last)]).saved_bytes == 4 * 5 * (6 + 7)
+
+
 def layer_of(b, s, h, a, *, p, fused, dtype):
     """Return a pre-norm Transformer layer as a function of x (b, s, h), and its parameters."""
     parts = [nn.LayerNorm(h), nn.Linear(h, 3 * h), nn.Linear(h, h), nn.LayerNorm(h), nn.Linear(h, 4 * h)]
