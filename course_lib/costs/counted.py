@@ -100,9 +100,7 @@ def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
     """Return a formula on shapes for each operation that torch's counter lacks or gets wrong."""
     return {
         aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, *_, **__: products(2, q, k),
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: lambda g, q, k, *_, **__: attention_products(
-            5, q, k
-        ),
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: lambda g, q, k, *_, **__: products(5, q, k),
         aten.mkldnn_rnn_layer: lambda x, *weights, **_: rows_times(x, weights[:2]),
         aten.mkldnn_rnn_layer_backward: lambda x, *weights, **_: 2 * rows_times(x, weights[:2]),
         aten._cudnn_rnn: lambda x, weights, *_, **__: rows_times(x, weights),
