@@ -6,6 +6,7 @@
 tensor(5., grad_fn=<SumBackward0>)
 """
 
+from course_lib import autograd  # torch.autograd.grad and torch.autograd.Function are written so
 from course_lib.autograd import creation, nn, ops, optim, transforms
 from course_lib.autograd.creation import *  # noqa: F403
 from course_lib.autograd.differentiate import grad
@@ -24,6 +25,7 @@ __all__ = [
     "Node",
     "RemovableHandle",
     "Tensor",
+    "autograd",
     "enable_grad",
     "grad",
     "gradcheck",

@@ -157,7 +157,7 @@ def grad(
     return tuple(found) if create_graph else tuple(apart(found, [g for _, g in roots]))
 
 
-def apart(found: list[Any], given: list[Any]) -> "Iterator[Tensor]":
+def apart(found: list[Any], given: list[Any]) -> Iterator[Any]:
     """Wrap gradients so that they share memory with nothing: not with each other, nor with the cotangents given."""
     used = {id(g) for g in given}
     for g in found:
