@@ -1,0 +1,30 @@
+"""What the README shows is what happens."""
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+
+
+def test_the_python_in_it_runs_as_printed():
+    """Each prompt gives the output below it."""
+    failed, tried = doctest.testfile(str(README), module_relative=False)
+    assert (failed, tried > 0) == (0, True)
+
+
+def test_the_class_in_it_is_graded_as_printed():
+    """The table is the real output of ``make demo``."""
+    done = subprocess.run([sys.executable, "-m", "course_lib.cli", "demo"], cwd=ROOT, capture_output=True, text=True)
+    shown = re.search(r"```\n(Gradients of a network.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert shown.group(1).split("\n") == done.stdout.split("\n"), done.stderr
+
+
+def test_the_files_it_links_to_are_there():
+    """No link inside the repository is broken; the same for the other pages of documentation."""
+    for page in [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "docs" / "why.md"]:
+        links = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
