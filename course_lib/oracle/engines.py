@@ -16,7 +16,7 @@ __all__ = ["DIFFERENCES", "ENGINES", "Engine"]
 
 DIFFERENCES = "differences"
 Arrays = dict[str, np.ndarray[Any, Any]]
-MOST = 400  # entries of one tensor that finite differences look at
+MOST, LEAST, BUDGET = 400, 16, 4_000_000  # entries of a tensor that finite differences look at; entries read in all
 
 
 class Engine:
@@ -165,11 +165,11 @@ def floats(arrays: Arrays, probes: Arrays) -> list[tuple[str, np.ndarray[Any, An
 def by_differences(engine: Engine, arrays: Arrays, probes: Arrays) -> Arrays:
     r"""Estimate :math:`(L(x + h) - L(x - h)) / 2h`; of large tensors a regular sample of entries, NaN elsewhere."""
     grads = {}
+    most = max(LEAST, min(MOST, BUDGET // max(1, sum(a.size for _, a in floats(arrays, probes)))))
     step = float(np.cbrt(np.finfo(np.float64).eps))
     for name, array in floats(arrays, probes):
         g = np.full(array.shape, np.nan)
-        stride = -(-array.size // MOST)
-        for k in range(0, array.size, stride or 1):
+        for k in np.unique(np.linspace(0, array.size - 1, min(array.size, most)).astype(int)):
             index = np.unravel_index(k, array.shape)
             h = step * max(1.0, abs(float(array[index])))
             sides = [moved(engine, arrays, probes, name, index, sign * h) for sign in (1, -1)]
