@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as np
-from autograd import value_and_grad, vector_jacobian_product
+from autograd import value_and_grad
+from autograd.core import make_vjp
 from autograd.scipy.special import logsumexp
 
 from benchmarks.engines import data
@@ -57,8 +58,7 @@ def chain(n: int) -> Callable[[], Any]:
             y = y + b
         return y
 
-    pull = vector_jacobian_product(f)
-    return lambda: pull((x, b), np.ones_like(x))
+    return lambda: make_vjp(f, (x, b))[0](np.ones_like(x))
 
 
 def repeated(other: Callable[[Any, Any], Any]) -> Callable[[], Any]:
@@ -71,8 +71,7 @@ def repeated(other: Callable[[Any, Any], Any]) -> Callable[[], Any]:
             y = y + other(x, y)
         return y
 
-    pull = vector_jacobian_product(f)
-    return lambda: pull(x, np.ones_like(x))
+    return lambda: make_vjp(f, x)[0](np.ones_like(x))
 
 
 def tower(width: int = 1024) -> Callable[[], Any]:
