@@ -24,7 +24,7 @@ class GradcheckError(AutogradError):
 
 
 class InputError(CourseError, ValueError):
-    """A command was given something it cannot use; it prints one line and exits with status 2."""
+    """An argument cannot be used. A command prints it as one line and exits with status 2."""
 
 
 class NotebookError(CourseError, ValueError):

@@ -32,7 +32,18 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["course_lib", "course_lib.autograd", "course_lib.figures", "course_lib.errors"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "course_lib",
+        "course_lib.errors",
+        "course_lib.autograd",
+        "course_lib.mlp",
+        "course_lib.costs",
+        "course_lib.oracle",
+        "course_lib.figures",
+    ],
+)
 def test_importing_the_library_loads_numpy_and_nothing_heavier(module):
     """Torch, JAX, matplotlib and the rest load only where they are used."""
     assert loaded_by(f"import {module}") & HEAVY == set()
