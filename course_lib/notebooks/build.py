@@ -68,13 +68,21 @@ def build(root: Path, *, only: list[Path] | None = None, force: bool = False) ->
     ------
     Built
         In the order of the files' names, as each is done.
+
+    Raises
+    ------
+    InputError
+        If ``root`` is not the root of the course.
+    NotebookError
+        If a page cannot be built; what was there before is left as it was.
     """
+    Repository.read(root)  # refuses a folder that is not the course's, before anything is looked for
     stamps = _read_stamps(root)
     for text, path in sources(root).items():
         if only is not None and text not in only:
             continue
-        stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
         notebook = generate(text, root=root)
+        stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
         stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
             if not _is_exercise(text):

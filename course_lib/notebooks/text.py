@@ -35,9 +35,14 @@ def read_text(path: Path) -> NotebookNode:
     Raises
     ------
     NotebookError
-        If two cells share a name, or an output is exempted from comparison without a reason.
+        If the file is not UTF-8, two cells share a name, or an output is exempted from comparison without a reason.
     """
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise NotebookError(
+            f"{path}: expected UTF-8 text, found byte {error.start} outside it; save it as UTF-8"
+        ) from error
     notebook: NotebookNode = jupytext.reads(text, fmt="md:myst")
     _name_cells(notebook, path)
     for cell in notebook.cells:
