@@ -66,6 +66,7 @@ def backward(
                         heappush(heap, (parent.seq, parent))
                     else:
                         add_into(parent, vjp(g, *saved))
+                saved = vjps = vjp = None  # what was saved goes now, not while the next node is visited
     finally:
         for _, node in heap:  # nothing, unless something was raised on the way
             node.grad = None

@@ -85,6 +85,20 @@ def test_memory_falls_during_the_walk():
     assert held[0] - held[-1] > 15 * size
 
 
+def test_what_a_node_saved_is_freed_before_the_next_node_is_visited():
+    """Of four exp in a row, each of which saves its result, a hook on each sees one array less than the one before."""
+    x = ag.tensor(np.zeros(100_000), requires_grad=True)
+    y, held = x, []
+    tracemalloc.start()
+    for _ in range(4):
+        y = y.exp()
+        y.register_hook(lambda g: held.append(tracemalloc.get_traced_memory()[0]))
+    y = y.sum()
+    y.backward()
+    tracemalloc.stop()
+    assert [round(m / x.value.nbytes) for m in held] == [5, 4, 3, 2]  # what is saved, and the cotangent
+
+
 def test_a_gradient_nobody_else_sees_is_not_copied():
     """The walk hands the array it computed to .grad; the peak is one gradient, not two."""
     w = ag.tensor(np.ones((500, 1000)), requires_grad=True)
