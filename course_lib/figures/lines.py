@@ -72,7 +72,7 @@ def lines(
             axes.axhline(target[1], color="black", linewidth=1, label=target[0])
         axes.set(xlabel=x_label, ylabel=y_label)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.18), ncols=3, handlelength=2.6)
+        figure.legend(frameon=False, loc="outside upper center", ncols=2, handlelength=2.6)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         pyplot.close(figure)

@@ -14,7 +14,8 @@ from functools import cached_property
 __all__ = ["Box", "Drawing", "Edge", "Line"]
 
 BOX_HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN = 46, 20, 54, 16
-CHARACTER, NARROWEST, PADDING = 8, 108, 14  # of bold 14-pixel text, in the widest common fonts
+NARROWEST, BOX_CHARACTER, BOX_PADDING = 108, 9.5, 20  # room for bold 14-pixel text, in the widest common fonts
+PILL_CHARACTER, PADDING = 8, 14
 ENTRY = 44  # the length of an arrow that comes from outside
 LEGIBLE = 0.85  # how far a drawing may shrink: 13 pixels to 11
 ACCENT = "var(--pst-color-primary, #3a86c8)"
@@ -91,7 +92,7 @@ class Drawing:
     @cached_property
     def _width(self) -> float:
         words = [word for box in self.boxes for word in (box.label, *(note.text for note in box.notes))]
-        return max(NARROWEST, CHARACTER * max(map(len, words)) + PADDING)
+        return max(NARROWEST, BOX_CHARACTER * max(map(len, words)) + BOX_PADDING)
 
     @cached_property
     def _port(self) -> float:
@@ -193,4 +194,4 @@ def _pill(edge: Edge, points: Sequence[Point]) -> str:
 
 
 def _pill_width(carries: str) -> float:
-    return CHARACTER * len(carries) + PADDING
+    return PILL_CHARACTER * len(carries) + PADDING

@@ -7,6 +7,8 @@ PAGES = [
     "glossary",
     "references",
     "chapters/mechanics/what_backward_does",
+    "chapters/mechanics/fit_a_line",
+    "chapters/mechanics/turning_tracking_off",
     "chapters/mechanics/build_the_engine",
     "chapters/mechanics/gradients_by_hand",
     "chapters/mechanics/what_a_backward_costs",
