@@ -99,6 +99,32 @@ def test_what_a_node_saved_is_freed_before_the_next_node_is_visited():
     assert [round(m / x.value.nbytes) for m in held] == [5, 4, 3, 2]  # what is saved, and the cotangent
 
 
+@pytest.mark.parametrize(
+    ("op", "saved"),
+    [
+        (lambda x, c: x * c, "c"),
+        (lambda x, c: c * x, "c"),
+        (lambda x, c: x * c[:1], "c"),
+        (lambda x, c: x / c, "c"),
+        (lambda x, c: c / x, "xc"),
+        (lambda x, c: x @ c, "c"),
+        (lambda x, c: c[0] @ x, "c"),
+        (lambda x, c: ag.linear(x, c), "c"),
+        (lambda x, c: ag.linear(c, x), "c"),
+        (lambda x, c: x * x, "xx"),
+    ],
+)
+def test_only_what_a_needed_vjp_reads_is_saved(op, saved):
+    """A constant factor is kept, and not what would give the factor a gradient; both gradients are as ever."""
+    x, c = ag.tensor(np.full((3, 3), 2.0), requires_grad=True), ag.tensor(np.full((3, 3), 4.0))
+    y = op(x, c)
+    arrays = [a for a in y.grad_fn.saved if isinstance(a, np.ndarray)]
+    assert sorted(a.flat[0] for a in arrays) == sorted({"x": 2.0, "c": 4.0}[name] for name in saved)
+    assert len(y.grad_fn.saved) == len(y.grad_fn.op.saves)
+    assert ag.gradcheck(lambda x: op(x, c), [x])
+    assert ag.gradgradcheck(lambda x: op(x, c), [x])
+
+
 def test_a_gradient_nobody_else_sees_is_not_copied():
     """The walk hands the array it computed to .grad; the peak is one gradient, not two."""
     w = ag.tensor(np.ones((500, 1000)), requires_grad=True)

@@ -33,9 +33,9 @@ def signs(x: Any) -> Any:
 
 add: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
 sub: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc=":math:`x - y`")
-mul: Op = binary("mul", np.multiply, lambda g, x, y: g * y, lambda g, x, y: g * x, doc=":math:`x y`")
+mul: Op = binary("mul", np.multiply, lambda g, _x, y: g * y, lambda g, x, _y: g * x, doc=":math:`x y`")
 div: Op = binary(
-    "div", quiet(np.divide), lambda g, x, y: g / y, lambda g, x, y: -g * (x / y) / y, doc=":math:`x / y`", divides=True
+    "div", quiet(np.divide), lambda g, _x, y: g / y, lambda g, x, y: -g * (x / y) / y, doc=":math:`x / y`", divides=True
 )
 
 neg: Op = unary("neg", np.negative, lambda g: -g, ":math:`-x`", floating=False)

@@ -65,6 +65,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         saves=("x_shape", "y_shape", *alike.saves),
     )
     saves = bool(alike.saves)
+    x_by_first, y_by_second = saves and 0 in alike.readers[0], saves and 1 in alike.readers[1]
 
     def op(input: Any, other: Any) -> Any:
         try:
@@ -89,12 +90,13 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
             node.seq = clock.next_seq()
             node.parents = (p, q)
             node.grad = node.watch = None
+            saved: tuple[Any, ...] = ()
+            if saves:  # what only the vjp of an input without gradient would read is not kept for its sake
+                saved = (x if q is not None or x_by_first else None, y if p is not None or y_by_second else None)
             if x.shape == y.shape:
-                node.op = alike
-                node.saved = (x, y) if saves else ()
+                node.op, node.saved = alike, saved
             else:
-                node.op = unlike
-                node.saved = (x.shape, y.shape, x, y) if saves else (x.shape, y.shape)
+                node.op, node.saved = unlike, (x.shape, y.shape, *saved)
             if grad_mode.observers:
                 grad_mode.tell(out)
         return out

@@ -35,7 +35,8 @@ class Primitive:
     forward : callable
         Takes arrays and settings, returns an array; None for an operation that is called in a way of its own.
     *vjps : callable
-        One for each tensor argument; all take the same parameters, ``g`` and what is to be saved.
+        One for each tensor argument; all take the same parameters, ``g`` and what is to be saved. What a vjp does not
+        read has an underscore before its name there, and is not saved for the sake of this vjp.
     takes : str
         The parameters of ``forward``, where it is a NumPy ufunc, which does not tell.
     saves : tuple of str
@@ -53,7 +54,10 @@ class Primitive:
         self.name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         self.forward = forward
         self.vjps = vjps
-        self.saves = saves or tuple(signature(vjps[0]).parameters)[1:]
+        names = [saves or tuple(signature(vjp).parameters)[1:] for vjp in vjps]
+        slots = list(zip(*names, strict=True))
+        self.saves = tuple(max(slot, key=lambda s: not s.startswith("_")) for slot in slots)
+        self.readers = [[i for i, s in enumerate(slot) if not s.startswith("_")] for slot in slots]
         known = [*(takes.split() or signature(forward).parameters), "out"]
         self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
 
@@ -71,14 +75,19 @@ class Primitive:
         if not grad_mode.recording or not any(parents):
             return new_tensor(out)
         values.append(out)
-        return record(
-            self, out, parents, tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
-        )
+        saved = tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
+        return record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+
+    def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put None in place of what only the vjps of inputs without gradient would read."""
+        return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
 
     def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
         back: list[Any] = list(saved)
         for k, (i, shape) in enumerate(self.sources):
+            if saved[k] is None:
+                continue
             if not shape and i < len(self.vjps):
                 back[k] = new_tensor(saved[k], node.parents[i])
             elif self.saves[k] == "out":
