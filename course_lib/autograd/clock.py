@@ -35,10 +35,15 @@ def stamp(x: Any, what: str) -> None:
     """Date a write to the memory of ``x``, done by the method called ``what``."""
     global latest
     latest = next_seq()
-    buffer = owner(x)
+    buffer = x if x.base is None else owner(x)
+    entry = written.get(id(buffer))
+    written[id(buffer)] = latest, what, guard(buffer) if entry is None else entry[2]
+
+
+def guard(buffer: Any) -> Any:
+    """Forget what was written to an array when it dies."""
     key = id(buffer)
-    entry = written.get(key)
-    written[key] = latest, what, ref(buffer, lambda _: written.pop(key, None)) if entry is None else entry[2]
+    return ref(buffer, lambda _: written.pop(key, None))
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:

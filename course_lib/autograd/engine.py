@@ -18,6 +18,7 @@ from course_lib.errors import AutogradError
 __all__ = ["backward"]
 
 
+@np.errstate(all="ignore")  # as torch: infinities and NaNs are values, not warnings
 def backward(
     roots: list[tuple[Node, Any]], *, retain_graph: bool, create_graph: bool, targets: set[Node] | None = None
 ) -> dict[Node, Any]:
@@ -30,7 +31,7 @@ def backward(
     caught: dict[Node, Any] = {}
     heap: list[tuple[int, Node]] = []
     try:
-        with grad_mode.set_grad_enabled(create_graph), np.errstate(all="ignore"):
+        with grad_mode.set_grad_enabled(create_graph):
             for node, g in roots:
                 add_into(node, g)
                 heappush(heap, (node.seq, node))

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
 
+ZERO = {np.dtype(t): np.zeros((), t) for t in ("f4", "f8")}  # NumPy converts a Python 0 at each use, for 1 us
+
 relu: Op = unary(
     "relu",
-    lambda x: np.maximum(x, 0),
-    lambda g, out: kept(g, out != 0),
+    lambda x: np.maximum(x, ZERO.get(x.dtype, 0)),
+    lambda g, out: kept(g, out != ZERO.get(out.dtype, 0)),
     r":math:`\max(x, 0)`; at 0 its gradient is 0",
     floating=False,
 )
