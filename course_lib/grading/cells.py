@@ -2,7 +2,7 @@
 
 Three things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
 checks are compared, and what a learner's functions print or warn about besides costs nothing. A cell after the kernel
-has stopped fails, where nbval would expect it to.
+has stopped for good fails, where nbval would expect it to.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
-from course_lib.grading.kernel import Kernel, Stopped
+from course_lib.grading.kernel import Kernel
 from course_lib.grading.words import one_line
 
 __all__ = ["Cell", "Notebook"]
@@ -48,12 +48,15 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         """Do not expect failure after a timeout, as nbval does: that would let the cell pass."""
 
     def runtest(self) -> None:
-        """Run the cell; fail at once if the kernel has stopped before."""
+        """Run the cell; if it comes to an end, also in an error, later ones may count on it."""
         kernel: Kernel = self.parent.kernel
-        if kernel.stopped:
-            raise Stopped(kernel.stopped, later=True)
         kernel.doing = f"the cell `{self.name}`"
-        super().runtest()
+        kernel.revive()  # nbval itself refuses to begin with a dead one
+        try:
+            super().runtest()
+        finally:
+            if not kernel.stopped and not self.options["check"]:
+                kernel.keep(self.cell.source)
 
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
         """Tell whether the reference's text is there, in order; what is printed besides is the learner's own affair."""

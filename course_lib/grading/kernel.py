@@ -1,7 +1,8 @@
 """A kernel for one submission: nbval's, but in a sandbox, against a clock, and noticed when it dies.
 
 nbval waits out a cell's timeout when the kernel is dead, and by default that is 2000 seconds. Here the process is
-looked at while waiting, and the first thing that goes wrong ends the submission.
+looked at while waiting, and what goes wrong ends it. The next thing asked of it gets a new one in which the cells that
+came to an end have run again, so that one endless loop costs what depends on it and no more.
 """
 
 import shutil
@@ -19,11 +20,13 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager, Runnin
 
 from course_lib.grading.child import MIME
 from course_lib.grading.limits import Limits
+from course_lib.grading.messages import check_form
 from course_lib.grading.sandbox import BUBBLEWRAP, KernelProvisioner
 
 __all__ = ["Kernel", "Stopped"]
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
+IDLE_SECONDS = 5.0
 
 
 class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
@@ -53,22 +56,29 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     """
 
     def __init__(self, *, limits: Limits, sandbox: str = BUBBLEWRAP, cwd: Path | None = None) -> None:
-        self.limits, self.stopped = limits, ""
+        self.limits, self._sandbox, self._cwd = limits, sandbox, cwd
         self._deadline = time.monotonic() + limits.total_seconds
+        self.stopped, self.stops, self._kept = "", list[str](), list[str]()
         self.doing, self._started = "its start", False
         self._heard: deque[dict[str, Any]] = deque()
-        self._heard_chars = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._started, self._heard_chars = False, 0
+        self._heard.clear()
         # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
         self._folder = tempfile.mkdtemp(prefix="k", dir="/tmp")
         self._home = tempfile.mkdtemp()
         self._context = zmq.Context()
-        self._context.setsockopt(zmq.MAXMSGSIZE, limits.message_bytes)
+        self._context.setsockopt(zmq.MAXMSGSIZE, self.limits.message_bytes)
         self._context.setsockopt(zmq.LINGER, 0)
-        self.km = self._manager(sandbox)
-        self.km.start_kernel(cwd=str(cwd or self._home))
-        self.kc = self.km.client()
-        self.kc.start_channels(stdin=False, hb=False, control=False)
+        self.km = self._manager(self._sandbox)
+        self.kc = self.km.client(context=self._context)
         try:
+            self.km.start_kernel(cwd=str(self._cwd or self._home))
+            self.kc.load_connection_info(self.km.get_connection_info())
+            self.kc.start_channels(stdin=False, hb=False, control=False)
+            self._dropped = self.kc.iopub_channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
             self._await_start()
         except BaseException:
             self.stop()
@@ -110,17 +120,50 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def _check_alive(self) -> None:
         if not self.is_alive():
             raise self.end(f"the Python process died in {self.doing}: out of memory, a crash, or told to exit")
+        if self._started and self._dropped.poll(0):
+            raise self.end(f"{self.doing} put out more than {self.limits.message_bytes >> 20} MiB at once")
+
+    def _check_use(self) -> None:
+        """End what all processes together use too much of; each one has its own limits besides."""
+        processes, memory_bytes = self.km.provisioner.use()
+        if processes > self.limits.processes:
+            raise self.end(f"{self.doing} started more than {self.limits.processes} processes")
+        if memory_bytes > self.limits.memory_bytes:
+            raise self.end(f"{self.doing} used more than {self.limits.memory_bytes >> 30} GiB of memory")
 
     def end(self, reason: str) -> Stopped:
-        """Kill the kernel for good and return the exception that says why."""
-        self.stopped = self.stopped or reason
+        """Kill the kernel and return the exception that says why."""
+        self.stopped = reason
+        self.stops.append(reason)
         self.stop()
-        return Stopped(self.stopped)
+        return Stopped(reason)
+
+    def keep(self, source: str) -> None:
+        """Run this again whenever a new kernel takes the place of one that was stopped."""
+        self._kept.append(source)
+
+    def revive(self) -> None:
+        """If the kernel was stopped, start a new one and bring it to where the old one was, but for what stopped it."""
+        if not self.stopped:
+            return
+        if time.monotonic() >= self._deadline:
+            raise Stopped(self.stopped, later=True)
+        self._start()
+        self.stopped, doing = "", self.doing
+        for source in list(self._kept):
+            self.doing = "a cell that is run again"
+            try:
+                msg_id = self.execute_cell_input(source)
+                self.await_reply(msg_id)
+                self.await_idle(msg_id, timeout=IDLE_SECONDS)
+            except Stopped:
+                self._kept.remove(source)
+                raise
+        self.doing = doing
 
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
-        """Send code to run; return the id of the request."""
-        if self.stopped:
-            raise Stopped(self.stopped, later=True)
+        """Send code to run, to a new kernel if the last one was stopped; return the id of the request."""
+        self.revive()
         self._heard.clear()
         self._heard_chars = 0
         return str(super().execute_cell_input(cell_input, allow_stdin=False))
@@ -131,6 +174,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         late = time.monotonic() + allowed
         while (now := time.monotonic()) < min(late, self._deadline):
             self._listen()
+            self._check_use()
             try:
                 message = self._read(self.kc.get_shell_msg, POLL_SECONDS)
             except Empty:
@@ -163,7 +207,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def _hear(self, message: dict[str, Any]) -> None:
         content, kind = message["content"], message["msg_type"]
         if kind == "stream":
-            self._heard_chars += len(content.get("text", ""))
+            self._heard_chars += len(content["text"])
         elif kind in ("display_data", "execute_result", "error"):
             self._heard_chars += len(repr(content)) if MIME not in content.get("data", ()) else 0
         if self._heard_chars > self.limits.output_chars:
@@ -174,8 +218,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         """Receive one message; whatever the other end sent, the only exceptions are Empty and Stopped."""
         try:
             message = receive(timeout=timeout)
-            assert isinstance(message["content"], dict)
-            assert isinstance(message["parent_header"], dict)
+            check_form(message)
         except Empty:
             raise
         except Exception:

@@ -35,9 +35,9 @@ class SubmissionReport:
     learner, exercise : str
         Whose, and of what.
     status : {"graded", "stopped", "rejected", "missing", "error"}
-        ``stopped``: its kernel died or ran out of time, and what came later counts as not passed. ``rejected``: the
-        file could not be graded. ``missing``: there is none. ``error``: the exercise or the grader failed, not the
-        learner.
+        ``stopped``: its kernel died or broke a limit at least once, and what did that counts as not passed.
+        ``rejected``: the file could not be graded. ``missing``: there is none. ``error``: the exercise or the
+        grader failed, not the learner.
     points, max_points : float
         Sums over the hidden tests.
     messages : tuple of str

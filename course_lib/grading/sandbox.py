@@ -20,8 +20,10 @@ from typing import Any
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from course_lib.errors import InputError
-from course_lib.grading import confine
+from course_lib.grading import confine, pids
 from course_lib.grading.limits import Limits
+from course_lib.grading.seccomp import filter_file
+from course_lib.grading.watch import use
 
 __all__ = ["BUBBLEWRAP", "HOME", "NONE", "KernelProvisioner", "require"]
 
@@ -78,7 +80,7 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None) -> list[str]:
     for path in SYSTEM:
         linked = Path(path).is_symlink()
         command += ["--symlink", str(Path(path).readlink()), path] if linked else ["--ro-bind-try", path, path]
-    for path in ("/tmp", HOME):  # noqa: S108 - mount points inside the sandbox
+    for path in ("/tmp", HOME, "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
     for path in dict.fromkeys(readable()):
         command += ["--ro-bind", path, path]
@@ -86,7 +88,8 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None) -> list[str]:
         command += ["--bind", sockets, sockets]
     for name, value in environment(HOME).items():
         command += ["--setenv", name, value]
-    return [*command, "--chdir", HOME, "--"]
+    # What is mounted over them stays writable; they themselves are memory without a limit.
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME, "--"]
 
 
 @functools.cache
@@ -116,7 +119,10 @@ class KernelProvisioner(LocalProvisioner):
     limits: Limits
     folder: str
     home: str
+    process = None
     _inner: int | None = None
+    _first = 0
+    _group: Path | None = None
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Start the process in a session of its own, so that Ctrl-C reaches the grader alone."""
@@ -133,17 +139,27 @@ class KernelProvisioner(LocalProvisioner):
     def _start_inside(self, script: list[str]) -> subprocess.Popen[bytes]:
         """Start in the sandbox and hold on to its first process: when that one is dead, so is every other."""
         reader, writer = os.pipe()
+        calls = filter_file()
         try:
             wrapper = bubblewrap(limits=self.limits, sockets=self.folder)
-            command = [wrapper[0], "--info-fd", str(writer), *wrapper[1:], *script]
-            process = self._start(command, cwd="/", pass_fds=[writer])
+            refused = [] if calls is None else ["--seccomp", str(calls)]
+            command = [wrapper[0], "--info-fd", str(writer), *refused, *wrapper[1:], *script]
+            self._group = group = pids.make(2 * self.limits.processes)  # threads count here, and the kernel has a dozen
+            process = self._start(
+                command,
+                cwd="/",
+                pass_fds=[writer] if calls is None else [writer, calls],
+                preexec_fn=None if group is None else lambda: pids.join(group),
+            )
         finally:
             os.close(writer)
+            if calls is not None:
+                os.close(calls)
         with os.fdopen(reader, "rb") as info:
             said = info.read()  # bubblewrap closes its end once it has said all, or has failed
         if found := re.search(rb'"child-pid": (\d+)', said):
             with contextlib.suppress(ProcessLookupError):
-                self._inner = os.pidfd_open(int(found[1]))
+                self._inner, self._first = os.pidfd_open(int(found[1])), int(found[1])
         return process
 
     def _start(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
@@ -157,6 +173,10 @@ class KernelProvisioner(LocalProvisioner):
             **options,
         )
         return process
+
+    def use(self) -> tuple[int, int]:
+        """Return how many processes and bytes of memory the sandbox uses; outside one nobody can tell."""
+        return use(self._first) if self._inner is not None else (0, 0)
 
     def end(self) -> None:
         """Kill the kernel and, in a sandbox, everything it started; return when all of it is gone."""
@@ -172,3 +192,4 @@ class KernelProvisioner(LocalProvisioner):
         if self._inner is not None:
             os.close(self._inner)
             self._inner = None
+        pids.remove(self._group)

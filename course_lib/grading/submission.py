@@ -65,27 +65,27 @@ def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: s
             with Kernel(limits=exercise.limits, sandbox=sandbox) as kernel:
                 plan = session.Session(notebook=notebook, kernel=kernel, answers=answers, learner=learner)
                 rows = session.run(plan, exercise.tests, folder=folder)
-                stopped = kernel.stopped
+                stops = kernel.stops
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
         message = "grading failed, not your answer: your instructor has been told"
         return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *tests))
-    return _report(learner, exercise, rows, notes, stopped=stopped, sandbox=sandbox)
+    return _report(learner, exercise, rows, notes, stops=stops, sandbox=sandbox)
 
 
 def _report(
-    learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stopped: str, sandbox: str
+    learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stops: list[str], sandbox: str
 ) -> SubmissionReport:
     """Add up the points and gather what the learner is told, each sentence once."""
     broken = any(row.status == "error" for row in rows)
-    failed = [row for row in rows if row.status in ("failed", "error") and row.message != stopped]
-    said = [*notes, *([stopped] if stopped else [])]
+    failed = [row for row in rows if row.status in ("failed", "error") and row.message not in stops]
+    said = [*notes, *stops]
     said += [f"the cell `{row.name}`: {row.message}" for row in failed if row.kind in ("given", "answer")]
     said += [row.message for row in failed if row.kind == "test"]
     return SubmissionReport(
         learner=learner,
         exercise=exercise.slug,
-        status="error" if broken else "stopped" if stopped else "graded",
+        status="error" if broken else "stopped" if stops else "graded",
         points=sum(row.points for row in rows),
         max_points=sum(row.max_points for row in rows),
         messages=tuple(dict.fromkeys(said)),

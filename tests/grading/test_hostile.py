@@ -13,32 +13,32 @@ from course_lib.grading.submission import grade_submission
 HONEST = "def double(x):\n    return 2 * x\n"
 DIED = "the Python process died in "
 TRIES = {
-    "an endless loop": ("while True: pass", 0, "the cell `double` did not finish within 3 s"),
+    "an endless loop": ("while True: pass", 1, "the cell `double` did not finish within 3 s"),
     "a loop that swallows interrupts": (
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
-        0,
+        1,
         "the cell `double` did not finish within 3 s",
     ),
-    "os._exit": ("import os; os._exit(0)", 0, DIED + "the cell `double`: out of memory, a crash, or told to exit"),
-    "a crash": ("import ctypes; ctypes.string_at(0)", 0, DIED + "the cell `double`: out of memory"),
+    "os._exit": ("import os; os._exit(0)", 1, DIED + "the cell `double`: out of memory, a crash, or told to exit"),
+    "a crash": ("import ctypes; ctypes.string_at(0)", 1, DIED + "the cell `double`: out of memory"),
     "sys.exit": ("import sys; sys.exit(0)", 3, "the cell `double`: SystemExit: 0"),
     "text without end": (
         "import time\nwhile True:\n    print('x' * 9999, flush=True); time.sleep(0.001)",
-        0,
+        1,
         "the cell `double` put out more than 1,000,000 characters",
     ),
     "one huge display": (
         "from IPython.display import display\ndisplay('x' * 2_000_000)",
-        0,
+        1,
         "the cell `double` put out more than 1,000,000 characters",
     ),
     "too much memory": ("hoard = bytearray(8 << 30)", 3, "the cell `double`: MemoryError"),
-    "a shell command that hangs": ("!sleep 100", 0, "the cell `double` did not finish within 3 s"),
+    "a shell command that hangs": ("!sleep 100", 1, "the cell `double` did not finish within 3 s"),
     "an exit that hangs": ("import atexit, time; atexit.register(time.sleep, 100)", 3, None),
     "a thread that stays": ("import threading, time; threading.Thread(target=time.sleep, args=[100]).start()", 3, None),
     "a patched json": (
         "import json; json.dumps = json.loads = lambda *a, **k: '{}'",
-        0,
+        1,
         "the cell `double` made the kernel send a message that cannot be read",
     ),
     "a fake score": ("print('points: 3 of 3'); print('double: right.')", 3, None),
@@ -46,12 +46,12 @@ TRIES = {
 IN_CALL = {
     "a function that hangs": (
         "def double(x):\n    while x.ndim == 2: pass\n    return 2 * x",
-        0,
+        1,
         "`double` did not finish within 3 s",
     ),
     "a function that kills": (
         "import os\ndef double(x):\n    return 2 * x if x.ndim == 1 else os.kill(os.getpid(), 9)",
-        0,
+        1,
         DIED + "`double`: out of memory",
     ),
     "a patched allclose": (
@@ -106,14 +106,14 @@ def test_an_attack_in_a_cell(hand_in, exercise, hasty, what):
     code, points, message = TRIES[what]
     report, seconds = attempt(hand_in, hasty if "did not finish" in str(message) else exercise, HONEST + code)
     assert report.points == points
-    assert report.status == ("stopped" if points == 0 else "graded")
+    assert report.status == ("stopped" if points == 1 else "graded")
     assert report.messages[0].startswith(message) if message else not report.messages, report.messages
     assert seconds < 15
 
 
 @pytest.mark.parametrize("what", IN_CALL)
 def test_an_attack_in_a_function(hand_in, exercise, hasty, what):
-    """A dishonest result is worth nothing; the other function keeps its point unless the process is gone."""
+    """A dishonest result is worth nothing; the other function keeps its point."""
     code, points, message = IN_CALL[what]
     report, seconds = attempt(hand_in, hasty if "did not finish" in str(message) else exercise, code)
     assert report.points == points
@@ -132,13 +132,23 @@ def test_the_notebook_as_a_whole_has_its_time_too(hand_in, make_exercise):
     assert report.messages == ("the notebook as a whole did not finish within 3.5 s",)
 
 
-def test_after_a_stop_nothing_passes(hand_in, exercise):
-    """Cells and tests after the kernel is gone are not run, and say so; they are never counted as passed."""
-    report, _ = attempt(hand_in, exercise, "import os; os._exit(0)")
-    after = [row for row in report.rows if row.name not in ("setup", "double")]
-    assert {row.status for row in after} == {"not run"}
-    assert all(row.message.startswith("not run, because the Python process died") for row in after)
-    assert len(report.messages) == 1
+def test_after_a_stop_the_rest_is_run_without_what_stopped_it(hand_in, exercise):
+    """What needs the lost cell fails, and says so; what does not keeps its points, earlier cells having run again."""
+    path = hand_in(double="import os; os._exit(0)", halve="def halve(x): return np.divide(x, 2)")
+    report = grade_submission(path, learner="eve", exercise=exercise)
+    assert (report.status, report.points) == ("stopped", 1)
+    assert [(row.name, row.status) for row in report.rows] == [
+        ("setup", "passed"),
+        ("double", "failed"),
+        ("check_double", "failed"),
+        ("halve", "passed"),
+        ("test_double", "failed"),
+        ("test_halve", "passed"),
+    ]
+    assert report.messages == (
+        "the Python process died in the cell `double`: out of memory, a crash, or told to exit",
+        "`double` is not defined: look at what its own cell says",
+    )
 
 
 def test_nothing_of_the_graders_can_be_read_or_written(hand_in, exercise, tmp_path):
