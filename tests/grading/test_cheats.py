@@ -1,7 +1,8 @@
 """Submissions made to harm: each earns what its honest part earns, reaches nothing, and costs nobody else anything.
 
-Each file in ``cheats/`` says what it tries, the points it must get and how what it is told begins. Then comes the
-answer it hands in under ``# %% <cell>``, or under ``# %% [file]`` what is done to the notebook it hands in. They are
+Each file in ``cheats/`` says what it tries, the points it must get and how what it is told begins (``|`` parts what
+differs between versions of Python). Then comes the answer it hands in under ``# %% <cell>``, or under ``# %% [file]``
+what is done to the notebook it hands in. They are
 no Python modules, so that nothing but the sandbox can come to run them.
 """
 
@@ -121,7 +122,7 @@ def test_a_cheat_earns_what_its_honest_part_earns(outcome, name):
     report, cheat = outcome.reports[name], CHEATS[name]
     assert (report.points, report.max_points) == (cheat.points, 3), report.messages
     assert report.status in ("graded", "stopped", "rejected"), report.rows
-    said = any(message.startswith(cheat.says) for message in report.messages)
+    said = any(message.startswith(tuple(cheat.says.split(" | "))) for message in report.messages)
     assert said if cheat.says else not report.messages, report.messages
     told = "\n".join([*report.messages, *(row.message for row in report.rows)])
     assert not [word for word in (outcome.canary, "SECRET", "41.5", "Traceback", "course_lib") if word in told], told
