@@ -145,12 +145,8 @@ class KernelProvisioner(LocalProvisioner):
             refused = [] if calls is None else ["--seccomp", str(calls)]
             command = [wrapper[0], "--info-fd", str(writer), *refused, *wrapper[1:], *script]
             self._group = group = pids.make(2 * self.limits.processes)  # threads count here, and the kernel has a dozen
-            process = self._start(
-                command,
-                cwd="/",
-                pass_fds=[writer] if calls is None else [writer, calls],
-                preexec_fn=None if group is None else lambda: pids.join(group),
-            )
+            given = [writer] if calls is None else [writer, calls]
+            process = self._start(pids.inside(group, command), cwd="/", pass_fds=given)
         finally:
             os.close(writer)
             if calls is not None:
