@@ -32,7 +32,7 @@ lock: .venv/installed ## choose the newest set of packages the ranges allow (tor
 	@grep '^torch==' requirements.lock > .venv/torch.txt
 	@.venv/bin/python -m piptools compile --quiet --upgrade --all-extras --strip-extras --no-annotate --no-header \
 	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host -c .venv/torch.txt -o .venv/requirements.txt pyproject.toml
-	@sed -e '/^the-backward-pass/d; /^#/d; /^nvidia-/d; /^triton/d; s/+cpu$$//' .venv/requirements.txt > requirements.lock
+	@sed -e '/^the-backward-pass/d; /^#/d; /^$$/d; /^nvidia-/d; /^triton/d; s/+cpu$$//' .venv/requirements.txt > requirements.lock
 
 clean: ## remove what was built; keep .venv
 	@rm -rf _build

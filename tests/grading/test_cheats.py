@@ -1,7 +1,7 @@
 """Submissions made to harm: each earns what its honest part earns, reaches nothing, and costs nobody else anything.
 
-Each file in ``cheats/`` says what it tries, the points it must get and how what it is told begins (``|`` parts what
-differs between versions of Python). Then comes the answer it hands in under ``# %% <cell>``, or under ``# %% [file]``
+Each file in ``cheats/`` says what it tries, the points it must get, how what it is told begins (``|`` parts what
+differs between versions of Python) and, if it means to outlast its time, how many seconds it gets. Then comes the answer it hands in under ``# %% <cell>``, or under ``# %% [file]``
 what is done to the notebook it hands in. They are
 no Python modules, so that nothing but the sandbox can come to run them.
 """
@@ -14,7 +14,7 @@ import secrets
 import socket
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -24,7 +24,8 @@ from course_lib.grading.classroom import Task, grade_class
 from course_lib.grading.submission import grade_submission
 
 FOLDER = Path(__file__).parent / "cheats"
-FIELD = re.compile(r"^(points|says): (.+)$", re.MULTILINE)
+FIELD = re.compile(r"^(points|says|seconds): (.+)$", re.MULTILINE)
+PATIENCE = 60  # what does not hang is not hurried: the machine may be slow
 HONEST = ("ada", "mia", "zoe")
 
 
@@ -36,6 +37,7 @@ class Cheat:
     code: str
     points: float
     says: str
+    seconds: float
 
 
 def read(path):
@@ -43,7 +45,7 @@ def read(path):
     text = path.read_text(encoding="utf-8")
     head, cell, code = re.split(r"^# %% (\S+)\n", text, maxsplit=1, flags=re.MULTILINE)
     said = dict(FIELD.findall(ast.literal_eval(head.strip())))
-    return Cheat(cell, code, float(said["points"]), said.get("says", ""))
+    return Cheat(cell, code, float(said["points"]), said.get("says", ""), float(said.get("seconds", PATIENCE)))
 
 
 CHEATS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
@@ -83,7 +85,7 @@ class Outcome:
 @pytest.fixture(scope="module")
 def outcome(make_exercise, tmp_path_factory):
     """Grade the whole bank once, honest submissions first, last and in between, two at a time."""
-    exercise, folder = make_exercise(seconds=4), tmp_path_factory.mktemp("class")
+    exercise, folder = make_exercise(seconds=PATIENCE, total=600), tmp_path_factory.mktemp("class")
     mark, canary = str(secrets.randbelow(10**9)), secrets.token_hex(16)
     (folder / "canary").write_text(canary)
     with ExitStack() as stack:
@@ -98,12 +100,18 @@ def outcome(make_exercise, tmp_path_factory):
         for name, data in raw.items():
             (folder / f"{name}.ipynb").write_bytes(data)
         before = bystanders(folder) | bystanders(exercise.key)
-        tasks = [Task(name, exercise, folder / f"{name}.ipynb") for name in sorted(raw)]
+        tasks = [Task(name, _hurried(exercise, name), folder / f"{name}.ipynb") for name in sorted(raw)]
         reports = {report.learner: report for report in grade_class(tasks, jobs=2)}
         heard = sum(_waiting(each) for each in (stream, datagrams))
     after = bystanders(folder) | bystanders(exercise.key)
     alone = grade_submission(folder / "zoe.ipynb", learner="zoe", exercise=exercise)
     return Outcome(reports, mark, canary, heard, before, after, alone)
+
+
+def _hurried(exercise, name):
+    """Return the exercise with the time this submission gets for a cell."""
+    seconds = CHEATS[name].seconds if name in CHEATS else PATIENCE
+    return replace(exercise, limits=replace(exercise.limits, cell_seconds=seconds))
 
 
 def _waiting(listener):
