@@ -1,33 +1,15 @@
 """Line charts that follow the page's colours, and that can be read without them."""
 
-import html
-import io
-import re
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from course_lib.extras import load
+from course_lib.figures.canvas import Drawing, canvas
 
-__all__ = ["LineFigure", "lines"]
+__all__ = ["lines"]
 
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
 STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
-WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, which leaves 12 pixels of its text
-
-
-@dataclass(frozen=True)
-class LineFigure:
-    """A chart as an inline SVG in a notebook or a page, one line of text anywhere else."""
-
-    svg: str
-    description: str
-
-    def _repr_html_(self) -> str:
-        return f'<div class="bp-figure">{self.svg}</div>'
-
-    def __repr__(self) -> str:
-        return self.description
 
 
 def lines(
@@ -37,20 +19,23 @@ def lines(
     y_label: str,
     title: str,
     x: Sequence[float] | None = None,
+    y_scale: Literal["linear", "log"] = "linear",
     target: tuple[str, float] | None = None,
-) -> LineFigure:
+) -> Drawing:
     """Draw each series against its index, or against given points, evenly spaced.
 
     Parameters
     ----------
     series : mapping of str to sequence of float
-        At most four, each with a name.
+        At most four, each with a name. What is not finite leaves a gap, and the words say so.
     x_label, y_label : str
         What the axes show, with the unit where there is one.
     title : str
         What the figure shows, for its accessible name.
     x : sequence of float, optional
         What the points of every series belong to; each is marked and named on the axis.
+    y_scale : {"linear", "log"}
+        How the values are spaced.
     target : (str, float), optional
         A level to mark, and its name.
 
@@ -59,40 +44,24 @@ def lines(
     >>> lines({"loss": [2.0, 1.0, 0.5]}, x_label="step", y_label="loss", title="The loss over three steps")
     The loss over three steps. loss: from 2 to 0.5, between 0.5 and 2.
     """
-    pyplot: Any = load("matplotlib.pyplot", extra="book")
-    # Text stays text, ids stay the same from run to run, and black becomes the page's own colour below.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 11, "font.family": "sans-serif"}
-    with pyplot.rc_context(settings):
-        figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+    with canvas(title) as page:
+        axes = page.figure.subplots()
         for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
             axes.plot(values, dashes, marker=marker if x else "", color=colour, linewidth=2, label=name)
         if x is not None:
             axes.set_xticks(range(len(x)), [f"{value:g}" for value in x])
         if target is not None:
             axes.axhline(target[1], color="black", linewidth=1, label=target[0])
-        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.set(xlabel=x_label, ylabel=y_label, yscale=y_scale)
         axes.spines[["top", "right"]].set_visible(False)
-        figure.legend(frameon=False, loc="outside upper center", ncols=2, handlelength=2.6)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        pyplot.close(figure)
-    description = f"{title}. {' '.join(_in_words(name, values) for name, values in series.items())}"
-    return LineFigure(svg=_inline(drawn.getvalue(), description), description=description)
+        page.figure.legend(frameon=False, loc="outside upper center", ncols=2, handlelength=2.6)
+    return page.drawing(f"{title}. {' '.join(_in_words(name, values) for name, values in series.items())}")
 
 
 def _in_words(name: str, values: Sequence[float]) -> str:
-    return f"{name}: from {values[0]:.3g} to {values[-1]:.3g}, between {min(values):.3g} and {max(values):.3g}."
-
-
-def _inline(svg: str, description: str) -> str:
-    """Make matplotlib's file fit to stand in a page: no prologue, a name, and the page's colour for black."""
-    svg = svg[svg.index("<svg") :]
-    width = float(re.search(r'width="([\d.]+)pt"', svg).group(1)) * 96 / 72  # type: ignore[union-attr]  # always there
-    label = html.escape(description, quote=True)
-    size = f'width="{width:.0f}" role="img" aria-label="{label}" style="max-width:100%;height:auto" fill="currentColor"'
-    svg = re.sub(r'width="[\d.]+pt"', size, svg, count=1)
-    svg = re.sub(r'height="[\d.]+pt" ', "", svg, count=1)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # several figures share a page, and ids must not repeat
-    svg = svg.replace("#000000", "currentColor").replace("stroke: black", "stroke: currentColor")
-    return svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return f"{name}: nothing finite."
+    said = f"{name}: from {finite[0]:.3g} to {finite[-1]:.3g}, between {min(finite):.3g} and {max(finite):.3g}"
+    gaps = len(values) - len(finite)
+    return f"{said}, {gaps} not finite." if gaps else f"{said}."

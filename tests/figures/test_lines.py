@@ -54,3 +54,22 @@ def test_black_is_the_colour_of_the_page():
 def test_no_group_has_an_id(id_):
     """Several charts share a page."""
     assert f'<g id="{id_}"' not in chart().svg
+
+
+def test_a_logarithmic_axis_spaces_by_ratio():
+    """Powers of ten are evenly spaced, which they are not on a linear one."""
+    powers = {"norm": [1.0, 10.0, 100.0]}
+    heights = {}
+    for scale in ("linear", "log"):
+        path = re.search(r'<path d="([^"]+)"[^>]*stroke: #0072b2', chart(powers, y_scale=scale).svg).group(1)
+        heights[scale] = [float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)]
+    first, middle, last = heights["log"]
+    assert first - middle == pytest.approx(middle - last, rel=1e-3)
+    first, middle, last = heights["linear"]
+    assert first - middle == pytest.approx((middle - last) / 10, rel=1e-3)
+
+
+def test_what_is_not_finite_is_told():
+    """A loss that became NaN is a gap in the line, and a number in the words."""
+    assert "loss: from 2 to 1, between 1 and 2, 1 not finite." in repr(chart({"loss": [2.0, 1.0, float("nan")]}))
+    assert "loss: nothing finite." in repr(chart({"loss": [float("inf")]}))

@@ -1,0 +1,87 @@
+"""A matplotlib canvas that becomes an inline SVG in the colours of the page."""
+
+import html
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib.extras import load
+
+__all__ = ["Canvas", "Drawing", "canvas"]
+
+WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, which leaves 12 pixels of its text
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as an inline SVG in a notebook or a page, one line of text anywhere else."""
+
+    svg: str
+    description: str
+
+    def _repr_html_(self) -> str:
+        return f'<div class="bp-figure">{self.svg}</div>'
+
+    def __repr__(self) -> str:
+        return self.description
+
+
+@dataclass
+class Canvas:
+    """What is being drawn on; :meth:`drawing` gives the result once the canvas is closed."""
+
+    figure: Any
+    _svg: str = field(default="", init=False)
+
+    def drawing(self, description: str) -> Drawing:
+        """Return what was drawn, with words for who cannot see it."""
+        return Drawing(svg=_inline(self._svg, description), description=description)
+
+
+@contextmanager
+def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_INCHES) -> Iterator[Canvas]:
+    """Open a matplotlib figure to draw on; black becomes the page's own colour, for words and lines alike.
+
+    Parameters
+    ----------
+    title : str
+        What the figure shows; what else is in it being equal, the same title gives the same file.
+    width, height : float
+        In inches of 96 pixels.
+
+    Examples
+    --------
+    >>> with canvas("A diagonal") as page:
+    ...     _ = page.figure.subplots().plot([0, 1], [0, 1], color="black")
+    >>> page.drawing("A line from the corner to the corner.")
+    A line from the corner to the corner.
+    """
+    pyplot: Any = load("matplotlib.pyplot", extra="book")
+    # Text stays text, and ids stay the same from run to run.
+    settings = {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 11, "font.family": "sans-serif"}
+    with pyplot.rc_context(settings):
+        page = Canvas(pyplot.figure(figsize=(width, height), layout="constrained"))
+        try:
+            yield page
+            drawn = io.StringIO()
+            page.figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+            page._svg = drawn.getvalue()
+        finally:
+            pyplot.close(page.figure)
+
+
+def _inline(svg: str, description: str) -> str:
+    """Make matplotlib's file fit to stand in a page: no prologue, a name, and the page's colour for black."""
+    svg = svg[svg.index("<svg") :]
+    width = float(re.search(r'width="([\d.]+)pt"', svg).group(1)) * 96 / 72  # type: ignore[union-attr]  # always there
+    label = html.escape(description, quote=True)
+    size = f'width="{width:.0f}" role="img" aria-label="{label}" style="max-width:100%;height:auto" fill="currentColor"'
+    svg = re.sub(r'width="[\d.]+pt"', size, svg, count=1)
+    svg = re.sub(r'height="[\d.]+pt" ', "", svg, count=1)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # several figures share a page, and ids must not repeat
+    svg = svg.replace("#000000", "currentColor").replace("stroke: black", "stroke: currentColor")
+    return svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
