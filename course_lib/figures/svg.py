@@ -6,15 +6,19 @@ give way. Without a script, and on paper, everything shows that does not give wa
 
 import html
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 __all__ = ["Box", "Drawing", "Edge", "Line"]
 
-BOX_HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN = 46, 20, 54, 16
-NARROWEST, BOX_CHARACTER, BOX_PADDING = 108, 9.5, 20  # room for bold 14-pixel text, in the widest common fonts
+BOX_HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN = 46, 18, 54, 12
+NARROWEST, BOX_PADDING = 108, 20
+BOLD, PLAIN, EMS = 14, 12.2, 0.74  # pixels of an em: labels, and notes, whose letters are thinner; ems of a letter
+NARROW = {" ": 0.36, **dict.fromkeys("ijlI.,:;'|!/", 0.4), **dict.fromkeys("[]()tfr-*", 0.53)}
+WIDE = {**dict.fromkeys("=+<>~", 0.84), **dict.fromkeys("mwMW@%", 1.1)}  # in the widest common font, DejaVu Sans
 PILL_CHARACTER, PADDING = 8, 14
 ENTRY = 44  # the length of an arrow that comes from outside
 LEGIBLE = 0.85  # how far a drawing may shrink: 13 pixels to 11
@@ -75,36 +79,59 @@ class Drawing:
 
     def svg(self) -> str:
         """Return the drawing; leaves have round ends and results a double border: nothing depends on colour."""
-        right = max(self._centre(box)[0] for box in self.boxes) + self._width / 2 + MARGIN
+        left, right = self._sides
+        width = right - left + 2 * MARGIN
         bottom = max(self._centre(box)[1] for box in self.boxes) + BOX_HEIGHT / 2 + MARGIN
         bottom += ENTRY if any(edge.source is None for edge in self.edges) else 0
         paths = [(edge, self._points(i, edge)) for i, edge in enumerate(self.edges)]
         parts = [_arrow(edge, points) for edge, points in paths] + [self._box(box) for box in self.boxes]
         parts += [_pill(edge, points) for edge, points in paths if edge.carries]
         return (
-            f'<svg viewBox="0 0 {right:g} {bottom:g}" width="{right:g}" role="img" '
+            f'<svg viewBox="0 0 {width:g} {bottom:g}" width="{width:g}" role="img" '
             f'aria-label="{html.escape(self.description)}" '
-            f'style="max-width:100%;min-width:{LEGIBLE * right:.0f}px;height:auto" '
+            f'style="max-width:100%;min-width:{LEGIBLE * width:.0f}px;height:auto" '
             'font-family="system-ui,sans-serif" font-size="14" text-anchor="middle" fill="currentColor">'
             f"<title>{html.escape(self.title)}</title>{''.join(parts)}</svg>"
         )
 
     @cached_property
-    def _width(self) -> float:
-        words = [word for box in self.boxes for word in (box.label, *(note.text for note in box.notes))]
-        return max(NARROWEST, BOX_CHARACTER * max(map(len, words)) + BOX_PADDING)
+    def _widths(self) -> dict[Box, float]:
+        """The room that each box's words take, and the arrows between it and one other, side by side."""
+        widths = {}
+        for box in self.boxes:
+            words = [BOLD * _ems(box.label), *(PLAIN * _ems(note.text) for note in box.notes)]
+            widths[box] = max(NARROWEST, max(words) + BOX_PADDING)
+        for (source, to), times in Counter((edge.source, edge.to) for edge in self.edges).items():
+            for box in {self.boxes[to], self.boxes[to if source is None else source]}:
+                widths[box] = max(widths[box], times * self._port)
+        return widths
 
     @cached_property
     def _port(self) -> float:
         """How far apart edges meet a box, if it is wide enough: so that what they carry stands side by side."""
         return max(44, 8 + max(_pill_width(edge.carries) for edge in self.edges)) if self.edges else 0
 
+    @cached_property
+    def _unit(self) -> float:
+        """How many pixels one unit of x is: the fewest that keep neighbours in each row apart."""
+        rows: dict[float, set[Point]] = defaultdict(set)  # in each, where something stands, and half its width
+        for box in self.boxes:
+            rows[box.y].add((box.x, self._widths[box] / 2))
+        for x, y in (point for edge in self.edges for point in edge.via):
+            rows[y].add((x, 0))
+        pairs = (pair for row in rows.values() for pair in pairwise(sorted(row)))
+        return max(((a + b + COLUMN_GAP) / (right - left) for (left, a), (right, b) in pairs), default=0)
+
+    @cached_property
+    def _sides(self) -> tuple[float, float]:
+        """Where the leftmost and the rightmost part end, if x is 0 at pixel 0."""
+        spans = [(box.x * self._unit, self._widths[box] / 2) for box in self.boxes]
+        spans += [(x * self._unit, 0) for edge in self.edges for x, _ in edge.via]
+        return min(x - half for x, half in spans), max(x + half for x, half in spans)
+
     def _pixels(self, point: Point) -> Point:
         x, y = point
-        return (
-            MARGIN + self._width / 2 + x * (self._width + COLUMN_GAP),
-            MARGIN + BOX_HEIGHT / 2 + y * (BOX_HEIGHT + ROW_GAP),
-        )
+        return MARGIN - self._sides[0] + x * self._unit, MARGIN + BOX_HEIGHT / 2 + y * (BOX_HEIGHT + ROW_GAP)
 
     def _centre(self, box: Box) -> Point:
         return self._pixels((box.x, box.y))
@@ -122,7 +149,7 @@ class Drawing:
         ports: dict[tuple[int, bool], float] = {}
         for (box, leaving), ends in meeting.items():
             places = sorted(set(ends))
-            apart = min(self._port, (self._width - 2 * PADDING) / max(len(places) - 1, 1))
+            apart = min(self._port, (self._widths[self.boxes[box]] - 2 * PADDING) / max(len(places) - 1, 1))
             for k, (_, i) in enumerate(places):
                 shared = [j for j, edge in enumerate(self.edges) if edge.to == box and edge.via] if i < 0 else [i]
                 ports |= {(j, leaving): apart * (k - (len(places) - 1) / 2) for j in shared}
@@ -140,7 +167,7 @@ class Drawing:
     def _box(self, box: Box) -> str:
         x, y = self._centre(box)
         insets = (0, 4) if box.kind == "result" else (0,)
-        outline = "".join(self._outline(x, y, inset, round_ends=box.kind == "leaf") for inset in insets)
+        outline = "".join(self._outline(box, inset) for inset in insets)
         label_y = y - 4 if box.notes else y + 5
         words = f'<text x="{x:g}" y="{label_y:g}" font-weight="600">{html.escape(box.label)}</text>'
         notes = "".join(
@@ -151,11 +178,12 @@ class Drawing:
         step = "" if box.step is None else f' data-step="{box.step}"'
         return f'<g class="bp-box"{step}>{outline}{words}{notes}</g>'
 
-    def _outline(self, x: float, y: float, inset: float, *, round_ends: bool) -> str:
-        radius = BOX_HEIGHT / 2 if round_ends else 6
+    def _outline(self, box: Box, inset: float) -> str:
+        (x, y), width = self._centre(box), self._widths[box]
+        radius = BOX_HEIGHT / 2 if box.kind == "leaf" else 6
         return (
-            f'<rect x="{x - self._width / 2 + inset:g}" y="{y - BOX_HEIGHT / 2 + inset:g}" '
-            f'width="{self._width - 2 * inset:g}" height="{BOX_HEIGHT - 2 * inset:g}" rx="{radius - inset:g}" '
+            f'<rect x="{x - width / 2 + inset:g}" y="{y - BOX_HEIGHT / 2 + inset:g}" '
+            f'width="{width - 2 * inset:g}" height="{BOX_HEIGHT - 2 * inset:g}" rx="{radius - inset:g}" '
             'fill="currentColor" fill-opacity=".04" stroke="currentColor" stroke-width="1.4"/>'
         )
 
@@ -195,3 +223,8 @@ def _pill(edge: Edge, points: Sequence[Point]) -> str:
 
 def _pill_width(carries: str) -> float:
     return PILL_CHARACTER * len(carries) + PADDING
+
+
+def _ems(text: str) -> float:
+    """Return how wide bold text is at most, in ems."""
+    return sum(NARROW.get(letter) or WIDE.get(letter) or EMS for letter in text)

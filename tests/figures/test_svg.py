@@ -1,11 +1,12 @@
 """The drawing itself."""
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
-from course_lib.figures.svg import Box, Drawing, Edge, Line
+from course_lib.figures.svg import NARROWEST, Box, Drawing, Edge, Line
 
 HOSTILE = "</svg><script>alert(1)</script>\"'&"
 LEAF, RESULT = Box(0, 0, "leaf", "x"), Box(0, 1, "result", "z", (Line("v = 1"),))
@@ -54,6 +55,28 @@ def test_two_uses_of_one_node_stand_side_by_side():
     (x1, y1, width, _), (x2, y2, _, _) = sorted(rectangle(g.find("rect")) for g in tree.findall("g[@class='bp-pill']"))
     assert y1 == y2
     assert x1 + width < x2
+
+
+@pytest.mark.parametrize(
+    "words", [("x", "y"), ("x", "line = t1 + c"), ("t1 = w * constant", "c = 0", "z", "MulBackward0")]
+)
+def test_neighbours_keep_a_gap_and_no_more(words):
+    """A long label makes its own row wider, and no other box."""
+    boxes = [Box(i, 0, "leaf", word) for i, word in enumerate(words)]
+    found = sorted(rectangle(g.find("rect")) for g in drawn([*boxes, RESULT]).findall("g")[:-1])
+    gaps = [x - left - width for (left, _, width, _), (x, *_) in pairwise(found)]
+    assert min(gaps) == pytest.approx(18, abs=0.01)
+    assert all((width == NARROWEST) == (len(word) < 11) for (_, _, width, _), word in zip(found, words, strict=True))
+
+
+def test_a_lane_at_the_side_is_inside_the_picture():
+    """An arrow may pass where no box stands, left or right of all of them."""
+    for x in (-0.7, 0.7):
+        tree = drawn(
+            [Box(0, 0, "leaf", "x"), Box(0, 1, "op", "y"), Box(0, 2, "result", "z")], [Edge(2, 0, ((x, 1.0),))]
+        )
+        ends = [float(x) for path in tree.iter("path") for x in re.findall(r"([-\d.]+),", path.get("d"))]
+        assert 0 <= min(ends) <= max(ends) <= float(tree.get("viewBox").split()[2])
 
 
 def test_arrows_leave_and_arrive_in_the_order_of_their_other_ends():

@@ -255,6 +255,26 @@ def test_a_phone_shows_it_at_a_legible_size(see, figure, engine):
     assert width <= 390
 
 
+def test_the_graph_of_a_line_fits_on_a_phone(see, engine):
+    """Two boxes side by side, one with a formula: nothing of it is to be scrolled for, and no word leaves its box."""
+    w, c = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    line = w * engine.tensor([1.0, 2.0]) + c
+    error = line - engine.tensor([3.0, 5.0])
+    names = {"w": w, "c": c, "line": line, "error": error}
+
+    def drive(page):
+        fits = page.evaluate("[document.querySelector('.bp-graph')].map(e => e.scrollWidth <= e.clientWidth)[0]")
+        return fits, page.evaluate(
+            """[...document.querySelectorAll('.bp-box')].flatMap(g => [...g.querySelectorAll('text')].map(t => {
+            const [a, b] = [t, g.querySelector('rect')].map(e => e.getBoundingClientRect());
+            return Math.min(a.left - b.left, b.right - a.right) }))"""
+        )
+
+    fits, room = see([backward_stepper((error**2).mean(), names=names)], drive, width=390)
+    assert fits
+    assert min(room) > 3
+
+
 def test_the_drawing_follows_the_walk_and_the_page_stays(see, engine):
     """In a tall graph the current node is scrolled into view, inside the figure."""
     y = engine.tensor(1.0, requires_grad=True)
