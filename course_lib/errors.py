@@ -4,7 +4,16 @@ They also derive from the built-in error that torch or Python would raise in the
 ``RuntimeError`` around torch catches the same mistake here.
 """
 
-__all__ = ["AutogradError", "CourseError", "GradcheckError", "InputError", "MissingExtraError", "NotebookError"]
+__all__ = [
+    "AutogradError",
+    "CourseError",
+    "GradcheckError",
+    "InputError",
+    "MissingExtraError",
+    "MonitorError",
+    "NotebookError",
+    "TrainingError",
+]
 
 
 class CourseError(Exception):
@@ -29,3 +38,11 @@ class InputError(CourseError, ValueError):
 
 class NotebookError(CourseError, ValueError):
     """A notebook, or the text it is made from, does not have the form it must have."""
+
+
+class TrainingError(CourseError, RuntimeError):
+    """A training loop stopped, because its next step would have made no sense."""
+
+
+class MonitorError(CourseError, RuntimeError):
+    """A monitor has nothing to see yet, or was closed."""
