@@ -1,11 +1,9 @@
 """Find the submissions of a class in a folder, and grade them one by one or several at a time."""
 
+import functools
 import os
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from course_lib.errors import InputError
@@ -14,8 +12,9 @@ from course_lib.grading.report import SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.submission import grade_submission, hidden_tests
 from course_lib.grading.words import one_line
+from course_lib.grading.workers import Died, in_processes
 
-__all__ = ["Task", "find_submissions", "grade_class"]
+__all__ = ["Task", "find_submissions", "grade_class", "grade_each"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,14 @@ def _name(name: str) -> str:
 
 
 def grade_class(tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP) -> Iterator[SubmissionReport]:
-    """Grade submissions and yield each report as it is ready.
+    """Grade submissions and yield each report as it is ready; the parameters are those of :func:`grade_each`."""
+    yield from (report for _, report in grade_each(tasks, jobs=jobs, sandbox=sandbox))
+
+
+def grade_each(
+    tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP
+) -> Iterator[tuple[Task, SubmissionReport]]:
+    """Grade submissions and yield each task with its report as it is ready.
 
     Parameters
     ----------
@@ -118,35 +124,33 @@ def grade_class(tasks: list[Task], *, jobs: int | None = None, sandbox: str = BU
         How many to grade at the same time; one for each processor by default. With one, no process is started.
     sandbox : {"bubblewrap", "none"}
         Where learners' code runs.
+
+    Raises
+    ------
+    InputError
+        If the hidden tests of an exercise cannot be used; then nobody is graded.
     """
     present = [task for task in tasks if task.path is not None]
     for exercise in {task.exercise for task in present if task.exercise}:
         hidden_tests(exercise)  # a broken key ends the run here, before anyone is graded by it
-    yield from (_missing(task) for task in tasks if task.path is None)
+    yield from ((task, _missing(task)) for task in tasks if task.path is None)
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(present))
+    grade = functools.partial(_grade, sandbox=sandbox)
     if jobs <= 1:
-        yield from (_grade(task, sandbox) for task in present)
+        yield from ((task, grade(task)) for task in present)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_grade, task, sandbox): task for task in present}
-        try:
-            for future in as_completed(futures):
-                yield _result(future, futures[future])
-        finally:
-            pool.shutdown(cancel_futures=True)
+    for task, came in in_processes(grade, present, jobs=jobs):
+        yield task, _died(task) if isinstance(came, Died) else came
 
 
-def _grade(task: Task, sandbox: str) -> SubmissionReport:
-    assert task.path is not None  # grade_class sorts these out
+def _grade(task: Task, *, sandbox: str) -> SubmissionReport:
+    assert task.path is not None  # grade_each sorts these out
     assert task.exercise is not None
     return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox)
 
 
-def _result(future: Future[SubmissionReport], task: Task) -> SubmissionReport:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return _missing(task, status="error", message="the grader's own process died; grade this one again with -j 1")
+def _died(task: Task) -> SubmissionReport:
+    return _missing(task, status="error", message="the grader's own process died; grade this one again with -j 1")
 
 
 def _missing(task: Task, *, status: str = "missing", message: str = "") -> SubmissionReport:
