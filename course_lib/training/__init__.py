@@ -1,0 +1,20 @@
+"""The training loop: epochs on torch and ``course_lib.autograd`` models alike, and a pure jitted step for JAX.
+
+>>> from course_lib.autograd import nn, optim, tensor
+>>> from course_lib.training import train_epoch
+>>> model, x = nn.Linear(1, 1), tensor([[1.0], [2.0], [3.0]])
+>>> optimizer = optim.SGD(model.parameters(), lr=0.1)
+>>> losses = [train_epoch(model, [(x, 2 * x)], nn.MSELoss(), optimizer, "cpu") for epoch in range(100)]
+>>> losses[-1] < losses[0]
+True
+"""
+
+from course_lib.training.epoch import train_epoch, validate
+from course_lib.training.fit import fit
+from course_lib.training.history import History
+from course_lib.training.jax_step import make_jax_step
+from course_lib.training.loader import ArrayLoader
+from course_lib.training.metrics import accuracy
+from course_lib.training.tally import EpochLoss
+
+__all__ = ["ArrayLoader", "EpochLoss", "History", "accuracy", "fit", "make_jax_step", "train_epoch", "validate"]

@@ -1,0 +1,99 @@
+"""What must hold before and during training, and what a loss that is not finite says about its cause."""
+
+from typing import Any
+
+from course_lib.errors import InputError, TrainingError
+from course_lib.training.criterion import first_leaf
+from course_lib.training.framework import Framework
+
+__all__ = ["cause", "check_connected", "check_count", "check_gradients", "check_hook", "check_trainable", "unpack"]
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not a positive whole number."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} must be a positive integer, but {value!r} came")
+
+
+def check_hook(before_step: Any) -> None:
+    """Refuse a threshold where a function is wanted."""
+    if before_step is not None and not callable(before_step):
+        raise InputError(
+            f"before_step must be a function of the model, but {before_step!r} came; to clip, pass "
+            "partial(clip_by_global_norm, max_norm=1.0)"
+        )
+
+
+def check_trainable(model: Any, optimizer: Any) -> None:
+    """See that the optimizer changes some parameter of the model that can be trained."""
+    parameters = list(model.parameters())
+    trainable = {id(p) for p in parameters if p.requires_grad}
+    if not trainable:
+        came = f"all of its {len(parameters)} are frozen" if parameters else "it has none at all"
+        raise InputError(
+            f"{type(model).__name__} must have parameters that require grad, but {came}; call requires_grad_(True) on "
+            "what shall be trained, or use validate()"
+        )
+    if not hasattr(optimizer, "param_groups"):
+        raise InputError(
+            f"the optimizer must have been made from model.parameters(), but a {type(optimizer).__name__} came; "
+            "optax belongs to make_jax_step"
+        )
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if not held & trainable:
+        raise InputError(
+            f"the optimizer must hold parameters of this {type(model).__name__} that require grad, but it holds none; "
+            "make it from this model's parameters(), after the model was made or copied"
+        )
+
+
+def check_connected(loss: Any, where: str) -> None:
+    """See that the loss has a graph behind it."""
+    if not loss.requires_grad:
+        raise TrainingError(
+            f"{where}: the loss must depend on the model's parameters, but it does not require grad; is the loop "
+            "inside no_grad(), or does the forward pass use detach() or numpy()?"
+        )
+
+
+def check_gradients(model: Any, optimizer: Any, where: str) -> None:
+    """See that the backward pass has reached something the optimizer holds."""
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if all(p.grad is None for p in model.parameters() if id(p) in held):
+        raise TrainingError(
+            f"{where}: backward() must reach parameters that the optimizer holds, but all their gradients are None: "
+            "the loss does not depend on them: look for a detach() on the way"
+        )
+
+
+def unpack(batch: Any, where: str) -> tuple[Any, Any]:
+    """Part a batch into inputs and targets."""
+    if isinstance(batch, (tuple, list)) and len(batch) == 2:
+        inputs, targets = batch
+        return inputs, targets
+    came = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else "")
+    raise InputError(
+        f"{where}: a batch must be a pair (inputs, targets), but {came} came; several inputs go into one tuple or dict"
+    )
+
+
+def cause(framework: Framework, model: Any, inputs: Any = None, targets: Any = None) -> str:
+    """Say what else is not finite: the first of inputs, targets and parameters that is not, or none of them."""
+    for name, value in (("inputs", first_leaf(inputs)), ("targets", first_leaf(targets))):
+        if _is_floating(value) and not framework.finite(value):
+            return f"Its {name} hold NaN or infinity: clean the data, or leave such samples out."
+    for name, p in model.named_parameters():
+        if not framework.finite(p):
+            return (
+                f"The parameter {name!r} holds NaN or infinity as well: an earlier step went too far or met bad data. "
+                "Lower the learning rate, clip the gradients, or pass sync_every=1 to stop before such a step."
+            )
+    seen = "Inputs, targets and parameters" if inputs is not None else "The parameters"
+    return (
+        f"{seen} are finite, so it arose in the forward pass or the criterion: look for overflow, log(0) or 0/0 there, "
+        "or lower the learning rate if the losses before it grew."
+    )
+
+
+def _is_floating(value: Any) -> bool:
+    return "float" in str(getattr(value, "dtype", ""))

@@ -1,0 +1,99 @@
+"""What a criterion averages over, so that epochs and accumulated steps weigh their batches rightly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from course_lib.errors import InputError, TrainingError
+
+__all__ = ["Criterion", "first_leaf", "samples_in"]
+
+Reduction = Literal["mean", "sum"]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion, and how a batch's loss enters the mean over many batches.
+
+    ``weight(targets)`` is what a batch's mean is the mean over. It is the number of samples, unless the criterion says
+    that some samples count less: ``weight`` and ``ignore_index`` of torch's ``CrossEntropyLoss`` and ``NLLLoss``.
+    """
+
+    function: Callable[[Any, Any], Any]
+    reduction: Reduction
+    count: Callable[[Any], Any] | None = None
+
+    @classmethod
+    def of(
+        cls, function: Any, *, reduction: str | None = None, count: Callable[[Any], Any] | None = None
+    ) -> "Criterion":
+        """Find out how a criterion reduces: as told, else from its attribute or bound argument, else by the mean."""
+        if not callable(function):
+            raise InputError(
+                f"the criterion must be callable as criterion(outputs, targets), but a {type(function).__name__} came; "
+                "use one such as nn.MSELoss()"
+            )
+        if isinstance(function, type):
+            raise InputError(f"the criterion must be an object, but the class {function.__name__} came; add ()")
+        found: Any = reduction or setting(function, "reduction") or "mean"
+        found = "mean" if found == "batchmean" else found
+        if found not in ("mean", "sum"):
+            raise InputError(
+                f"the criterion must give one number, but its reduction is {found!r}; use reduction='mean' or 'sum'"
+            )
+        return cls(function, found, count)
+
+    def weight(self, targets: Any) -> Any:
+        """Return what the loss of these targets is the mean over; a tensor where it depends on their values."""
+        if self.count is not None:
+            return self.count(targets)
+        ignored, weights = setting(self.function, "ignore_index"), setting(self.function, "weight")
+        if (ignored is None and weights is None) or "int" not in str(getattr(targets, "dtype", "")):
+            return samples_in(targets)
+        kept = targets != (-100 if ignored is None else ignored)
+        return kept.sum() if weights is None else (weights[targets * kept] * kept).sum()
+
+    def __call__(self, outputs: Any, targets: Any, *, where: str) -> Any:
+        """Compute the loss of a batch, and see that it is one number."""
+        loss = self.function(outputs, targets)
+        shape = getattr(loss, "shape", None)
+        if shape is None or not hasattr(loss, "backward"):
+            raise TrainingError(
+                f"{where}: the loss must be a tensor that came from the outputs, but the criterion returned a "
+                f"{type(loss).__name__}; leave out .item(), .numpy() and float() in it"
+            )
+        if tuple(shape):
+            raise InputError(
+                f"{where}: the loss must be one number, but the criterion returned shape {tuple(shape)}; use "
+                "reduction='mean' or 'sum', or end it with .mean()"
+            )
+        return loss
+
+
+def setting(function: Any, name: str) -> Any:
+    """Read an option of a criterion: an attribute of a module, or an argument bound by ``functools.partial``."""
+    if isinstance(function, partial):
+        return function.keywords.get(name, setting(function.func, name))
+    if name == "weight" and not hasattr(function, "ignore_index"):
+        return None  # other losses multiply by their weight, and divide by the number of samples all the same
+    return getattr(function, name, None)
+
+
+def first_leaf(value: Any) -> Any:
+    """Return the first tensor in tuples, lists and dicts."""
+    while isinstance(value, (tuple, list, dict)) and len(value):
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    return value
+
+
+def samples_in(targets: Any) -> int:
+    """Return the number of samples of a batch, from its targets' first dimension."""
+    shape = getattr(first_leaf(targets), "shape", None)
+    if not shape:
+        came = type(targets).__name__ if shape is None else "a single number"
+        raise InputError(
+            f"targets must be tensors with one row for each sample, but {came} came; does the loader give single "
+            "samples where it should give batches? Pass DataLoader(dataset, batch_size=...)"
+        )
+    return int(shape[0])

@@ -1,0 +1,156 @@
+"""One pass over the data: to train on it, or to measure the loss on it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from course_lib.training.checks import check_count, check_gradients, check_hook, check_trainable
+from course_lib.training.modes import mode
+from course_lib.training.passes import Pass, groups
+from course_lib.training.progress import shown
+from course_lib.training.tally import EpochLoss, Metrics
+
+__all__ = ["train_epoch", "validate"]
+
+
+def train_epoch(
+    model: Any,
+    loader: Iterable[Any],
+    criterion: Callable[[Any, Any], Any],
+    optimizer: Any,
+    device: Any,
+    *,
+    accumulate: int = 1,
+    before_step: Callable[[Any], object] | None = None,
+    metrics: Metrics | None = None,
+    reduction: str | None = None,
+    count: Callable[[Any], Any] | None = None,
+    sync_every: int | None = None,
+    epoch: int | None = None,
+    progress: bool = False,
+) -> EpochLoss:
+    r"""Train for one pass over the data, and return the mean loss over its samples.
+
+    For each batch: ``zero_grad``, forward, loss, ``backward``, ``step``, in training mode. Afterwards every module is
+    in the mode it was in, also after an exception.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module
+        On ``device``.
+    loader : iterable of (inputs, targets)
+        Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` gives. Inputs in a tuple become the model's
+        arguments, in a dict its keyword arguments. Arrays become tensors.
+    criterion : callable
+        ``criterion(outputs, targets)``, one number for a batch.
+    optimizer : torch.optim.Optimizer or one of course_lib.autograd.optim
+        Made from the model's parameters.
+    device : str or torch.device
+        Where the batches go.
+    accumulate : int
+        Step once for this many batches, with the gradient that they have as one large batch, equal in size or not. The
+        last step of an epoch takes what is left.
+    before_step : callable, optional
+        Called with the model between ``backward`` and ``step``, when the gradients of the step are complete: to clip,
+        as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them.
+    metrics : mapping of str to callable, optional
+        ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`.
+    reduction : {"mean", "sum"}, optional
+        How the criterion reduces. By default its attribute ``reduction``, or the one bound by ``functools.partial``;
+        a criterion that has neither is taken to give the mean.
+    count : callable, optional
+        ``count(targets)``, what the mean of a batch is the mean over. By default the number of samples, or for
+        ``CrossEntropyLoss`` and ``NLLLoss`` the total weight of the samples that are not ignored.
+    sync_every : int, optional
+        Batches between two looks at the loss. Each look waits for the device, so by default it is 1 on the CPU, where
+        a loss that is not finite is then found before it does harm, and 1000 elsewhere.
+    epoch : int, optional
+        Its number, for messages and the progress bar.
+    progress : bool
+        Show a bar.
+
+    Returns
+    -------
+    EpochLoss
+        A float, with ``samples``, ``batches`` and ``metrics``. With weights :math:`n_i` and losses :math:`l_i` of the
+        batches it is :math:`\sum_i n_i l_i / \sum_i n_i` for a criterion that gives the mean, and
+        :math:`\sum_i l_i / \sum_i n_i` for one that gives the sum. Each loss is that of the parameters of its moment.
+
+    Raises
+    ------
+    InputError
+        If there are no batches, a batch is no pair, the loss is not one number, the model has nothing to train, the
+        optimizer holds nothing of it, or the device is not there or not the model's.
+    TrainingError
+        If a loss is not finite (epoch and batch are named), or no gradient reaches the optimizer's parameters.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, optim
+    >>> from course_lib.training import ArrayLoader
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 10, dtype=np.float32)[:, None]
+    >>> model = nn.Linear(1, 1)
+    >>> optimizer = optim.SGD(model.parameters(), lr=0.5)
+    >>> for _ in range(50):
+    ...     loss = train_epoch(model, ArrayLoader(x, 3 * x, batch_size=4), nn.MSELoss(), optimizer, "cpu")
+    >>> loss.samples, loss.batches, round(loss, 4)
+    (10, 3, 0.0)
+    """
+    one_pass = Pass.over(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
+    check_trainable(model, optimizer)
+    check_count("accumulate", accumulate)
+    check_hook(before_step)
+    with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
+        for group in groups(batches, accumulate):
+            optimizer.zero_grad()
+            one_pass.backward(group)
+            if one_pass.tally.batches <= accumulate:
+                check_gradients(model, optimizer, one_pass.where(0))
+            if before_step is not None:
+                before_step(model)
+            optimizer.step()
+    return one_pass.result()
+
+
+def validate(
+    model: Any,
+    loader: Iterable[Any],
+    criterion: Callable[[Any, Any], Any],
+    device: Any,
+    *,
+    metrics: Metrics | None = None,
+    reduction: str | None = None,
+    count: Callable[[Any], Any] | None = None,
+    sync_every: int | None = None,
+    epoch: int | None = None,
+    progress: bool = False,
+) -> EpochLoss:
+    """Return the mean loss over the samples, in evaluation mode and without a graph.
+
+    Parameters and results are those of :func:`train_epoch`. Afterwards every module is in the mode it was in, also
+    after an exception.
+
+    Raises
+    ------
+    InputError
+        If there are no batches, a batch is no pair, the loss is not one number, or the device is not there or not the
+        model's.
+    TrainingError
+        If a loss is not finite (epoch and batch are named).
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> from course_lib.training import accuracy
+    >>> model = nn.Sequential(nn.Flatten())  # the inputs are the logits
+    >>> batches = [(tensor([[3.0, 0.0], [0.0, 3.0]]), tensor([0, 1])), (tensor([[0.0, 3.0]]), tensor([0]))]
+    >>> loss = validate(model, batches, nn.CrossEntropyLoss(), "cpu", metrics={"accuracy": accuracy})
+    >>> round(loss, 4), round(loss.metrics["accuracy"], 4)
+    (1.0486, 0.6667)
+    """
+    one_pass = Pass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
+    no_grad = one_pass.framework.no_grad
+    with mode(model, training=False), no_grad(), shown(loader, one_pass.title, progress=progress) as batches:
+        for batch in batches:
+            one_pass.evaluate(batch)
+    return one_pass.result()

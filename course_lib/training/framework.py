@@ -1,0 +1,155 @@
+"""The few things that a loop must ask of torch and of ``course_lib.autograd`` in different words."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from course_lib import autograd
+from course_lib.errors import InputError
+from course_lib.extras import load
+
+__all__ = ["AutogradFramework", "Framework", "TorchFramework", "framework_of"]
+
+
+class Framework(Protocol):
+    """What a model is made with."""
+
+    def no_grad(self) -> AbstractContextManager[Any]:
+        """Record nothing inside."""
+
+    def device(self, device: Any, model: Any) -> Any:
+        """Return the device, or refuse one that is not there or that holds nothing of the model."""
+
+    def move(self, value: Any, device: Any) -> Any:
+        """Turn arrays into tensors on the device, also inside of tuples, lists and dicts."""
+
+    def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
+        """Bring columns of single numbers to the host, waiting for the device at most once."""
+
+    def finite(self, tensor: Any) -> bool:
+        """Say whether a tensor holds no NaN and no infinity."""
+
+
+def framework_of(model: Any) -> Framework:
+    """Return the framework of a model, or refuse what is no model.
+
+    Examples
+    --------
+    >>> type(framework_of(autograd.nn.Linear(2, 1))).__name__
+    'AutogradFramework'
+    >>> framework_of(print)
+    Traceback (most recent call last):
+    course_lib.errors.InputError: the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but a \
+builtin_function_or_method came; wrap a function in a Module, and use make_jax_step for JAX
+    """
+    if isinstance(model, autograd.nn.Module):
+        return AutogradFramework()
+    if all(hasattr(model, name) for name in ("modules", "named_parameters", "train")):
+        return TorchFramework()
+    raise InputError(
+        "the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but a "
+        f"{type(model).__name__} came; wrap a function in a Module, and use make_jax_step for JAX"
+    )
+
+
+def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to what stands in tuples, lists and dicts."""
+    if isinstance(value, dict):
+        return {key: tree_map(function, item) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return type(value)(tree_map(function, item) for item in value)
+    return function(value)
+
+
+class TorchFramework:
+    """torch, on any device."""
+
+    def __init__(self) -> None:
+        self.torch = load("torch", extra="torch")
+
+    def no_grad(self) -> AbstractContextManager[Any]:
+        """Record nothing inside."""
+        context: AbstractContextManager[Any] = self.torch.no_grad()
+        return context
+
+    def device(self, device: Any, model: Any) -> Any:
+        """Return the device, or refuse one that is not there or that holds nothing of the model."""
+        try:
+            wanted = self.torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+            raise InputError(
+                f"device must name one that torch {self.torch.__version__} can use here, but {device!r} came: "
+                f"{str(error).splitlines()[0]}. Pass device='cpu', or torch.accelerator.current_accelerator() where "
+                "there is one."
+            ) from error
+        places = {p.device for p in model.parameters()}
+        if places and wanted not in places:
+            raise InputError(
+                f"the model must be on the device of the batches, {wanted}, but its parameters are on "
+                f"{', '.join(sorted(map(str, places)))}. Call model.to({str(device)!r}) before you make the optimizer."
+            )
+        return wanted
+
+    def move(self, value: Any, device: Any) -> Any:
+        """Turn arrays into tensors on the device; from pinned memory the copy does not wait."""
+
+        def moved(leaf: Any) -> Any:
+            if isinstance(leaf, np.ndarray):
+                leaf = self.torch.as_tensor(leaf)
+            if isinstance(leaf, self.torch.Tensor):
+                return leaf.to(device, non_blocking=True)
+            return leaf.to(device) if hasattr(leaf, "to") else leaf
+
+        return tree_map(moved, value)
+
+    def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
+        """Bring columns of single numbers to the host, waiting for the device at most once."""
+        torch = self.torch
+        on_device = [c for c in columns if any(isinstance(entry, torch.Tensor) for entry in c)]
+        if not on_device:
+            return [[float(entry) for entry in column] for column in columns]
+        stacked = [torch.stack(list(column)) for column in on_device]
+        wide = torch.float32 if stacked[0].device.type == "mps" else torch.float64  # Metal has no float64
+        values = iter(torch.stack([column.to(stacked[0].device, wide) for column in stacked]).tolist())
+        return [
+            next(values) if any(column is c for c in on_device) else [float(entry) for entry in column]
+            for column in columns
+        ]
+
+    def finite(self, tensor: Any) -> bool:
+        """Say whether a tensor holds no NaN and no infinity."""
+        return bool(self.torch.isfinite(tensor.detach()).all())
+
+
+class AutogradFramework:
+    """``course_lib.autograd``, whose only device is the CPU."""
+
+    def no_grad(self) -> AbstractContextManager[Any]:
+        """Record nothing inside."""
+        return autograd.no_grad()
+
+    def device(self, device: Any, model: Any) -> Any:
+        """Refuse anything but the CPU."""
+        if device is not None and str(device) != "cpu":
+            raise InputError(f"course_lib.autograd computes on the CPU only, but device={device!r} came; pass 'cpu'")
+        return None
+
+    def move(self, value: Any, device: Any) -> Any:
+        """Turn arrays, and torch's CPU tensors, into tensors."""
+
+        def moved(leaf: Any) -> Any:
+            if isinstance(leaf, autograd.Tensor) or not hasattr(leaf, "__array__"):
+                return leaf
+            return autograd.tensor(np.asarray(leaf))
+
+        return tree_map(moved, value)
+
+    def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
+        """Turn columns of single numbers into floats."""
+        return [[float(entry) for entry in column] for column in columns]
+
+    def finite(self, tensor: Any) -> bool:
+        """Say whether a tensor holds no NaN and no infinity."""
+        return bool(np.isfinite(tensor.detach().numpy()).all())

@@ -1,0 +1,103 @@
+"""What training has been like, epoch by epoch."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from course_lib.errors import InputError
+from course_lib.extras import load
+
+__all__ = ["History"]
+
+
+@dataclass(frozen=True)
+class History:
+    """One entry for each epoch, in order.
+
+    Attributes
+    ----------
+    train_loss : tuple of float
+        The mean over the samples, each at the parameters of its own step.
+    val_loss : tuple of float
+        Over the validation set after the epoch; empty without one.
+    train_metrics, val_metrics : dict of str to tuple of float
+        The same for each metric.
+    learning_rate : tuple of float
+        That of the optimizer's first group, during the epoch.
+    seconds : tuple of float
+        Wall time of the epoch, validation included.
+
+    Examples
+    --------
+    >>> history = History(train_loss=(2.0, 1.0, 0.5), val_loss=(2.1, 1.2, 1.3))
+    >>> history.best_epoch
+    1
+    >>> history.plot()
+    Loss over 3 epochs. training: from 2 to 0.5, between 0.5 and 2. validation: from 2.1 to 1.3, between 1.2 and 2.1.
+    """
+
+    train_loss: tuple[float, ...] = ()
+    val_loss: tuple[float, ...] = ()
+    train_metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    val_metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    learning_rate: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = field(default=(), repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.train_loss)
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch, counted from 0, with the least validation loss, or training loss where there is no other."""
+        losses = self.val_loss or self.train_loss
+        return losses.index(min(losses))
+
+    def plot(self, metric: str = "loss", *, y_scale: Literal["linear", "log"] = "linear") -> Any:
+        """Draw a quantity over the epochs, for training and validation.
+
+        Parameters
+        ----------
+        metric : str
+            ``"loss"``, or the name of a metric.
+        y_scale : {"linear", "log"}
+            How the values are spaced.
+
+        Returns
+        -------
+        course_lib.figures.Drawing
+            An inline SVG in a notebook, a sentence anywhere else.
+
+        Raises
+        ------
+        InputError
+            If there is no such metric.
+        MissingExtraError
+            Without matplotlib.
+        """
+        known = {"loss": (self.train_loss, self.val_loss)}
+        known |= {name: (values, self.val_metrics.get(name, ())) for name, values in self.train_metrics.items()}
+        if metric not in known:
+            raise InputError(f"the history must have {metric!r}, but it has {', '.join(known)}; name one of these")
+        series = {
+            name: values for name, values in zip(("training", "validation"), known[metric], strict=True) if values
+        }
+        lines = load("course_lib.figures", extra="book").lines
+        title = f"{metric.capitalize()} over {len(self)} epochs"
+        return lines(series, x_label="epoch", y_label=metric, y_scale=y_scale, title=title)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with one row for each epoch.
+
+        Examples
+        --------
+        >>> History(train_loss=(2.0, 1.0), val_loss=(2.5, 1.5)).to_frame()
+               train_loss  val_loss
+        epoch
+        0             2.0       2.5
+        1             1.0       1.5
+        """
+        columns = {"train_loss": self.train_loss, "val_loss": self.val_loss}
+        columns |= {f"train_{name}": values for name, values in self.train_metrics.items()}
+        columns |= {f"val_{name}": values for name, values in self.val_metrics.items()}
+        columns |= {"learning_rate": self.learning_rate, "seconds": self.seconds}
+        frame = load("pandas", extra="torch").DataFrame({name: list(v) for name, v in columns.items() if v})
+        return frame.rename_axis("epoch")

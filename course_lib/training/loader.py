@@ -1,0 +1,65 @@
+"""Mini-batches of arrays, for where torch's DataLoader is more than is needed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from course_lib.errors import InputError
+
+__all__ = ["ArrayLoader"]
+
+
+class ArrayLoader:
+    """Cut arrays into batches along their first dimension; each pass, if shuffled, in an order of its own.
+
+    Parameters
+    ----------
+    *arrays : array
+        NumPy arrays of equal length, usually inputs ``(n, ...)`` and targets ``(n, ...)``.
+    batch_size : int
+        Samples in a batch. The last batch is smaller where it does not divide ``n``.
+    shuffle : bool
+        Draw a new order for each pass.
+    seed : int
+        What the orders depend on, together with the number of the pass: a new loader with the same seed repeats them.
+
+    Raises
+    ------
+    InputError
+        If there are no arrays, their lengths differ, or ``batch_size`` is not a positive integer.
+
+    Examples
+    --------
+    >>> loader = ArrayLoader(np.arange(5.0), np.arange(5), batch_size=2)
+    >>> [y.tolist() for x, y in loader]
+    [[0, 1], [2, 3], [4]]
+    >>> len(loader)
+    3
+    """
+
+    def __init__(self, *arrays: Any, batch_size: int, shuffle: bool = False, seed: int = 0) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        lengths = {len(array) for array in self.arrays if array.ndim}
+        if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
+            shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
+            raise InputError(f"a loader needs arrays that are equally long, but came: {shapes}. Pass one row a sample.")
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise InputError(f"batch_size must be a positive integer, but {batch_size!r} came")
+        self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
+        self.passes = 0
+
+    def __len__(self) -> int:
+        return -(-len(self.arrays[0]) // self.batch_size)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        order = np.arange(len(self.arrays[0]))
+        if self.shuffle:
+            order = np.random.default_rng([self.seed, self.passes]).permutation(order)
+        self.passes += 1
+        return self._batches(order)
+
+    def _batches(self, order: Any) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            yield tuple(array[rows] for array in self.arrays)

@@ -1,0 +1,49 @@
+"""What may be measured beside the loss: each metric takes a batch's outputs and targets, and gives its mean."""
+
+from typing import Any
+
+from course_lib.errors import InputError
+
+__all__ = ["accuracy"]
+
+
+def accuracy(outputs: Any, targets: Any) -> Any:
+    """Return the share of targets whose class has the largest logit; for single logits, whose sign is right.
+
+    Parameters
+    ----------
+    outputs : tensor or array
+        Logits: ``(N, C)`` or ``(N, C, d1, ...)`` for classes; of the targets' shape for yes-or-no questions.
+    targets : tensor or array
+        Classes, of shape ``(N,)`` or ``(N, d1, ...)``; or 0 and 1, of the outputs' shape.
+
+    Returns
+    -------
+    scalar
+        On the device of the outputs, not yet read back.
+
+    Raises
+    ------
+    InputError
+        If the shapes fit neither reading.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> accuracy(np.array([[0.1, 0.9], [2.0, 1.0], [0.0, 3.0]]), np.array([1, 0, 0]))
+    np.float64(0.6666666666666666)
+    """
+    shape, wanted = tuple(outputs.shape), tuple(targets.shape)
+    if shape == wanted:
+        right = (outputs > 0) == (targets > 0.5)
+    elif len(shape) > 1 and shape[:1] + shape[2:] == wanted:
+        right = outputs.argmax(1) == targets
+    else:
+        raise InputError(
+            f"accuracy needs outputs (N, C, ...) with targets (N, ...), or both of one shape, but the shapes are "
+            f"{shape} and {wanted}. Squeeze or flatten one of the two."
+        )
+    count = 1
+    for size in wanted:
+        count *= size
+    return right.sum() / count

@@ -1,0 +1,125 @@
+"""What happens to each batch of a pass over the data: moved, judged, noted, and in training pulled back."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from course_lib.errors import InputError
+from course_lib.training.checks import cause, check_connected, check_count, unpack
+from course_lib.training.criterion import Criterion, samples_in
+from course_lib.training.framework import Framework, framework_of
+from course_lib.training.tally import EpochLoss, Metrics, Tally
+
+__all__ = ["Pass", "groups"]
+
+READ_EVERY = 1000  # batches, on an accelerator: a batch that is not read yet takes at least 512 bytes there
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass: the model, what judges it, where it runs, and what has been noted so far."""
+
+    model: Any
+    criterion: Criterion
+    framework: Framework
+    device: Any
+    tally: Tally
+    title: str
+
+    @classmethod
+    def over(
+        cls,
+        model: Any,
+        criterion: Any,
+        device: Any,
+        kind: str,
+        epoch: int | None,
+        metrics: Metrics | None,
+        reduction: str | None,
+        count: Callable[[Any], Any] | None,
+        sync_every: int | None,
+    ) -> "Pass":
+        """Check what can be checked before the first batch."""
+        framework = framework_of(model)
+        device = framework.device(device, model)
+        judge = Criterion.of(criterion, reduction=reduction, count=count)
+        if sync_every is None:
+            sync_every = 1 if device is None or device.type == "cpu" else READ_EVERY
+        check_count("sync_every", sync_every)
+        tally = Tally(framework, judge.reduction, metrics or {}, sync_every)
+        return cls(model, judge, framework, device, tally, kind if epoch is None else f"{kind}, epoch {epoch}")
+
+    def where(self, batch: int) -> str:
+        """Name a batch in a message."""
+        return f"{self.title}, batch {batch} (counted from 0)"
+
+    def evaluate(self, batch: Any) -> None:
+        """Note the loss of a batch."""
+        inputs, targets = self.framework.move(unpack(batch, self.where(self.tally.batches)), self.device)
+        self._loss(inputs, targets, self.criterion.weight(targets))
+
+    def backward(self, group: list[Any]) -> None:
+        """Add up the gradients of some batches as those of one: each mean counts by its share of the whole."""
+        pairs = [unpack(batch, self.where(self.tally.batches + i)) for i, batch in enumerate(group)]
+        wanted = [self.framework.move(targets, self.device) for _, targets in pairs]
+        weights = [self.criterion.weight(targets) for targets in wanted]
+        for (inputs, _), targets, weight in zip(pairs, wanted, weights, strict=True):
+            where = self.where(self.tally.batches)
+            loss = self._loss(self.framework.move(inputs, self.device), targets, weight)
+            check_connected(loss, where)
+            if len(group) > 1 and self.criterion.reduction == "mean":
+                loss = loss * (weight / sum(weights))
+            loss.backward()
+
+    def _loss(self, inputs: Any, targets: Any, weight: Any) -> Any:
+        """Compute the loss of a batch and note it; if it is time to look, see that it is finite."""
+        where, samples = self.where(self.tally.batches), samples_in(targets)
+        if not samples:
+            raise InputError(f"{where}: a batch must have samples, but its targets are empty; leave such batches out")
+        outputs = called(self.model, inputs)
+        loss = self.criterion(outputs, targets, where=where)
+        self.tally.add(loss, weight, samples, outputs, targets)
+        if self.tally.due:
+            self._read(inputs, targets)
+        return loss
+
+    def _read(self, inputs: Any = None, targets: Any = None) -> None:
+        """Read the losses back, and if one is not finite, say where, and what that may come from."""
+        last = self.tally.batches - 1
+
+        def explain(batch: int) -> str:
+            known = (inputs, targets) if batch == last else (None, None)
+            return cause(self.framework, self.model, *known)
+
+        self.tally.sync(self.where, explain)
+
+    def result(self) -> EpochLoss:
+        """Return the means over the samples, or refuse if there was not one batch."""
+        if not self.tally.batches:
+            raise InputError(
+                f"{self.title}: the loader must give at least one batch, but it gave none. Is the data set empty, does "
+                "drop_last=True drop all of it, or is the loader a generator that has been used up?"
+            )
+        self._read()
+        return self.tally.result()
+
+
+def groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield the batches of each step together: how large they are in all must be known before the first backward.
+
+    Examples
+    --------
+    >>> list(groups("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    iterator = iter(batches)
+    while group := list(islice(iterator, size)):
+        yield group
+
+
+def called(model: Any, inputs: Any) -> Any:
+    """Call the model on one input, on several, or on named ones."""
+    if isinstance(inputs, dict):
+        return model(**inputs)
+    return model(*inputs) if isinstance(inputs, list) or type(inputs) is tuple else model(inputs)

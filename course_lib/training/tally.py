@@ -1,0 +1,99 @@
+"""The losses of an epoch: kept on the device, read back seldom, averaged over samples."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib.errors import TrainingError
+from course_lib.training.framework import Framework
+
+__all__ = ["EpochLoss", "Metrics", "Tally"]
+
+Metrics = Mapping[str, Callable[[Any, Any], Any]]
+
+
+class EpochLoss(float):
+    """The mean loss of an epoch: a float that also knows what it is the mean of.
+
+    Attributes
+    ----------
+    samples : int
+        How many samples went by.
+    batches : int
+        In how many batches.
+    metrics : dict of str to float
+        The mean of each metric over the samples.
+
+    Examples
+    --------
+    >>> loss = EpochLoss(0.25, samples=100, batches=4, metrics={"accuracy": 0.9})
+    >>> loss < 0.3, loss.metrics["accuracy"]
+    (True, 0.9)
+    """
+
+    samples: int
+    batches: int
+    metrics: dict[str, float]
+
+    def __new__(cls, loss: float, *, samples: int, batches: int, metrics: Mapping[str, float]) -> "EpochLoss":  # noqa: D102 - as the class says
+        self = super().__new__(cls, loss)
+        self.samples, self.batches, self.metrics = samples, batches, dict(metrics)
+        return self
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
+        return (float(self),), {"samples": self.samples, "batches": self.batches, "metrics": self.metrics}
+
+
+@dataclass
+class Tally:
+    """Adds up an epoch's losses and metrics in double precision, without waiting for the device at every batch."""
+
+    framework: Framework
+    reduction: str
+    metrics: Metrics
+    sync_every: int
+    samples: int = 0
+    batches: int = 0
+    pending: list[tuple[Any, ...]] = field(default_factory=list)
+    read: list[list[float]] = field(default_factory=list)
+
+    def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any) -> None:
+        """Note a batch; the loss is detached, so that its graph can go."""
+        outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
+        measured = [metric(outputs, targets) for metric in self.metrics.values()]
+        self.pending.append((loss.detach(), weight, *measured, samples))
+        self.samples += samples
+        self.batches += 1
+
+    @property
+    def due(self) -> bool:
+        """Say whether it is time to read back."""
+        return len(self.pending) >= self.sync_every
+
+    def sync(self, where: Callable[[int], str], why: Callable[[int], str]) -> None:
+        """Read what has gathered, and stop at the first loss that is not finite."""
+        if not self.pending:
+            return
+        first = self.batches - len(self.pending)
+        columns = self.framework.read(list(zip(*self.pending, strict=True)))
+        self.pending.clear()
+        for i, loss in enumerate(columns[0]):
+            if not math.isfinite(loss):
+                raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {why(first + i)}")
+        self.read += [list(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def mean(self) -> float:
+        """The mean loss of what has been read."""
+        weight = math.fsum(row[1] for row in self.read)
+        scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.read]
+        return math.fsum(row[0] * s for row, s in zip(self.read, scale, strict=True)) / weight
+
+    def result(self) -> EpochLoss:
+        """Return the means over the samples of the whole epoch."""
+        metrics = {
+            name: math.fsum(row[2 + i] * row[-1] for row in self.read) / self.samples
+            for i, name in enumerate(self.metrics)
+        }
+        return EpochLoss(self.mean, samples=self.samples, batches=self.batches, metrics=metrics)
