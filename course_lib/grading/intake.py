@@ -9,7 +9,7 @@ from typing import Any
 
 from course_lib.errors import NotebookError
 
-__all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read"]
+__all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read", "read_bytes"]
 
 MAX_BYTES = 16 << 20
 HAND_IN = "give the .ipynb file itself"
@@ -47,10 +47,10 @@ def read(path: Path) -> Submission:
     NotebookError
         With one sentence on what was expected, what came, and what to do.
     """
-    return parse(_read_bytes(path))
+    return parse(read_bytes(path))
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Open without following a link or waiting on a pipe, and look at what was opened rather than at its name."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

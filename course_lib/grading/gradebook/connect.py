@@ -1,0 +1,126 @@
+"""Open a database as a gradebook: make its tables in an empty one, and touch nothing in a strange one."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from course_lib.errors import InputError
+from course_lib.extras import load
+from course_lib.grading.gradebook.tables import VERSION, Tables, VersionRow
+
+__all__ = ["connect", "where"]
+
+WAIT_SECONDS = 30
+OTHER = "name another with --gradebook"
+
+
+def where(address: str) -> URL:
+    """Return the URL of a gradebook: a path is an SQLite file.
+
+    Raises
+    ------
+    InputError
+        If it is neither a path nor the URL of SQLite or PostgreSQL.
+
+    Examples
+    --------
+    >>> where("grades/gradebook.sqlite")
+    sqlite:///grades/gradebook.sqlite
+    >>> where("postgresql://ada:secret@db/course")
+    postgresql+psycopg://ada:***@db/course
+    """
+    if "://" not in address:
+        return URL.create("sqlite", database=address)
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        url = URL.create("nothing")
+    match url.get_backend_name():
+        case "sqlite" if url.database:
+            return url.set(drivername="sqlite")
+        case "postgresql":
+            return url.set(drivername="postgresql+psycopg")
+    came = address.split("://")[0]  # the rest may hold a password
+    raise InputError(f"expected a file or postgresql://USER@HOST/DATABASE as gradebook, found {came}://...; {OTHER}")
+
+
+def connect(address: str, *, create: bool = True) -> Engine:
+    """Return an engine whose database is a gradebook.
+
+    Parameters
+    ----------
+    address : str
+        A file, or a URL.
+    create : bool
+        Whether an empty or missing one becomes a gradebook.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or holds something else.
+    """
+    url = where(address)
+    if url.get_backend_name() == "sqlite":
+        _check_file(Path(str(url.database)), create=create)
+        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+        event.listen(engine, "connect", _begin_by_hand)
+        event.listen(engine, "begin", _begin)
+    else:
+        load("psycopg", extra="grade")
+        engine = create_engine(url)
+    shown = url.render_as_string(hide_password=True)
+    try:
+        with engine.begin() as connection:
+            _check_tables(connection, shown, create=create)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise InputError(f"expected a gradebook at {shown}, found: {_reason(error)}; {OTHER}") from error
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise InputError(f"expected a file for the gradebook, found a folder at {path}; {OTHER}")
+    if not path.exists() and not create:
+        raise InputError(f"expected a gradebook at {path}, found none; grade first, or {OTHER}")
+    if not path.parent.is_dir():
+        raise InputError(f"expected a folder for the gradebook at {path.parent}, found none; make it, or {OTHER}")
+
+
+def _begin_by_hand(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    """Take the write lock first: two graders then wait for each other, and never end up both waiting."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
+    """Look at what is there before writing anything."""
+    found = set(inspect(connection).get_table_names())
+    if not found and create:
+        Tables.metadata.create_all(connection)
+        connection.execute(insert(VersionRow).values(version=VERSION))
+        return
+    if VersionRow.__tablename__ not in found:
+        came = f"tables of something else ({', '.join(sorted(found)[:3])})" if found else "an empty database"
+        raise InputError(f"expected a gradebook at {shown}, found {came}; {OTHER}")
+    version = connection.scalar(select(VersionRow.version))
+    if version != VERSION:
+        raise InputError(
+            f"expected version {VERSION} of the gradebook at {shown}, found {version}; use the grader that wrote it"
+        )
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return what the database said, without the statement and the link to documentation."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

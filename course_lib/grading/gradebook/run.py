@@ -1,0 +1,136 @@
+"""Grade a class into a gradebook: what is written down already is not graded again, and each grade is written at once.
+
+So a run that is broken off, by Ctrl-C or by anything else, has lost nothing when it is started again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from course_lib.errors import NotebookError
+from course_lib.grading import intake
+from course_lib.grading.classroom import Task, grade_each
+from course_lib.grading.gradebook.policy import Policies
+from course_lib.grading.gradebook.records import Attempt, hash_key, hash_notebook
+from course_lib.grading.gradebook.standing import Standing, standing
+from course_lib.grading.gradebook.store import Gradebook
+from course_lib.grading.gradebook.submitted import Times, submitted_at
+from course_lib.grading.report import SubmissionReport
+from course_lib.grading.sandbox import BUBBLEWRAP, NONE
+
+__all__ = ["Outcome", "grade_into", "standings"]
+
+CHANGED = "the file was changed while it was being graded; grade again when it is whole"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one submission, and whether that was known before this run."""
+
+    report: SubmissionReport
+    known: bool = False
+
+
+@dataclass
+class _Run:
+    """What grading one class into one gradebook needs at every submission."""
+
+    book: Gradebook
+    times: Times
+    sandbox: str
+    hashes: dict[Task, str | None] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def known(self, tasks: Sequence[Task]) -> dict[Task, Attempt]:
+        """Return the attempts that need not be graded again: same notebook, same key, no weaker sandbox."""
+        slugs = {task.exercise.slug for task in tasks if task.exercise}
+        attempts = {
+            (attempt.report.learner, slug, attempt.notebook_hash): attempt
+            for slug in slugs
+            for attempt in self.book.attempts(exercise=slug)
+        }
+        found = {}
+        for task in tasks:
+            slug = task.exercise.slug if task.exercise else ""
+            attempt = attempts.get((task.learner, slug, self.hashes[task] or ""))
+            if attempt and attempt.key_hash == self.keys[slug] and not self._stamped(attempt):
+                found[task] = attempt
+        return found
+
+    def _stamped(self, attempt: Attempt) -> bool:
+        """Tell whether an attempt ran without a sandbox, and now there is one."""
+        return attempt.report.sandbox == NONE and self.sandbox != NONE
+
+    def record(self, task: Task, report: SubmissionReport) -> SubmissionReport:
+        """Write a grade down, unless there is nothing to hold it to: no notebook, or a failure that is the grader's."""
+        before = self.hashes[task]
+        if report.status in ("missing", "error") or before is None:
+            return report
+        if _hash(task) != before:
+            worth = (0.0, report.max_points)
+            return SubmissionReport(report.learner, report.exercise, "error", *worth, (CHANGED,))
+        when = submitted_at(task, self.times)
+        key = self.keys[report.exercise]
+        self.book.record(Attempt(report, before, key, when, when, graded_at=datetime.now(UTC)))
+        return report
+
+
+def grade_into(
+    book: Gradebook,
+    tasks: Sequence[Task],
+    *,
+    jobs: int | None = None,
+    sandbox: str = BUBBLEWRAP,
+    regrade: bool = False,
+    times: Times | None = None,
+) -> Iterator[Outcome]:
+    """Grade what the gradebook does not have yet; yield each outcome once it is written down.
+
+    Parameters
+    ----------
+    book : Gradebook
+        Where grades go.
+    tasks : sequence of Task
+        From :func:`course_lib.grading.classroom.find_submissions`.
+    jobs, sandbox
+        As for :func:`course_lib.grading.classroom.grade_each`.
+    regrade : bool
+        Grade everything again; each notebook replaces what it had.
+    times : mapping, optional
+        When notebooks were handed in, by learner and exercise; else the files' own times.
+    """
+    run = _Run(book, times or {}, sandbox)
+    run.hashes = {task: _hash(task) for task in tasks}
+    run.keys = {exercise.slug: hash_key(exercise) for exercise in {task.exercise for task in tasks} if exercise}
+    known = {} if regrade else run.known(tasks)
+    for task, attempt in known.items():
+        book.seen(attempt, submitted_at=submitted_at(task, run.times))
+        yield Outcome(attempt.report, known=True)
+    rest = [task for task in tasks if task not in known]
+    for task, report in grade_each(rest, jobs=jobs, sandbox=sandbox):
+        yield Outcome(run.record(task, report))
+
+
+def _hash(task: Task) -> str | None:
+    """Return the hash of a submission's bytes, or None if there are none to be had."""
+    try:
+        return None if task.path is None else hash_notebook(intake.read_bytes(task.path))
+    except NotebookError:
+        return None
+
+
+def standings(book: Gradebook, outcomes: Sequence[Outcome], policies: Policies) -> list[Standing]:
+    """Return where everyone of a run stands, by learner and exercise, with all that the gradebook has of them."""
+    came: dict[tuple[str, str], SubmissionReport] = {}
+    for outcome in outcomes:
+        here = (outcome.report.learner, outcome.report.exercise)
+        if here not in came or outcome.report.status == "error":
+            came[here] = outcome.report
+    found = []
+    for exercise in sorted({exercise for _, exercise in came}):
+        attempts, manual = book.attempts(exercise=exercise), book.manual_points(exercise=exercise)
+        for learner in sorted(learner for learner, slug in came if slug == exercise):
+            mine = [attempt for attempt in attempts if attempt.report.learner == learner]
+            given = [each for each in manual if each.learner == learner]
+            found.append(standing(mine, policies.of(exercise), given, came=came[learner, exercise]))
+    return sorted(found, key=lambda each: (each.report.learner, each.report.exercise))
