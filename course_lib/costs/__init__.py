@@ -2,7 +2,7 @@
 
 from course_lib.costs.checkpointing import CheckpointPlan, best_every, checkpoint_plan
 from course_lib.costs.cost import Cost, TrainingCost, frozen, law, training_cost
-from course_lib.costs.counted import FlopCount, count_flops
+from course_lib.costs.counted import Flops, count_flops
 from course_lib.costs.elementwise import (
     cross_entropy,
     dropout,
@@ -20,7 +20,7 @@ from course_lib.costs.transformer import mlp, transformer_activation_bytes, tran
 __all__ = [
     "CheckpointPlan",
     "Cost",
-    "FlopCount",
+    "Flops",
     "SavedTensors",
     "TrainingCost",
     "attention",

@@ -1,20 +1,30 @@
 """Count the FLOPs of a step in torch, forward and backward apart, with the gaps of torch's own counter filled."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from course_lib.costs.graph import leaves_below
 from course_lib.errors import InputError
 from course_lib.extras import load
 
-__all__ = ["FlopCount", "count_flops"]
+__all__ = ["Flops", "count_flops"]
 
 Shape = tuple[int, ...]
+# Operations that make, fill, copy or move numbers and compute none: nothing to count. Views are known by their tag.
+MOVES = frozenset(
+    {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros"}
+    | {"ones", "ones_like", "new_ones", "full", "full_like", "new_full", "scalar_tensor", "arange", "fill_", "zero_"}
+    | {"clone", "copy_", "_to_copy", "cat", "stack", "constant_pad_nd", "embedding", "resize_", "set_", "lift_fresh"}
+    | {"unsafe_split", "select_backward", "slice_backward", "transpose_", "squeeze_", "detach_"}
+    | {"_unsafe_view", "_reshape_alias", "_local_scalar_dense"}
+)
 
 
 @dataclass(frozen=True)
-class FlopCount:
+class Flops:
     """FLOPs of a step.
 
     Attributes
@@ -23,12 +33,22 @@ class FlopCount:
         What checkpointing recomputes is part of the backward pass.
     forward_by_op, backward_by_op : dict of str to int
         The same by operation, such as ``aten.mm``.
+    uncounted : dict of str to int
+        Operations that computed something and have no formula, and how often each ran: element-wise work,
+        reductions, normalisation, and whatever else the counter does not know.
     """
 
     forward: int
     backward: int
     forward_by_op: dict[str, int]
     backward_by_op: dict[str, int]
+    uncounted: dict[str, int]
+
+    @property
+    def by_operator(self) -> dict[str, int]:
+        """FLOPs of both passes by operation, most first."""
+        both = Counter(self.forward_by_op) + Counter(self.backward_by_op)
+        return dict(both.most_common())
 
     @property
     def ratio(self) -> float:
@@ -40,23 +60,36 @@ class FlopCount:
             )
         return self.backward / self.forward
 
+    def __str__(self) -> str:
+        names = self.by_operator
+        width = max(map(len, [*names, "operation"]))
+        lines = [f"{'operation':{width}}  {'forward':>16}  {'backward':>16}"]
+        for name in names:
+            f, b = self.forward_by_op.get(name, 0), self.backward_by_op.get(name, 0)
+            lines.append(f"{name:{width}}  {f:>16,}  {b:>16,}")
+        lines.append(f"{'all':{width}}  {self.forward:>16,}  {self.backward:>16,}")
+        if self.uncounted:
+            lines.append("not counted: " + ", ".join(f"{name} ({n})" for name, n in self.uncounted.items()))
+        return "\n".join(lines)
 
-def count_flops(forward: Callable[[], Any]) -> FlopCount:
+
+def count_flops(forward: Callable[[], Any]) -> Flops:
     """Run a forward pass and its backward pass once, and count the FLOPs of both.
 
     ``torch.utils.flop_counter.FlopCounterMode`` (torch 2.13) counts nothing for attention on CPU, for LSTMs that run
-    as one kernel (float32 on CPU, cuDNN), and for the fast path of ``TransformerEncoderLayer``, and too much for the
-    backward pass of a grouped convolution. This counts all of them. Element-wise work and normalisation stay uncounted.
+    as one kernel (float32 on CPU, cuDNN), for products with a vector, and for the fast path of
+    ``TransformerEncoderLayer``, and too much for the backward pass of a grouped convolution. This counts all of them.
+    Element-wise work and normalisation stay uncounted, and are named.
 
     Parameters
     ----------
     forward : callable
-        Takes nothing and returns the loss, a tensor of one element; its ``backward()`` is called here, so gradients
-        accumulate. If it returns a tensor without a graph, the backward pass is 0.
+        Takes nothing, runs the forward pass and returns the loss, a tensor of one element, whose ``backward()`` is
+        called here. If it returns a tensor without a graph, the backward pass is 0.
 
     Returns
     -------
-    FlopCount
+    Flops
 
     Raises
     ------
@@ -65,33 +98,67 @@ def count_flops(forward: Callable[[], Any]) -> FlopCount:
     MissingExtraError
         Without torch.
 
+    Notes
+    -----
+    The ``.grad`` of every leaf, and the state of torch's random numbers on the CPU, are afterwards what they were.
+
     Examples
     --------
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
     >>> counted = count_flops(lambda: model(torch.ones(8, 256)).sum())
-    >>> counted.forward, round(counted.ratio, 3)
-    (1089536, 1.038)
+    >>> counted.forward, round(counted.ratio, 3), list(counted.by_operator)
+    (1089536, 1.038, ['aten.mm', 'aten.addmm'])
     """
     torch = load("torch", extra="torch")
     mha = torch.backends.mha
-    fast = mha.get_fastpath_enabled()
+    fast, seen = mha.get_fastpath_enabled(), Counter[str]()
     mha.set_fastpath_enabled(False)  # the fused layer is one operation, which cannot be looked into
     try:
-        loss, forward_by_op = counted(torch, forward)
+        with torch.random.fork_rng(devices=()):
+            loss, forward_by_op = counted(torch, forward, seen)
+            check_loss(torch, loss)
+            backward_by_op = counted_backward(torch, loss, seen) if loss.requires_grad else {}
     finally:
         mha.set_fastpath_enabled(fast)
+    totals = sum(forward_by_op.values()), sum(backward_by_op.values())
+    return Flops(*totals, forward_by_op, backward_by_op, dict(seen.most_common()))
+
+
+def check_loss(torch: ModuleType, loss: Any) -> None:
+    """Refuse what is not one number."""
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         found = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
         raise InputError(f"forward must return the loss, a tensor of one element, but it returned {found}. Add .sum().")
-    backward_by_op = counted(torch, loss.backward)[1] if loss.requires_grad else {}
-    return FlopCount(sum(forward_by_op.values()), sum(backward_by_op.values()), forward_by_op, backward_by_op)
 
 
-def counted(torch: ModuleType, step: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
-    """Run a function, and return its result and the FLOPs of each operation."""
+def counted_backward(torch: ModuleType, loss: Any, seen: Counter[str]) -> dict[str, int]:
+    """Count the backward pass, and leave the gradients of the leaves as they were."""
+    leaves = leaves_below(loss)
+    before = [leaf.grad for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    try:
+        return counted(torch, loss.backward, seen)[1]
+    finally:
+        for leaf, grad in zip(leaves, before, strict=True):
+            leaf.grad = grad
+
+
+def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> tuple[Any, dict[str, int]]:
+    """Run a function, return its result and the FLOPs of each operation, and note the operations without a formula."""
     counter = load("torch.utils.flop_counter", extra="torch").FlopCounterMode
-    with counter(display=False, custom_mapping=formulas(torch.ops.aten)) as mode:
+    dispatch = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
+
+    class Watcher(dispatch):  # type: ignore[misc, valid-type]
+        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = op.overloadpacket.__name__
+            if op.overloadpacket not in mode.flop_registry and not op.is_view and name not in MOVES:
+                seen[str(op.overloadpacket)] += 1
+            return op(*args, **(kwargs or {}))
+
+    mode = counter(display=False, custom_mapping=formulas(torch.ops.aten))
+    with Watcher(), mode:  # the counter first, which takes composite operations apart
         result = step()
     return result, {str(op): int(flops) for op, flops in mode.get_flop_counts().get("Global", {}).items()}
 
@@ -106,6 +173,9 @@ def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
         aten._cudnn_rnn: lambda x, weights, *_, **__: rows_times(x, weights),
         aten._cudnn_rnn_backward: lambda x, weights, *_, **__: 2 * rows_times(x, weights),
         aten.convolution_backward: convolution_backward,
+        aten.mv: lambda a, x, **_: 2 * a[0] * a[1],
+        aten.addmv: lambda y, a, x, **_: 2 * a[0] * a[1],
+        aten.dot: lambda x, y, **_: 2 * x[0],
     }
 
 

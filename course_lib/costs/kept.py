@@ -62,23 +62,62 @@ def saved_tensors(forward: Callable[[], Any], *, parameters: Iterable[Any] = ())
     >>> saved.bytes, saved.naive_bytes, [shape for shape, _, _ in saved.tensors]
     (16384, 34816, [(8, 256), (8, 256)])
     """
-    torch = load("torch", extra="torch")
     own = {storage_key(p) for p in parameters}
     seen: dict[Any, tuple[tuple[int, ...], str, int]] = {}
-    alive, naive = [], 0
-
-    def pack(tensor: Any) -> Any:
-        nonlocal naive
-        naive += tensor.nbytes
-        alive.append(tensor)  # a freed storage's address may be given to another
+    holding = hold(forward)
+    for saved in holding.saved:
+        tensor = saved.tensor
         if (key := storage_key(tensor)) not in own and key not in seen:
             seen[key] = (tuple(tensor.shape), str(tensor.dtype), tensor.untyped_storage().nbytes())
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = forward()
-    del result
+    naive = sum(saved.tensor.nbytes for saved in holding.saved)
     return SavedTensors(sum(size for _, _, size in seen.values()), naive, tuple(seen.values()))
+
+
+@dataclass(eq=False)
+class Saved:
+    """One tensor that one node saved, and what the caller noted about the moment."""
+
+    tensor: Any
+    note: Any
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A forward pass that is over: its result, what its graph holds, and what was read from the graph since."""
+
+    result: Any
+    saved: tuple[Saved, ...]
+    read: list[Saved]
+
+
+def hold(forward: Callable[[], Any], *, note: Callable[[Any], Any] = lambda tensor: None) -> Holding:
+    """Run a forward pass, and find what is held for its backward pass when it is over.
+
+    The graph owns what it saves, and only weak references are kept here: what belonged to a result that was dropped
+    on the way is gone, as it is in training.
+
+    Parameters
+    ----------
+    forward : callable
+        Takes nothing.
+    note : callable
+        Called with each tensor when it is saved; what it returns is kept with it.
+    """
+    torch = load("torch", extra="torch")
+    owned, read = [], list[Saved]()
+
+    def pack(tensor: Any) -> Saved:
+        saved = Saved(tensor.detach(), note(tensor))
+        owned.append(weakref.ref(saved))
+        return saved
+
+    def unpack(saved: Saved) -> Any:
+        read.append(saved)
+        return saved.tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        result = forward()
+    return Holding(result, tuple(saved for ref in owned if (saved := ref()) is not None), read)
 
 
 def storage_key(tensor: Any) -> tuple[str, int]:

@@ -1,0 +1,111 @@
+"""Clocks that are right on their device: the host's, and the device's own where work is only queued by a call."""
+
+import sys
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, Protocol
+
+__all__ = ["Clock", "CudaClock", "HostClock", "clock_for", "wait_for"]
+
+
+class Clock(Protocol):
+    """Marks moments, and says how many seconds lie between two of them once the work is done."""
+
+    device: str
+
+    def mark(self) -> Any:
+        """Note this moment, on the device's own time line."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until everything that was queued is done."""
+        ...
+
+    def seconds(self, start: Any, end: Any) -> float:
+        """Return the time between two marks, after :meth:`settle`."""
+        ...
+
+
+class HostClock:
+    """The host's clock. On an accelerator that has no other, each mark first waits for what is queued."""
+
+    def __init__(self, device: str = "cpu", settle: Callable[[], None] = lambda: None) -> None:
+        self.device, self._settle = device, settle
+
+    def mark(self) -> float:
+        """Wait, and read the clock."""
+        self._settle()
+        return perf_counter()
+
+    def settle(self) -> None:
+        """Wait."""
+        self._settle()
+
+    def seconds(self, start: float, end: float) -> float:
+        """Subtract."""
+        return end - start
+
+
+class CudaClock:
+    """Events on the current CUDA stream: a mark is queued like any kernel, so it makes nobody wait."""
+
+    def __init__(self, cuda: Any, device: Any) -> None:
+        self._cuda, self._device, self.device = cuda, device, str(device)
+
+    def mark(self) -> Any:
+        """Queue an event on the stream that is current."""
+        with self._cuda.device(self._device):
+            event = self._cuda.Event(enable_timing=True)
+            event.record()
+        return event
+
+    def settle(self) -> None:
+        """Wait for the device."""
+        self._cuda.synchronize(self._device)
+
+    def seconds(self, start: Any, end: Any) -> float:
+        """Read the two events; CUDA gives milliseconds."""
+        return float(start.elapsed_time(end)) / 1e3
+
+
+def clock_for(*things: Any) -> Clock:
+    """Choose the clock for tensors and modules, found in any nest of lists, tuples and dicts.
+
+    Where none of them says, and CUDA is in use in this process, it is CUDA's: its events are right for host work too.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "Tensor"):
+        return HostClock()
+    devices = {device for thing in things for device in devices_of(torch, thing) if device.type != "cpu"}
+    if not devices and torch.cuda.is_initialized():
+        devices = {torch.device("cuda", torch.cuda.current_device())}
+    kinds = {device.type for device in devices}
+    if len(devices) == 1 and kinds == {"cuda"}:
+        return CudaClock(torch.cuda, devices.pop())
+    if not kinds or kinds == {"meta"}:
+        return HostClock()
+
+    def settle() -> None:
+        for device in devices:
+            torch.accelerator.synchronize(device)
+
+    return HostClock(", ".join(sorted(map(str, devices))), settle)
+
+
+def devices_of(torch: Any, thing: Any) -> Iterable[Any]:
+    """Yield the devices of all tensors in something."""
+    if isinstance(thing, torch.Tensor):
+        yield thing.device
+    elif isinstance(thing, torch.nn.Module):
+        yield from {p.device for p in thing.parameters()}
+    elif isinstance(thing, dict):
+        yield from devices_of(torch, list(thing.values()))
+    elif isinstance(thing, (list, tuple)):
+        for part in thing:
+            yield from devices_of(torch, part)
+
+
+def wait_for(result: Any) -> None:
+    """Wait for JAX arrays in a result; everything else is left alone."""
+    if (jax := sys.modules.get("jax")) is not None and hasattr(jax, "block_until_ready"):
+        jax.block_until_ready(result)

@@ -1,0 +1,118 @@
+"""Look without touching: a model, its optimizer and all random numbers are afterwards what they were before."""
+
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from course_lib.extras import load
+
+__all__ = ["kept", "set_aside", "updated"]
+
+Undo = Callable[[], None]
+
+
+@contextmanager
+def kept(modules: Sequence[Any], optimizer: Any) -> Iterator[ExitStack]:
+    """Put everything back that training steps would change, even if one of them raises.
+
+    Parameters and buffers, gradients, the optimizer's state and settings, the modules' own attributes (training mode
+    among them; what an attribute refers to is not copied), and the random numbers of Python, NumPy and torch on every
+    device. Objects stay the same objects. Inside, gradients start as None, and learning rates are 0, so that repeated
+    steps do the same work on the same weights.
+
+    Yields
+    ------
+    ExitStack
+        Takes what else is to be undone, such as :func:`set_aside` of leaves that a loss turns out to have.
+    """
+    torch = load("torch", extra="torch")
+    with ExitStack() as stack:
+        for undo in random_states(torch):
+            stack.callback(undo)
+        for undo in (*attributes(modules), *tensors(torch, modules, optimizer), *optimizer_state(torch, optimizer)):
+            stack.callback(undo)
+        for undo in set_aside([*(p for module in modules for p in module.parameters()), *updated(optimizer)]):
+            stack.callback(undo)
+        for group in optimizer.param_groups:
+            if isinstance(group.get("lr"), (int, float, torch.Tensor)):  # the sums are done as ever, the weights stay
+                group["lr"] = group["lr"] * 0
+        yield stack
+
+
+def random_states(torch: Any) -> Iterator[Undo]:
+    """Yield what resets each generator of random numbers."""
+    python, numpy, host = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    yield lambda: random.setstate(python)
+    yield lambda: np.random.set_state(numpy)
+    yield lambda: torch.set_rng_state(host)
+    if torch.cuda.is_initialized():
+        devices = torch.cuda.get_rng_state_all()
+        yield lambda: torch.cuda.set_rng_state_all(devices)
+    if "torch.mps" in sys.modules and torch.backends.mps.is_available():
+        metal = torch.mps.get_rng_state()
+        yield lambda: torch.mps.set_rng_state(metal)
+
+
+def attributes(modules: Sequence[Any]) -> Iterator[Undo]:
+    """Yield what gives each module its attributes, and its own dicts of parameters and buffers, back."""
+    for part in (part for module in modules for part in module.modules()):
+        yield restore_dict(part.__dict__)
+        yield restore_dict(part._parameters)
+        yield restore_dict(part._buffers)
+
+
+def restore_dict(owner: dict[Any, Any]) -> Undo:
+    """Return what puts a dict's entries back."""
+    before = dict(owner)
+
+    def undo() -> None:
+        owner.clear()
+        owner.update(before)
+
+    return undo
+
+
+def tensors(torch: Any, modules: Sequence[Any], optimizer: Any) -> Iterator[Undo]:
+    """Yield what puts the values of parameters and buffers back."""
+    own = [t for module in modules for t in (*module.parameters(), *module.buffers())] + updated(optimizer)
+    for tensor in {id(t): t for t in own}.values():
+        yield restore_values(torch, tensor)
+
+
+def restore_values(torch: Any, tensor: Any) -> Undo:
+    """Return what copies a tensor's values back into it."""
+    before = tensor.detach().clone()
+
+    def undo() -> None:
+        with torch.no_grad():
+            tensor.copy_(before)
+
+    return undo
+
+
+def optimizer_state(torch: Any, optimizer: Any) -> Iterator[Undo]:
+    """Yield what puts an optimizer's settings and its state for each parameter back."""
+    yield restore_dict(optimizer.__dict__)
+    yield restore_dict(optimizer.state)
+    for owned in (*optimizer.param_groups, *optimizer.state.values()):
+        yield restore_dict(owned)
+        for value in owned.values():
+            if isinstance(value, torch.Tensor):
+                yield restore_values(torch, value)
+
+
+def set_aside(leaves: Iterable[Any]) -> Iterator[Undo]:
+    """Take gradients away, and yield what puts them back: nothing is added to them meanwhile."""
+    for leaf in {id(leaf): leaf for leaf in leaves}.values():
+        before, leaf.grad = leaf.grad, None
+        yield partial(setattr, leaf, "grad", before)
+
+
+def updated(optimizer: Any) -> list[Any]:
+    """List the tensors that an optimizer updates."""
+    return [p for group in optimizer.param_groups for p in group["params"]]

@@ -1,0 +1,100 @@
+"""One training step, run whole, split at two points, or watched by module."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Any
+
+from course_lib.costs.graph import leaves_below
+from course_lib.errors import InputError
+from course_lib.extras import load
+from course_lib.profiling.clocks import Clock, clock_for
+from course_lib.profiling.keep import set_aside, updated
+from course_lib.profiling.modules import ModuleWatch
+
+__all__ = ["Step"]
+
+
+class Step:
+    """One training step, run in different ways."""
+
+    def __init__(self, model: Any, loss_fn: Callable[..., Any], optimizer: Any, batch: Any) -> None:
+        self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
+        self.clock: Clock = clock_for(model, batch)
+        self.inputs, self.target = split_batch(batch)
+
+    def forward(self) -> Any:
+        """Return the loss."""
+        return self.loss_fn(self.model(*self.inputs), *self.target)
+
+    def update(self) -> None:
+        """Do what comes after the backward pass."""
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def check(self, stack: ExitStack) -> None:
+        """Run one step, and say what is wrong with it."""
+        check_loss(loss := self.forward())
+        for undo in set_aside(leaves_below(loss)):  # a batch may want gradients too
+            stack.callback(undo)
+        loss.backward()
+        if all(p.grad is None for p in updated(self.optimizer)):
+            raise InputError(
+                "a step needs a gradient for some parameter of the optimizer, but backward() brought none to its "
+                f"{len(updated(self.optimizer))}: build the optimizer from the parameters of this model."
+            )
+        self.update()
+
+    def parts(self, *, split: bool) -> list[float]:
+        """Return the seconds of forward, backward and optimizer, or of all three together."""
+        mark = self.clock.mark
+        marks = [mark()]
+        loss = self.forward()
+        if split:
+            marks.append(mark())
+        loss.backward()
+        if split:
+            marks.append(mark())
+        self.update()
+        marks.append(mark())
+        self.clock.settle()
+        return [self.clock.seconds(a, b) for a, b in pairwise(marks)]
+
+    def modules(self) -> tuple[dict[str, str], dict[str, list[float]]]:
+        """Return the kind of each module, and its seconds."""
+        watch, start = ModuleWatch(self.clock), self.clock.mark()
+        with watch.watching():
+            loss = self.forward()
+        end = self.clock.mark()
+        with watch.hooked(loss):
+            loss.backward()
+        self.optimizer.zero_grad()
+        self.clock.settle()
+        return watch.calls.kinds, watch.seconds(self.clock.seconds(start, end))
+
+
+def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return what the model gets, and what the loss gets besides."""
+    torch = load("torch", extra="torch")
+    if isinstance(batch, torch.Tensor):
+        return (batch,), ()
+    if isinstance(batch, (list, tuple)) and len(batch) >= 2:
+        return tuple(batch[:-1]), (batch[-1],)
+    found = f"a {type(batch).__name__} of {len(batch)}" if isinstance(batch, (list, tuple)) else type(batch).__name__
+    raise InputError(f"a batch is a tensor, or a sequence that ends in the target, but it is {found}. Pass (x, y).")
+
+
+def check_loss(loss: Any) -> None:
+    """Refuse a loss that has no backward pass."""
+    torch = load("torch", extra="torch")
+    if not isinstance(loss, torch.Tensor):
+        raise InputError(f"loss_fn must return a tensor of one element, but it returned {type(loss).__name__}.")
+    if loss.numel() != 1:
+        raise InputError(
+            f"the loss must be one number, but its shape is {tuple(loss.shape)}. Average it: reduction='mean'."
+        )
+    if not loss.requires_grad:
+        raise InputError(
+            "the loss must depend on a parameter that requires grad, but nothing in it does, so there is no backward "
+            "pass to time. Train some parameter, or leave no_grad() and detach() out; time inference with time_call."
+        )

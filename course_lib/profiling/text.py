@@ -1,0 +1,47 @@
+"""Print results: tables whose columns line up, times and sizes in a unit that suits them."""
+
+from collections.abc import Sequence
+
+__all__ = ["bytes_text", "columns", "seconds_text"]
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Line up rows of equal length: the first column at the left, the others at the right.
+
+    Examples
+    --------
+    >>> print(columns([("part", "time"), ("forward", "2 ms")]))
+    part     time
+    forward  2 ms
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))] for row in rows)
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def seconds_text(seconds: float) -> str:
+    """Say a time to three digits.
+
+    Examples
+    --------
+    >>> seconds_text(0.00123456), seconds_text(2e-6), seconds_text(75)
+    ('1.23 ms', '2.00 µs', '75.0 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:#.3g} {unit}".replace(". ", " ")
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def bytes_text(count: int) -> str:
+    """Say a size to three digits, in powers of 1024.
+
+    Examples
+    --------
+    >>> bytes_text(100), bytes_text(16384), bytes_text(3 * 2**20)
+    ('100 B', '16.0 KiB', '3.00 MiB')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:#.3g} {unit}".replace(". ", " ")
+    return f"{count} B"

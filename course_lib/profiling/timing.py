@@ -1,0 +1,171 @@
+"""Time a call: warmed up, waited for, repeated, and told with its spread."""
+
+import gc
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from course_lib.errors import InputError
+from course_lib.profiling.clocks import Clock, clock_for, wait_for
+from course_lib.profiling.text import columns, seconds_text
+
+__all__ = ["Timing", "no_collection", "time_call"]
+
+SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
+FEWEST, MOST = 7, 101  # samples, where the caller does not say
+NOISY = 0.1  # of the median, between the quartiles
+
+
+@dataclass(frozen=True, repr=False)
+class Timing:
+    """How long one call takes, in seconds.
+
+    Attributes
+    ----------
+    median_seconds, q25_seconds, q75_seconds, min_seconds : float
+        Over the samples. Others on the machine only ever add time, so the minimum says what the call itself needs, and
+        the median what it usually took here.
+    cpu_seconds : float
+        Processor time of this process for one call, all threads added up. Far below the median, the call waits: for a
+        device, a disk, or its turn. Far above, it uses several cores.
+    noisy : bool
+        The quartiles are further apart than a tenth of the median: say the spread when you say the time.
+    samples : tuple of float
+        Seconds of one call, each averaged over ``calls_per_sample`` calls.
+    calls_per_sample : int
+    device : str
+        Whose clock was read.
+    """
+
+    median_seconds: float
+    q25_seconds: float
+    q75_seconds: float
+    min_seconds: float
+    cpu_seconds: float
+    noisy: bool
+    samples: tuple[float, ...]
+    calls_per_sample: int
+    device: str
+
+    def __repr__(self) -> str:
+        times = (self.median_seconds, self.q25_seconds, self.q75_seconds, self.min_seconds, self.cpu_seconds)
+        names = ("median", "25%", "75%", "min", "processor")
+        noise = ", noisy" if self.noisy else ""
+        of = f"{len(self.samples)} samples of {self.calls_per_sample}, on {self.device}{noise}"
+        return f"{columns([names, tuple(map(seconds_text, times))])}\n({of})"
+
+
+def time_call(
+    fn: Callable[..., Any],
+    *args: Any,
+    warmup: int = 3,
+    repeats: int | None = None,
+    budget_seconds: float = 0.5,
+) -> Timing:
+    """Time ``fn(*args)``.
+
+    The first calls are not counted: they compile, allocate, and fill caches. Each sample waits until the work is done
+    and not only queued: on CUDA by events on the stream, for JAX by ``block_until_ready`` on what is returned. Calls
+    too short for the clock are timed several at once. Garbage is not collected meanwhile.
+
+    Parameters
+    ----------
+    fn : callable
+        On JAX it must return what it computes, or there is nothing to wait for.
+    *args
+        Its arguments.
+    warmup : int
+        Calls before the clock starts, at least 1.
+    repeats : int, optional
+        Samples, at least 2; by default as many as the budget allows, between 7 and 101.
+    budget_seconds : float
+        About how long the samples may take together, where ``repeats`` is not given.
+
+    Returns
+    -------
+    Timing
+
+    Raises
+    ------
+    InputError
+        If ``fn`` cannot be called, returns a generator or coroutine, which has done nothing yet, or an option is out of
+        range. What ``fn`` raises is passed on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> timing = time_call(np.dot, np.ones(1000), np.ones(1000), repeats=5)
+    >>> timing.min_seconds <= timing.q25_seconds <= timing.median_seconds <= timing.q75_seconds
+    True
+    """
+    check(fn, warmup, repeats)
+    with no_collection():
+        for _ in range(warmup):
+            start = perf_counter()
+            result = fn(*args)
+            refuse_unstarted(result)
+            wait_for(result)
+            clock = clock_for(args, result)
+            clock.settle()
+            once = perf_counter() - start
+        calls = max(1, ceil(SAMPLE_SECONDS / max(once, 1e-8)))
+        repeats = repeats or min(MOST, max(FEWEST, int(budget_seconds / (once * calls))))
+        pairs = [sample(clock, fn, args, calls) for _ in range(repeats)]
+    wall, cpu = zip(*pairs, strict=True)
+    low, middle, high = (float(q) for q in np.percentile(wall, [25, 50, 75]))
+    noisy = high - low > NOISY * middle
+    return Timing(middle, low, high, min(wall), float(np.median(cpu)), noisy, wall, calls, clock.device)
+
+
+def check(fn: Any, warmup: int, repeats: int | None) -> None:
+    """Refuse what cannot be timed."""
+    if not callable(fn):
+        raise InputError(
+            f"time_call needs a function to call, but it got {type(fn).__name__}: pass it uncalled, "
+            "time_call(f, x) and not time_call(f(x))."
+        )
+    if warmup < 1:
+        raise InputError(f"warmup must be at least 1, but it is {warmup}: a first call is never like the others.")
+    if repeats is not None and repeats < 2:
+        raise InputError(f"repeats must be at least 2, but it is {repeats}: one sample has no spread.")
+
+
+def refuse_unstarted(result: Any) -> None:
+    """Refuse what would be computed later."""
+    if inspect.isgenerator(result) or inspect.iscoroutine(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise InputError(
+            f"the function must do its work when it is called, but it returned a {type(result).__name__}, which has "
+            "done nothing yet: consume it inside, for example with list()."
+        )
+
+
+def sample(clock: Clock, fn: Callable[..., Any], args: tuple[Any, ...], calls: int) -> tuple[float, float]:
+    """Return the seconds of one call, on the device's clock and of the processor, averaged over several calls."""
+    clock.settle()
+    cpu = process_time()
+    start = clock.mark()
+    for _ in range(calls):
+        wait_for(fn(*args))
+    end = clock.mark()
+    clock.settle()
+    return clock.seconds(start, end) / calls, (process_time() - cpu) / calls
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from running in between."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,0 +1,180 @@
+"""Record some steps of a training loop, and write them where Perfetto or TensorBoard can show them."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from course_lib.errors import InputError, ProfilingError
+from course_lib.extras import load
+
+__all__ = ["Trace", "trace"]
+
+Handler = Literal["chrome", "tensorboard"]
+
+
+class Trace:
+    """A profiler on a schedule, as :func:`trace` makes it: a context manager, told of each step by :meth:`step`.
+
+    Attributes
+    ----------
+    files : list of Path
+        What has been written so far, one file for each cycle.
+    steps : int
+        How often :meth:`step` was called.
+    """
+
+    def __init__(self, folder: Path, first: int, handler: Handler, options: dict[str, Any]) -> None:
+        self.files: list[Path] = []
+        self.steps = 0
+        self._folder, self._first, self._handler = folder, first, handler
+        self._averages: Any = None
+        self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
+
+    def __enter__(self) -> "Trace":
+        if load("torch.autograd.profiler", extra="torch")._is_profiler_enabled:
+            raise ProfilingError(
+                "only one profiler can run in a process, but one is running already. Leave its `with` block first."
+            )
+        try:
+            self._profiler.__enter__()
+        except RuntimeError as error:
+            raise ProfilingError(
+                f"the profiler must be able to start, but torch refused it: {error}. Counters of a GPU may need "
+                "permission from its administrator; device='cpu' records the host alone."
+            ) from error
+        return self
+
+    def step(self) -> None:
+        """Say that a step of the training loop is over."""
+        self.steps += 1
+        self._profiler.step()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._profiler.__exit__(kind, error, where)
+        if kind is None and not self.files:
+            raise ProfilingError(
+                f"the schedule begins to record after {self._first} steps, but step() was called {self.steps} times, "
+                "so nothing was written. Call step() after each step of the loop, or lower skip, wait and warmup."
+            )
+
+    def averages(self) -> Any:
+        """Return torch's ``key_averages()`` of the steps recorded last.
+
+        Raises
+        ------
+        ProfilingError
+            If nothing has been recorded yet.
+        """
+        if self._averages is None:
+            raise ProfilingError(
+                f"a table needs steps that were recorded, but after {self.steps} of them none was: the schedule "
+                f"begins after {self._first}. Call step() in the loop, and read the table after it."
+            )
+        return self._averages
+
+    def table(self, *, sort_by: str = "self_cpu_time_total", rows: int = 10) -> str:
+        """Return the profiler's table of the steps recorded last."""
+        return str(self.averages().table(sort_by=sort_by, row_limit=rows))
+
+    def _write(self, profiler: Any) -> None:
+        """Write one cycle; the profiler calls it."""
+        self._averages = profiler.key_averages()
+        name = f"cycle_{len(self.files) + 1}"
+        ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
+        profiler.export_chrome_trace(str(path := self._folder / f"{name}{ending}"))
+        self.files.append(path)
+
+
+def trace(
+    folder: str | Path,
+    *,
+    wait: int = 1,
+    warmup: int = 1,
+    active: int = 3,
+    repeat: int = 1,
+    skip: int = 0,
+    handler: Handler = "chrome",
+    device: Literal["cpu", "cuda"] | None = None,
+    shapes: bool = False,
+    memory: bool = False,
+    stacks: bool = False,
+) -> Trace:
+    """Profile a few steps of a loop with ``torch.profiler``, and write a trace.
+
+    Of every ``wait + warmup + active`` steps the first are left alone, the next are recorded and dropped, since a
+    profiler's own first steps are slow, and the last are written. After ``repeat`` such cycles the loop runs free.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    wait, warmup, active, repeat, skip : int
+        Steps; ``repeat`` counts cycles, and ``skip`` steps are left alone before the first one.
+    handler : {"chrome", "tensorboard"}
+        ``"chrome"`` writes ``cycle_1.json``, which https://ui.perfetto.dev and chrome://tracing open;
+        ``"tensorboard"`` writes ``cycle_1.pt.trace.json``, the name that TensorBoard's plugin looks for.
+    device : {"cpu", "cuda"}, optional
+        What is watched: by default the host, and CUDA where there is one.
+    shapes, memory : bool
+        Record the shapes of inputs, and what is allocated.
+    stacks : bool
+        Record where in Python each operation was called: slow, and gigabytes in a long run.
+
+    Returns
+    -------
+    Trace
+        To be entered with ``with``.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or ``device="cuda"`` without CUDA.
+    ProfilingError
+        On entering, if another profiler runs or torch refuses; on leaving, if no step was recorded.
+
+    Notes
+    -----
+    Starting and stopping takes about a second. torch 2.13 writes markers of its own to stderr the first time; here they
+    are silenced with ``KINETO_LOG_LEVEL``, unless you have set it or have profiled before.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder, trace(folder, active=2) as run:
+    ...     for _ in range(4):
+    ...         _ = torch.ones(8, 8) @ torch.ones(8, 8)
+    ...         run.step()
+    >>> [row.count for row in run.averages() if row.key == "aten::mm"], [path.name for path in run.files]
+    ([2], ['cycle_1.json'])
+    """
+    profiler = load("torch.profiler", extra="torch")
+    for name, value, least in (("wait", wait, 0), ("warmup", warmup, 0), ("active", active, 1), ("repeat", repeat, 1)):
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, but it is {value}.")
+    if handler not in ("chrome", "tensorboard"):
+        raise InputError(f"handler must be 'chrome' or 'tensorboard', but it is {handler!r}.")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
+    (folder := Path(folder)).mkdir(parents=True, exist_ok=True)
+    options = {
+        "activities": activities(device),
+        "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),
+        "record_shapes": shapes,
+        "profile_memory": memory,
+        "with_stack": stacks,
+        "acc_events": True,
+    }
+    return Trace(folder, skip + wait + warmup, handler, options)
+
+
+def activities(device: str | None) -> list[Any]:
+    """Return what torch's profiler calls the devices to be watched."""
+    torch = load("torch", extra="torch")
+    known = torch.profiler.ProfilerActivity
+    if device not in (None, "cpu", "cuda"):
+        raise InputError(f"device must be 'cpu' or 'cuda', but it is {device!r}.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("device='cuda' needs a CUDA device, but torch sees none here. Leave device out.")
+    return [known.CPU] if device == "cpu" or not torch.cuda.is_available() else [known.CPU, known.CUDA]
