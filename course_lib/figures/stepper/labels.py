@@ -6,12 +6,14 @@ from typing import Any
 
 from course_lib.figures.brief import array_of, exact
 from course_lib.figures.nodes import Graph
-from course_lib.figures.stepper.rules import Rule, rule_for
+from course_lib.figures.stepper.rules import rule_for
+from course_lib.figures.stepper.vocabulary import KEPT, Rule
 from course_lib.figures.stepper.walk import Walk
 
 __all__ = ["Labels"]
 
 ROOM = 16  # characters for numbers inside a formula
+IN_WORDS = (" of {", " it was ")  # what says where or how, and is no formula to put numbers into
 
 
 class Labels:
@@ -59,7 +61,7 @@ class Labels:
         values = [self._value(i, key) for key in range(len(names))]
         numbers = dict(enumerate(values)) | {"v": exact(v, room=ROOM), "out": self._value(i, "out"), "count": str(n)}
         needed = {key for key in numbers if f"{{{key}}}" in template}
-        if not needed or any(numbers[key] is None for key in needed) or "the shape of" in template:
+        if not needed or any(numbers[key] is None for key in needed) or any(said in template for said in IN_WORDS):
             return formula, None
         bracketed = {key: f"({said})" if str(said).startswith("-") else said for key, said in numbers.items()}
         numeric = template.format(*(bracketed[k] for k in range(len(names))), **{
@@ -77,7 +79,7 @@ class Labels:
             return self.names[i]
         inputs = self.inputs(i)
         slots = zip(inputs, self.rules[i].saved, strict=False)
-        return next((name for name, aliases in slots if key in aliases.split("|")), key)
+        return next((name for name, aliases in slots if key in aliases.split("|")), KEPT.get(key, key))
 
     def _found(self, i: int, key: int | str) -> Any:
         """Return input number ``key`` of node ``i``, or its output, where node or caller has kept it."""

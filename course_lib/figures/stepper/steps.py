@@ -83,7 +83,7 @@ class Script:
                 continue
             rule, product = self._sent(visit, slot, sent)
             if not rule.startswith(UNKNOWN) or not rules:  # which is the same for each input
-                rules.append(f"{rule} `{inputs[slot]}`{self._shrunk(visit, sent)}")
+                rules.append(f"{rule} `{inputs[slot]}`{self._shrunk(visit, slot, sent)}")
             else:
                 rules.append(f"`{inputs[slot]}`")
             products.append(f"{product} `{inputs[slot]}`")
@@ -101,10 +101,10 @@ class Script:
         product = result if numbers in (None, result) else f"{numbers} = {result}"
         return f"{formula if formula.startswith(UNKNOWN) else f'`{formula}`'} {to}", f"`{product}` {to}"
 
-    def _shrunk(self, visit: Visit, sent: Array) -> str:
+    def _shrunk(self, visit: Visit, slot: int, sent: Array) -> str:
         """Say that a broadcast input gets the sum over its copies."""
         shapes = {v.shape for v in visit.arrived if v is not None}
-        if not self.labels.rules[visit.node].broadcasts or sent.shape in shapes:
+        if slot not in self.labels.rules[visit.node].broadcasts or sent.shape in shapes:
             return ""
         return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
 
@@ -138,7 +138,9 @@ class Script:
         kept = self.labels.kept(i)
         if not kept:
             return "nothing; this rule needs no value of the forward pass."
-        return f"{_list([f'`{name}`' for name in kept])}, saved in the forward pass."
+        return (
+            f"{_list([name if name.startswith('the ') else f'`{name}`' for name in kept])}, saved in the forward pass."
+        )
 
 
 def equals(name: str, said: str) -> str:

@@ -114,14 +114,28 @@ def test_a_tensor_called_v_does_not_meet_the_cotangent(engine):
 
 
 def test_a_rule_that_is_not_written_out_is_named_once():
-    """A layer norm gives something to each of three inputs; big arrays go by shape and norm."""
+    """A group norm gives something to each of three inputs; big arrays go by shape and norm."""
     import torch
 
     x, w, b = (torch.ones(*shape, requires_grad=True) for shape in ((5, 9), (9,), (9,)))
-    z = torch.nn.functional.layer_norm(x, (9,), w, b).sum()
-    rows = said(backward_stepper(z, names={"x": x, "w": w, "b": b}), "t1 = native_layer_norm(x, w, b)")
-    assert rows["Rule"] == "the vjp of native_layer_norm to x, w and b."
+    z = torch.nn.functional.group_norm(x, 1, w, b).sum()
+    rows = said(backward_stepper(z, names={"x": x, "w": w, "b": b}), "t1 = native_group_norm(x, w, b)")
+    assert rows["Rule"] == "the vjp of native_group_norm to x, w and b."
     assert rows["Sends"].endswith("9-element array, norm 0 to w and 9-element array, norm 15 to b.")
+
+
+def test_what_is_no_tensor_of_the_reader_s_goes_by_words(engine):
+    """Indices, masks and probabilities are saved, too."""
+    x = engine.tensor([[2.0, 0.0, 1.0]], requires_grad=True)
+    picked = said(backward_stepper(x[[0]].sum(), names={"x": x}), "t1 = x[...]")
+    assert picked["Rule"] == "v added where it was taken from, else 0 to x."
+    assert picked["Sends"] == "[[1, 1, 1]] to x."
+    if engine.__name__ == "course_lib.autograd":
+        loss = said(
+            backward_stepper(engine.cross_entropy(x, engine.tensor([2])), names={"x": x}), "t1 = cross_entropy(x)"
+        )
+        assert loss["Rule"] == "v * (softmax(x) - one_hot(classes)) to x."
+        assert loss["Frees"] == "the probabilities and the classes, saved in the forward pass."
 
 
 def test_names_that_are_taken_are_not_given_again(engine):
@@ -153,9 +167,9 @@ def test_outputs_that_are_used_apart_arrive_apart():
 
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     first, second = x.unbind()
-    both = said(backward_stepper(first * second, names={"x": x}), "t1 = unbind(x)")
+    both = said(backward_stepper(first * second, names={"x": x}), "t1 = x.unbind()")
     assert (both["Arrives"], both["Sends"]) == ("v = 2 and 1.", "[2, 1] to x.")
-    one = said(backward_stepper(second * 3.0, names={"x": x}), "t1 = unbind(x)")
+    one = said(backward_stepper(second * 3.0, names={"x": x}), "t1 = x.unbind()")
     assert (one["Arrives"], one["Sends"]) == ("v = 3.", "[0, 3] to x.")
 
 
