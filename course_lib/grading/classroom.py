@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from course_lib.grading.exercise import Exercise, find
 from course_lib.grading.report import SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.submission import grade_submission, hidden_tests
+from course_lib.grading.warm import Zygote, zygotes
 from course_lib.grading.words import one_line
 from course_lib.grading.workers import Died, in_processes
 
@@ -106,13 +108,15 @@ def _name(name: str) -> str:
     return one_line(name.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-def grade_class(tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP) -> Iterator[SubmissionReport]:
+def grade_class(
+    tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True
+) -> Iterator[SubmissionReport]:
     """Grade submissions and yield each report as it is ready; the parameters are those of :func:`grade_each`."""
-    yield from (report for _, report in grade_each(tasks, jobs=jobs, sandbox=sandbox))
+    yield from (report for _, report in grade_each(tasks, jobs=jobs, sandbox=sandbox, warm=warm))
 
 
 def grade_each(
-    tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP
+    tasks: list[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True
 ) -> Iterator[tuple[Task, SubmissionReport]]:
     """Grade submissions and yield each task with its report as it is ready.
 
@@ -124,6 +128,9 @@ def grade_each(
         How many to grade at the same time; one for each processor by default. With one, no process is started.
     sandbox : {"bubblewrap", "none"}
         Where learners' code runs.
+    warm : bool
+        Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
+        are the same either way.
 
     Raises
     ------
@@ -135,18 +142,26 @@ def grade_each(
         hidden_tests(exercise)  # a broken key ends the run here, before anyone is graded by it
     yield from ((task, _missing(task)) for task in tasks if task.path is None)
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(present))
-    grade = functools.partial(_grade, sandbox=sandbox)
-    if jobs <= 1:
-        yield from ((task, grade(task)) for task in present)
-        return
-    for task, came in in_processes(grade, present, jobs=jobs):
-        yield task, _died(task) if isinstance(came, Died) else came
+    with zygotes(_shared_imports(present) if warm and sandbox == BUBBLEWRAP else []) as ready:
+        grade = functools.partial(_grade, sandbox=sandbox, ready=ready)
+        if jobs <= 1:
+            yield from ((task, grade(task)) for task in present)
+            return
+        for task, came in in_processes(grade, present, jobs=jobs):
+            yield task, _died(task) if isinstance(came, Died) else came
 
 
-def _grade(task: Task, *, sandbox: str) -> SubmissionReport:
+def _shared_imports(tasks: list[Task]) -> list[tuple[str, ...]]:
+    """Return what more than one submission imports: for a single one, a kernel from scratch is no slower."""
+    counts = Counter(task.exercise.imports for task in tasks if task.exercise)
+    return [imports for imports, count in counts.items() if count > 1]
+
+
+def _grade(task: Task, *, sandbox: str, ready: dict[tuple[str, ...], Zygote]) -> SubmissionReport:
     assert task.path is not None  # grade_each sorts these out
     assert task.exercise is not None
-    return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox)
+    zygote = ready.get(task.exercise.imports)
+    return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox, zygote=zygote)
 
 
 def _died(task: Task) -> SubmissionReport:

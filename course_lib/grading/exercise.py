@@ -1,5 +1,7 @@
 """An exercise as the grader sees it: the text it is made from, its hidden tests, and what it allows."""
 
+import ast
+import contextlib
 import copy
 import functools
 from dataclasses import dataclass, replace
@@ -19,12 +21,16 @@ TOTAL_FACTOR = 10
 
 @dataclass(frozen=True)
 class Exercise:
-    """Where one exercise's key lies and what its front matter says; plain data, so that it can go to a worker."""
+    """Where one exercise's key lies and what its front matter says; plain data, so that it can go to a worker.
+
+    ``imports`` are the modules that the notebook as handed out imports.
+    """
 
     slug: str
     title: str
     key: Path
     limits: Limits
+    imports: tuple[str, ...] = ()
 
     @property
     def tests(self) -> Path:
@@ -80,13 +86,32 @@ def load(key: Path) -> Exercise:
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
     try:
         source = _text(key)
-        learner_notebook(source)
+        imports = _imports(learner_notebook(source))
     except (NotebookError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{key / 'source.md'} is not an exercise: {error}") from error
     course = source.metadata["course"]
     seconds = float(course.get("timeout_seconds", Limits.cell_seconds))
     limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds)
-    return Exercise(slug=course["exercise"], title=str(course.get("title", course["exercise"])), key=key, limits=limits)
+    return Exercise(
+        slug=course["exercise"],
+        title=str(course.get("title", course["exercise"])),
+        key=key,
+        limits=limits,
+        imports=imports,
+    )
+
+
+def _imports(notebook: NotebookNode) -> tuple[str, ...]:
+    """Return the modules that a notebook's cells import at their top level, sorted; what does not parse has none."""
+    names = set[str]()
+    for cell in notebook.cells:
+        with contextlib.suppress(SyntaxError):
+            for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():
+                if isinstance(node, ast.Import):
+                    names.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    names.add(node.module)
+    return tuple(sorted(names))
 
 
 @functools.cache

@@ -21,12 +21,16 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager, Runnin
 from course_lib.grading.child import MIME
 from course_lib.grading.limits import Limits
 from course_lib.grading.messages import check_form
-from course_lib.grading.sandbox import BUBBLEWRAP, KernelProvisioner
+from course_lib.grading.provisioner import KernelProvisioner
+from course_lib.grading.sandbox import BUBBLEWRAP, WARM
+from course_lib.grading.warm import Zygote
 
 __all__ = ["Kernel", "Stopped"]
 
 POLL_SECONDS = 0.1
 IDLE_SECONDS = 5.0
+DYING_SECONDS = 3.0
+SHORT = "/tmp"  # noqa: S108 - mkdtemp makes a folder there that nobody else may enter
 
 
 class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
@@ -46,6 +50,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         What the submission may use.
     sandbox : {"bubblewrap", "none"}
         Where it runs.
+    zygote : Zygote, optional
+        What to fork it from in a sandbox, rather than start a new interpreter.
     cwd : Path, optional
         Working directory without a sandbox, by default an empty home; inside one it is always that.
 
@@ -55,11 +61,13 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         From any method that waits for the kernel, once it is dead, late, or has said too much.
     """
 
-    def __init__(self, *, limits: Limits, sandbox: str = BUBBLEWRAP, cwd: Path | None = None) -> None:
-        self.limits, self._sandbox, self._cwd = limits, sandbox, cwd
+    def __init__(
+        self, *, limits: Limits, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None, cwd: Path | None = None
+    ) -> None:
+        self.limits, self._sandbox, self._zygote, self._cwd = limits, sandbox, zygote, cwd
         self._deadline = time.monotonic() + limits.total_seconds
         self.stopped, self.stops, self._kept = "", list[str](), list[str]()
-        self.doing, self._started = "its start", False
+        self.doing, self._started, self._cold = "its start", False, False
         self._heard: deque[dict[str, Any]] = deque()
         self._start()
 
@@ -67,7 +75,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._started, self._heard_chars = False, 0
         self._heard.clear()
         # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
-        self._folder = tempfile.mkdtemp(prefix="k", dir="/tmp")
+        self._folder = tempfile.mkdtemp(prefix="k", dir=self._zygote.folder if self._zygote else SHORT)
         self._home = tempfile.mkdtemp()
         self._context = zmq.Context()
         self._context.setsockopt(zmq.MAXMSGSIZE, self.limits.message_bytes)
@@ -76,6 +84,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.kc = self.km.client(context=self._context)
         try:
             self.km.start_kernel(cwd=str(self._cwd or self._home))
+            self._cold |= not self.km.provisioner.warm
             self.kc.load_connection_info(self.km.get_connection_info())
             self.kc.start_channels(stdin=False, hb=False, control=False)
             self._dropped = self.kc.iopub_channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
@@ -99,6 +108,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         provisioner = KernelProvisioner(kernel_spec=manager.kernel_spec, parent=manager)
         provisioner.sandbox, provisioner.limits = sandbox, self.limits
         provisioner.folder, provisioner.home = self._folder, self._home
+        provisioner.zygote = self._zygote
         manager.provisioner = provisioner
         return manager
 
@@ -118,9 +128,13 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         raise self.end(f"the kernel did not start within {self.limits.start_seconds:g} s")
 
     def _check_alive(self) -> None:
-        if not self.is_alive():
+        dropped = self._started and self._dropped.poll(0)
+        patience = time.monotonic() + DYING_SECONDS
+        while (alive := self.is_alive()) and dropped and time.monotonic() < patience:
+            time.sleep(POLL_SECONDS)  # a process that dies closes its sockets first
+        if not alive:
             raise self.end(f"the Python process died in {self.doing}: out of memory, a crash, or told to exit")
-        if self._started and self._dropped.poll(0):
+        if dropped:
             raise self.end(f"{self.doing} put out more than {self.limits.message_bytes >> 20} MiB at once")
 
     def _check_use(self) -> None:
@@ -137,6 +151,11 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.stops.append(reason)
         self.stop()
         return Stopped(reason)
+
+    @property
+    def where(self) -> str:
+        """Where it ran, and whether every start of it was a warm one."""
+        return self._sandbox if self._cold else WARM
 
     def keep(self, source: str) -> None:
         """Run this again whenever a new kernel takes the place of one that was stopped."""

@@ -7,7 +7,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-__all__ = ["inside", "make", "remove"]
+__all__ = ["inside", "make", "move", "remove"]
 
 # Version 1 of control groups mounts each controller in a folder of its own, version 2 has one tree for all.
 TREES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
@@ -35,6 +35,18 @@ def inside(group: Path | None, command: list[str]) -> list[str]:
     if group is None:
         return command
     return ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group), *command]
+
+
+def move(group: Path | None, process: int) -> None:
+    """Move a process into the group.
+
+    Raises
+    ------
+    OSError
+        If that is refused: a process that no group holds must not go on.
+    """
+    if group is not None:
+        (group / "cgroup.procs").write_text(str(process), encoding="ascii")
 
 
 def remove(group: Path | None) -> None:

@@ -45,7 +45,8 @@ class SubmissionReport:
     rows : tuple of Row
         One for each test and cell.
     sandbox : str
-        Where the code ran: ``"bubblewrap"``, ``"none"``, or ``""`` when it did not run.
+        Where the code ran: ``"bubblewrap"``, ``"bubblewrap, warm"`` if forked there from a process that had imported
+        what the exercise needs, ``"none"``, or ``""`` when it did not run.
     """
 
     learner: str

@@ -12,6 +12,7 @@ from course_lib.grading.kernel import Kernel
 from course_lib.grading.merge import check_exercise, collect_answers, merge
 from course_lib.grading.report import Row, SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
+from course_lib.grading.warm import Zygote
 
 __all__ = ["grade_submission", "hidden_tests"]
 
@@ -33,7 +34,9 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
             raise InputError(f"{exercise.tests} cannot be used: {last.strip()}; run it through pytest") from error
 
 
-def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP) -> SubmissionReport:
+def grade_submission(
+    path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None
+) -> SubmissionReport:
     """Grade one notebook; whatever is in it, the answer is a report.
 
     Points come from the hidden tests alone. They run in this process and get plain data from the learner's; the
@@ -50,6 +53,8 @@ def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: s
         What it is graded as.
     sandbox : {"bubblewrap", "none"}
         Where the learner's code runs.
+    zygote : Zygote, optional
+        What its kernel is forked from inside the sandbox; without one it starts from scratch.
     """
     tests = hidden_tests(exercise)
     try:
@@ -62,15 +67,15 @@ def grade_submission(path: Path, *, learner: str, exercise: Exercise, sandbox: s
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve()
-            with Kernel(limits=exercise.limits, sandbox=sandbox) as kernel:
+            with Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel:
                 plan = session.Session(notebook=notebook, kernel=kernel, answers=answers, learner=learner)
                 rows = session.run(plan, exercise.tests, folder=folder)
-                stops = kernel.stops
+                stops, where = kernel.stops, kernel.where
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
         message = "grading failed, not your answer: your instructor has been told"
         return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *tests))
-    return _report(learner, exercise, rows, notes, stops=stops, sandbox=sandbox)
+    return _report(learner, exercise, rows, notes, stops=stops, sandbox=where)
 
 
 def _report(

@@ -7,7 +7,13 @@ counts while it waits, and ends the submission that uses too much.
 import os
 from pathlib import Path
 
-__all__ = ["use"]
+__all__ = ["number", "use"]
+
+
+def number(descriptor: int) -> int:
+    """Return the number, in this process's own namespace, of the process that a descriptor stands for."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
 
 
 def use(first: int) -> tuple[int, int]:
@@ -25,10 +31,10 @@ def use(first: int) -> tuple[int, int]:
     """
     folder = Path(f"/proc/{first}/root/proc")
     try:
-        processes = [name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - a path for each is slow
+        processes = [folder / name for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - a path for each is slow
     except OSError:
         return 0, 0
-    return len(processes), sum(_memory_bytes(folder / name) for name in processes)
+    return len(processes), sum(_memory_bytes(process) for process in processes)
 
 
 def _memory_bytes(process: Path) -> int:

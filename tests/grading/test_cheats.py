@@ -1,9 +1,9 @@
 """Submissions made to harm: each earns what its honest part earns, reaches nothing, and costs nobody else anything.
 
 Each file in ``cheats/`` says what it tries, the points it must get, how what it is told begins (``|`` parts what
-differs between versions of Python) and, if it means to outlast its time, how many seconds it gets. Then comes the answer it hands in under ``# %% <cell>``, or under ``# %% [file]``
-what is done to the notebook it hands in. They are
-no Python modules, so that nothing but the sandbox can come to run them.
+differs between versions of Python) and, if it means to outlast its time, how many seconds it gets. Then comes the
+answer it hands in under ``# %% <cell>``, or under ``# %% [file]`` what is done to the notebook it hands in. They are no
+Python modules, so that nothing but the sandbox can come to run them.
 """
 
 import ast
@@ -21,6 +21,7 @@ import nbformat
 import pytest
 
 from course_lib.grading.classroom import Task, grade_class
+from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.submission import grade_submission
 
 FOLDER = Path(__file__).parent / "cheats"
@@ -73,6 +74,7 @@ def bystanders(where):
 class Outcome:
     """What one run over the whole bank left behind."""
 
+    where: str
     reports: dict
     mark: str
     canary: str
@@ -82,9 +84,10 @@ class Outcome:
     alone: object
 
 
-@pytest.fixture(scope="module")
-def outcome(make_exercise, tmp_path_factory):
-    """Grade the whole bank once, honest submissions first, last and in between, two at a time."""
+@pytest.fixture(scope="module", params=["bubblewrap", "bubblewrap, warm"], ids=["cold", "warm"])
+def outcome(request, make_exercise, tmp_path_factory):
+    """Grade the whole bank once each way, honest submissions first, last and in between, two at a time."""
+    where = request.param
     exercise, folder = make_exercise(seconds=PATIENCE, total=600), tmp_path_factory.mktemp("class")
     mark, canary = str(secrets.randbelow(10**9)), secrets.token_hex(16)
     (folder / "canary").write_text(canary)
@@ -101,11 +104,11 @@ def outcome(make_exercise, tmp_path_factory):
             (folder / f"{name}.ipynb").write_bytes(data)
         before = bystanders(folder) | bystanders(exercise.key)
         tasks = [Task(name, _hurried(exercise, name), folder / f"{name}.ipynb") for name in sorted(raw)]
-        reports = {report.learner: report for report in grade_class(tasks, jobs=2)}
+        reports = {report.learner: report for report in grade_class(tasks, jobs=2, warm=where != BUBBLEWRAP)}
         heard = sum(_waiting(each) for each in (stream, datagrams))
     after = bystanders(folder) | bystanders(exercise.key)
     alone = grade_submission(folder / "zoe.ipynb", learner="zoe", exercise=exercise)
-    return Outcome(reports, mark, canary, heard, before, after, alone)
+    return Outcome(where, reports, mark, canary, heard, before, after, alone)
 
 
 def _hurried(exercise, name):
@@ -130,6 +133,7 @@ def test_a_cheat_earns_what_its_honest_part_earns(outcome, name):
     report, cheat = outcome.reports[name], CHEATS[name]
     assert (report.points, report.max_points) == (cheat.points, 3), report.messages
     assert report.status in ("graded", "stopped", "rejected"), report.rows
+    assert report.sandbox == ("" if report.status == "rejected" else outcome.where)
     said = any(message.startswith(tuple(cheat.says.split(" | "))) for message in report.messages)
     assert said if cheat.says else not report.messages, report.messages
     told = "\n".join([*report.messages, *(row.message for row in report.rows)])
@@ -145,7 +149,7 @@ def test_the_bank_is_large_enough():
 def test_the_honest_are_graded_as_if_alone(outcome):
     """Among all of these, a right submission gets the very report it gets by itself."""
     assert outcome.alone.points == 3
-    assert outcome.reports["zoe"] == outcome.alone
+    assert replace(outcome.reports["zoe"], sandbox=outcome.alone.sandbox) == outcome.alone
     assert {(outcome.reports[name].points, outcome.reports[name].messages) for name in HONEST} == {(3, ())}
 
 

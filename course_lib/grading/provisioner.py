@@ -1,0 +1,62 @@
+"""How ``jupyter_client`` comes by a kernel here: in a sandbox of its own, warm where that is possible, or beside us."""
+
+import json
+import sys
+from typing import Any
+
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from course_lib.grading import confine
+from course_lib.grading.limits import Limits
+from course_lib.grading.sandbox import BUBBLEWRAP
+from course_lib.grading.started import Beside, Inside, Started
+from course_lib.grading.warm import Unavailable, Zygote
+
+__all__ = ["KernelProvisioner"]
+
+
+class KernelProvisioner(LocalProvisioner):
+    """Start :mod:`course_lib.grading.confine` inside the sandbox, or beside it when ``sandbox`` is ``"none"``.
+
+    With a ``zygote`` the kernel is forked from that; where it cannot be, it is started as without one.
+    """
+
+    sandbox: str
+    limits: Limits
+    folder: str
+    home: str
+    zygote: Zygote | None = None
+    warm = False
+    process: Any = None  # a Started, while there is one
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        """Start the process."""
+        connection_file = cmd[cmd.index("-f") + 1]
+        self.process = self._start(connection_file, cwd=kwargs["cwd"])
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+    def _start(self, connection_file: str, *, cwd: str) -> Started:
+        if self.sandbox == BUBBLEWRAP and self.zygote is not None:
+            try:
+                process = self.zygote.fork(connection_file, limits=self.limits, folder=self.folder)
+            except Unavailable:
+                pass
+            else:
+                self.warm = True
+                return process
+        script = [sys.executable, "-I", "-X", "frozen_modules=off", str(confine.__file__)]
+        script += [json.dumps(self.limits.rlimits()), connection_file]
+        if self.sandbox == BUBBLEWRAP:
+            return Inside(script, limits=self.limits, folder=self.folder, home=self.home)
+        return Beside(script, home=self.home, cwd=cwd)
+
+    def use(self) -> tuple[int, int]:
+        """Return how many processes and bytes of memory the sandbox uses; outside one nobody can tell."""
+        return self.process.use() if self.process is not None else (0, 0)
+
+    def end(self) -> None:
+        """Kill the kernel and, in a sandbox, everything it started; return when all of it is gone."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.end()

@@ -1,0 +1,141 @@
+"""A kernel's process as the grader holds it: is it alive, what does it use, end it with all that it started."""
+
+import contextlib
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+from course_lib.grading import pids, watch
+from course_lib.grading.limits import Limits
+from course_lib.grading.sandbox import bubblewrap, environment
+from course_lib.grading.seccomp import filter_file
+
+__all__ = ["Beside", "Forked", "Inside", "Started"]
+
+
+class Started(Protocol):
+    """What a kernel's process can be asked."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return None while it is alive."""
+
+    def use(self) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy."""
+
+    def end(self) -> None:
+        """Kill it, and in a sandbox everything it started; return when all of it is gone."""
+
+
+def _start(command: list[str], *, home: str, **options: object) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, so that Ctrl-C reaches the grader alone."""
+    process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload] # noqa: S603 - all words are ours
+        command,
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        **options,
+    )
+    return process
+
+
+class Beside:
+    """A process without a sandbox; nobody can tell what those it starts use."""
+
+    def __init__(self, script: list[str], *, home: str, cwd: str) -> None:
+        self._process = _start(script, home=home, cwd=cwd)
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Return None while it is alive."""
+        return self._process.poll()
+
+    def use(self) -> tuple[int, int]:
+        """Return nothing: nobody can tell."""
+        return 0, 0
+
+    def end(self) -> None:
+        """Kill it and what stayed in its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+class Inside:
+    """A process under bubblewrap, held by the sandbox's first one: when that is dead, so is every other."""
+
+    def __init__(self, script: list[str], *, limits: Limits, folder: str, home: str) -> None:
+        reader, writer = os.pipe()
+        calls = filter_file()
+        self._first, self._number = -1, 0
+        self._group = pids.make(2 * limits.processes)  # threads count here, and the kernel has a dozen
+        try:
+            wrapper = bubblewrap(limits=limits, sockets=folder)
+            refused = [] if calls is None else ["--seccomp", str(calls)]
+            command = [wrapper[0], "--info-fd", str(writer), *refused, *wrapper[1:], *script]
+            given = [writer] if calls is None else [writer, calls]
+            self._process = _start(pids.inside(self._group, command), home=home, cwd="/", pass_fds=given)
+        finally:
+            os.close(writer)
+            if calls is not None:
+                os.close(calls)
+        self.pid = self._process.pid
+        with os.fdopen(reader, "rb") as info:
+            said = info.read()  # bubblewrap closes its end once it has said all, or has failed
+        if found := re.search(rb'"child-pid": (\d+)', said):
+            with contextlib.suppress(ProcessLookupError):
+                self._first, self._number = os.pidfd_open(int(found[1])), int(found[1])
+
+    def poll(self) -> int | None:
+        """Return None while it is alive."""
+        return self._process.poll()
+
+    def use(self) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy."""
+        return watch.use(self._number) if self._first >= 0 else (0, 0)
+
+    def end(self) -> None:
+        """Kill it and everything it started; return when all of it is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            if self._first >= 0:
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            else:
+                os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        if self._first >= 0:
+            os.close(self._first)
+            self._first = -1
+        pids.remove(self._group)
+
+
+class Forked:
+    """A process forked from the zygote, held by its descriptor and by a connection whose end ends it as well."""
+
+    def __init__(self, descriptor: int, connection: socket.socket, group: Path | None) -> None:
+        self._descriptor, self._connection, self._group = descriptor, connection, group
+        self.pid = watch.number(descriptor)
+
+    def poll(self) -> int | None:
+        """Return None while it is alive."""
+        return -signal.SIGKILL if select.select([self._descriptor], [], [], 0)[0] else None
+
+    def use(self) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy."""
+        return watch.use(self.pid)
+
+    def end(self) -> None:
+        """Kill it and everything it started; return when all of it is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        select.select([self._descriptor], [], [])  # readable once it and everything in there is gone
+        os.close(self._descriptor)
+        self._connection.close()
+        pids.remove(self._group)

@@ -1,0 +1,102 @@
+"""Run as a script inside bubblewrap: import what an exercise needs, once, and fork a kernel for each that asks.
+
+This process never computes, never starts a thread and never sees an answer, a test or a grade; what its children
+inherit is modules. Who connects to its socket gets a child behind walls of its own, and a descriptor of that process.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+__all__ = ["main", "unfit"]
+
+# What a kernel loads until its first cell has run. Importing them makes no thread, no socket and no event loop.
+KERNEL = (
+    "course_lib.grading.child",
+    "IPython.core.completer",
+    "ipykernel.debugger",
+    "ipykernel.heartbeat",
+    "ipykernel.ipkernel",
+    "ipykernel.kernelapp",
+)
+
+
+def main(arguments: list[str]) -> None:
+    """Serve on the listening socket ``arguments[0]``, importing the modules ``arguments[2]``, a JSON list, first.
+
+    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that.
+    """
+    listener, said = socket.socket(fileno=int(arguments[0])), int(arguments[1])
+    # The very files the grader runs, wherever it found them.
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from course_lib.grading import isolate, offspring
+
+    for name in (*KERNEL, *json.loads(arguments[2])):
+        # What cannot be imported is the learner's to hear of, from the cell that tries to.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    del sys.path[0]
+    with contextlib.suppress(OSError):
+        # As root bubblewrap covers parts of its own, and a /proc with covers is none that a child may make anew.
+        isolate.mount_proc()
+    isolate.drop_capabilities(but=isolate.SETFCAP if os.geteuid() == 0 else 0)
+    isolate.forgo_tracing()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # or the first collection in a child would copy every page that was shared
+    reason = unfit({0, 1, 2, listener.fileno(), said})
+    os.write(said, (reason or "ready").encode())
+    os.close(said)
+    user = {"uid": os.geteuid(), "gid": os.getegid()}
+    while not reason:
+        connection = listener.accept()[0]
+        with connection:
+            try:
+                child, descriptor = isolate.clone_apart()
+            except OSError as error:
+                connection.sendall(str(error).encode())
+                continue
+            if child == 0:
+                listener.close()
+                offspring.live(connection, **user)
+            socket.send_fds(connection, [b"+"], [descriptor])
+            os.close(descriptor)
+
+
+def unfit(descriptors: set[int]) -> str:
+    """Return why this process must not be forked from: what would not be copied, or would be shared; or nothing.
+
+    Parameters
+    ----------
+    descriptors : set of int
+        What may be open.
+    """
+    processes = Path("/proc/self")
+    if (threads := len(list((processes / "task").iterdir()))) > 1:
+        return f"importing left {threads} threads running"
+    maps = (processes / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    if shared := [line for line in maps if line.split()[1][1:4:2] == "ws"]:
+        return f"importing left memory that children would share: {shared[0]}"
+    opened = {int(path.name) for path in (processes / "fd").iterdir()}
+    if strange := [number for number in opened - descriptors if _is_open(number)]:
+        return f"importing left a file open: {(processes / 'fd' / str(strange[0])).readlink()}"
+    return ""
+
+
+def _is_open(descriptor: int) -> bool:
+    """Tell whether it still is: the one that the list was read through was on the list."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
