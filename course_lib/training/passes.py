@@ -69,7 +69,7 @@ class Pass:
             loss = self._loss(self.framework.move(inputs, self.device), targets, weight)
             check_connected(loss, where)
             if len(group) > 1 and self.criterion.reduction == "mean":
-                loss = loss * (weight / sum(weights))
+                loss = loss / sum(weights) * weight  # in this order, integer tensors do not make float32 of it
             loss.backward()
 
     def _loss(self, inputs: Any, targets: Any, weight: Any) -> Any:

@@ -10,6 +10,7 @@ from course_lib.training.framework import Framework
 
 __all__ = ["EpochLoss", "Metrics", "Tally"]
 
+NOTHING_COUNTS = "Not one of its targets counts: leave such batches out, or use reduction='sum'."
 Metrics = Mapping[str, Callable[[Any, Any], Any]]
 
 
@@ -80,7 +81,8 @@ class Tally:
         self.pending.clear()
         for i, loss in enumerate(columns[0]):
             if not math.isfinite(loss):
-                raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {why(first + i)}")
+                reason = why(first + i) if columns[1][i] else NOTHING_COUNTS
+                raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {reason}")
         self.read += [list(row) for row in zip(*columns, strict=True)]
 
     @property

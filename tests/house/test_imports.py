@@ -41,6 +41,7 @@ def loaded_by(statement: str) -> set[str]:
         "course_lib.mlp",
         "course_lib.costs",
         "course_lib.oracle",
+        "course_lib.training",
         "course_lib.figures",
     ],
 )

@@ -1,0 +1,318 @@
+"""Epochs against loops and formulas written out by hand."""
+
+import copy
+import gc
+import weakref
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - everybody's name for it
+from torch.utils.data import DataLoader, TensorDataset
+
+from course_lib import autograd
+from course_lib.training import ArrayLoader, accuracy, train_epoch, validate
+
+
+def sgd(model, lr=0.1, **options):
+    return torch.optim.SGD(model.parameters(), lr=lr, **options)
+
+
+def parameters(model):
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def same(left, right):
+    return all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def test_an_epoch_is_the_loop_people_write(problem):
+    """Bit for bit the parameters of the plain loop, with momentum, dropout and a smaller last batch."""
+    model, loader, _, _ = problem(layers=(nn.Dropout(0.3),))
+    plain, criterion = copy.deepcopy(model), nn.CrossEntropyLoss()
+    torch.manual_seed(1)
+    train_epoch(model, loader, criterion, sgd(model, momentum=0.9), "cpu")
+    optimizer = sgd(plain, momentum=0.9)
+    torch.manual_seed(1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(plain(x), y).backward()
+        optimizer.step()
+    assert same(parameters(model), parameters(plain))
+
+
+def test_the_training_loss_is_the_mean_of_the_losses_on_the_way(problem):
+    """Each batch at the parameters before its step, weighted by its samples."""
+    model, loader, _, _ = problem()
+    plain, criterion = copy.deepcopy(model), nn.CrossEntropyLoss()
+    came = train_epoch(model, loader, criterion, sgd(model), "cpu")
+    optimizer, total = sgd(plain), 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(plain(x), y)
+        total += loss.item() * len(x)
+        loss.backward()
+        optimizer.step()
+    assert came == pytest.approx(total / 10, rel=1e-14)
+    assert (came.samples, came.batches) == (10, 3)
+
+
+CRITERIA = {
+    "mean": (nn.CrossEntropyLoss(), {}),
+    "sum": (nn.CrossEntropyLoss(reduction="sum"), {}),
+    "a function": (F.cross_entropy, {}),
+    "a bound sum": (partial(F.cross_entropy, reduction="sum"), {}),
+    "a sum that says nothing": (lambda z, y: F.cross_entropy(z, y, reduction="sum"), {"reduction": "sum"}),
+    "weights": (nn.CrossEntropyLoss(weight=torch.tensor([0.1, 1.0, 2.0, 5.0], dtype=torch.float64)), {}),
+    "bound weights": (partial(F.cross_entropy, weight=torch.tensor([1.0, 9.0, 2.0, 5.0], dtype=torch.float64)), {}),
+    "ignored": (nn.CrossEntropyLoss(ignore_index=1), {}),
+    "ignored and counted": (
+        lambda z, y: F.cross_entropy(z, y, ignore_index=2),
+        {"count": lambda y: (y != 2).sum()},
+    ),
+    "weights, ignored, smoothed": (
+        nn.CrossEntropyLoss(
+            torch.tensor([0.1, 1.0, 2.0, 5.0], dtype=torch.float64), ignore_index=0, label_smoothing=0.2
+        ),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 10])
+def test_the_mean_is_that_of_the_whole_set_as_one_batch(problem, name, batch_size):
+    """However it is cut, and however the criterion reduces; a sum is divided by what it adds up."""
+    criterion, options = CRITERIA[name]
+    if batch_size < 4 and "ignored" in name:
+        pytest.skip("a batch in which every sample is ignored has no mean")
+    model, loader, x, y = problem(n=40, batch_size=batch_size)
+    whole = criterion(model(x), y).item() / (40 if "sum" in name else 1)
+    assert validate(model, loader, criterion, "cpu", **options) == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("accumulate", [2, 3, 100])
+def test_accumulated_steps_are_those_of_the_large_batches(problem, name, accumulate):
+    """Batches of 7, 7, 7, 7, 2: the last group is smaller, and so is its last member."""
+    criterion, options = CRITERIA[name]
+    model, loader, _, _ = problem(n=30, batch_size=7)
+    large, rate = copy.deepcopy(model), 0.01
+    loss = train_epoch(model, loader, criterion, sgd(model, rate), "cpu", accumulate=accumulate, **options)
+    joined = DataLoader(loader.dataset, batch_size=7 * accumulate)
+    one = train_epoch(large, joined, criterion, sgd(large, rate), "cpu", **options)
+    assert loss == pytest.approx(one, rel=1e-12)
+    for came, right in zip(parameters(model), parameters(large), strict=True):
+        assert torch.allclose(came, right, rtol=1e-10, atol=1e-14)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=8), accumulate=st.integers(1, 9))
+def test_accumulation_equals_the_large_batch_for_any_sizes(sizes, accumulate):
+    """In both frameworks, against the gradient of the joined batch in NumPy."""
+    rng = np.random.default_rng(len(sizes))
+    batches = [(rng.normal(size=(n, 2)), rng.normal(size=(n, 1))) for n in sizes]
+    start = rng.normal(size=(1, 2))
+    w = start.copy()
+    for i in range(0, len(batches), accumulate):
+        x, y = (np.concatenate(part) for part in zip(*batches[i : i + accumulate], strict=True))
+        w -= 0.05 * 2 * ((x @ w.T - y).T @ x) / len(x)
+    for library, criterion in ((torch, nn.MSELoss()), (autograd, autograd.nn.MSELoss())):
+        model = library.nn.Linear(2, 1, bias=False)
+        model.weight = library.nn.Parameter(library.tensor(start))
+        optimizer = library.optim.SGD(model.parameters(), lr=0.05)
+        train_epoch(model, batches, criterion, optimizer, "cpu", accumulate=accumulate)
+        assert np.allclose(model.weight.detach().numpy(), w, rtol=1e-12)
+
+
+def test_both_frameworks_train_alike(problem):
+    """The same weights and batches give the same losses and weights, momentum and the DataLoader included."""
+    model, loader, _, _ = problem()
+    mini = autograd.nn.Sequential(autograd.nn.Linear(3, 5), autograd.nn.Tanh(), autograd.nn.Linear(5, 4))
+    for ours, theirs in zip(mini.parameters(), model.parameters(), strict=True):
+        ours.data = autograd.tensor(theirs.detach().numpy().copy())
+    optimizer = autograd.optim.AdamW(mini.parameters(), lr=0.05)
+    one = train_epoch(model, loader, nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters(), lr=0.05), "cpu")
+    two = train_epoch(mini, loader, autograd.nn.CrossEntropyLoss(), optimizer, "cpu")
+    assert one == pytest.approx(two, rel=1e-12)
+    for ours, theirs in zip(mini.parameters(), model.parameters(), strict=True):
+        assert np.allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-9)
+    options = {"metrics": {"accuracy": accuracy}}
+    one = validate(model, loader, nn.CrossEntropyLoss(), "cpu", **options)
+    assert one == pytest.approx(validate(mini, loader, autograd.nn.CrossEntropyLoss(), "cpu", **options), rel=1e-9)
+
+
+def test_validation_changes_nothing(problem):
+    """Parameters, running statistics and gradients stay; dropout is off."""
+    model, loader, x, y = problem(layers=(nn.BatchNorm1d(5), nn.Dropout(0.5)))
+    before = copy.deepcopy(model.state_dict())
+    first = validate(model, loader, nn.CrossEntropyLoss(), "cpu")
+    assert first == validate(model, loader, nn.CrossEntropyLoss(), "cpu")
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+    assert first == pytest.approx(F.cross_entropy(model.eval()(x), y).item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_each_module_gets_its_own_mode_back(problem, training, frozen, raises):
+    """After validation and after training, also when the criterion raises; in between all are in one mode."""
+    model, loader, _, _ = problem(layers=(nn.BatchNorm1d(5), nn.Dropout(0.5)))
+    model.train(training)
+    model[2].train(not frozen)
+    before, seen = [module.training for module in model.modules()], set()
+
+    def criterion(z, y):
+        seen.add(tuple(module.training for module in model.modules()))
+        if raises:
+            raise KeyError("mine")
+        return F.cross_entropy(z, y)
+
+    def run(epoch, *args):
+        seen.clear()
+        if raises:
+            with pytest.raises(KeyError, match="mine"):
+                epoch(model, loader, criterion, *args)
+        else:
+            epoch(model, loader, criterion, *args)
+        assert [module.training for module in model.modules()] == before
+        return seen == {(epoch is train_epoch,) * len(before)}
+
+    assert run(train_epoch, sgd(model), "cpu")
+    assert run(validate, "cpu")
+
+
+@pytest.mark.parametrize("sync_every", [1, 1000])
+@pytest.mark.parametrize("epoch", [train_epoch, validate])
+def test_no_graph_outlives_its_batch(problem, epoch, sync_every):
+    """Of all the losses of an epoch, none is alive with its graph when the next batch is computed."""
+    model, loader, _, _ = problem(n=40)
+    graphs, alive = [], []
+
+    class Marked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.mark = Mark()
+            if z.requires_grad:
+                graphs.append(weakref.ref(ctx.mark))
+            return z.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def criterion(z, y):
+        gc.collect()
+        alive.append(sum(graph() is not None for graph in graphs))
+        return F.cross_entropy(Marked.apply(z), y)
+
+    optimizer = [sgd(model)] if epoch is train_epoch else []
+    epoch(model, loader, criterion, *optimizer, "cpu", sync_every=sync_every)
+    assert (len(graphs), set(alive)) == (10 if epoch is train_epoch else 0, {0})
+
+
+def test_metrics_are_means_over_samples(problem):
+    """The last batch is smaller, and counts less."""
+    model, loader, x, y = problem(n=10, batch_size=8)
+    right = (model(x).argmax(1) == y).double().mean().item()
+    came = validate(model, loader, nn.CrossEntropyLoss(), "cpu", metrics={"accuracy": accuracy, "one": lambda z, y: 1})
+    assert came.metrics == {"accuracy": pytest.approx(right), "one": 1.0}
+
+
+def test_a_function_sees_complete_gradients_before_each_step(problem):
+    """Twice an epoch when three batches are accumulated by two; what it changes is what the step uses."""
+    model, loader, x, y = problem()
+    before, norms = parameters(model), []
+
+    def halt(model):
+        norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.0).item())
+
+    train_epoch(model, loader, nn.CrossEntropyLoss(), sgd(model), "cpu", accumulate=2, before_step=halt)
+    assert same(before, parameters(model))
+    loss = F.cross_entropy(model(x[:8]), y[:8])
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    assert len(norms) == 2
+    assert norms[0] == pytest.approx(torch.cat([g.flatten() for g in gradients]).norm().item())
+
+
+class Mark:
+    """Lives as long as the node that holds it."""
+
+
+class Named(nn.Module):
+    """Takes two inputs by name."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, left, right):  # noqa: D102
+        return self.layer(left) + right
+
+
+@pytest.mark.parametrize("container", [dict, tuple, list])
+def test_several_inputs_go_to_the_model_as_they_come(container):
+    """By name, or in order."""
+    left, right = torch.ones(4, 2), torch.zeros(4, 1)
+    inputs = {"right": right, "left": left} if container is dict else container([left, right])
+    model = Named()
+    loss = validate(model, [(inputs, torch.zeros(4, 1))], nn.MSELoss(), "cpu")
+    assert loss == pytest.approx(model.layer(left).square().mean().item())
+
+
+def test_losses_on_an_accelerator_are_read_seldom(problem, monkeypatch):
+    """Twenty batches, read every eight: three reads, and the same mean."""
+    model, loader, _, _ = problem(n=40, batch_size=2)
+    whole = validate(model, loader, nn.CrossEntropyLoss(), "cpu")
+    reads, stack = [], torch.stack
+    monkeypatch.setattr(torch, "stack", lambda tensors, dim=0: reads.append(len(tensors)) or stack(tensors, dim))
+    identity = DataLoader(
+        loader.dataset, batch_size=2, collate_fn=lambda rows: tuple(map(stack, zip(*rows, strict=True)))
+    )
+    seldom = validate(model, identity, nn.CrossEntropyLoss(), "cpu", sync_every=8)
+    assert seldom == pytest.approx(whole, rel=1e-14)
+    assert reads == [8, 8, 2, 8, 8, 2, 4, 4, 2]  # losses, weights, and both together
+
+
+def test_nothing_falls_back_to_the_host_before_it_is_read():
+    """On the meta device no value can be read: the loop runs up to the one place where it must."""
+    model = nn.Linear(3, 4, device="meta")
+    batches = [(torch.empty(5, 3), torch.empty(5, dtype=torch.long))] * 3
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        train_epoch(model, batches, nn.CrossEntropyLoss(weight=torch.empty(4, device="meta")), sgd(model), "meta")
+    assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.parametrize("n", [5, 8])
+def test_array_loader_goes_through_all_once(n):
+    """Each pass in another order, a new loader in the same."""
+    loader = ArrayLoader(np.arange(n), np.arange(n) * 2, batch_size=3, shuffle=True, seed=4)
+    passes = [[tuple(map(tuple, batch)) for batch in loader] for _ in range(2)]
+    for one in passes:
+        assert sorted(np.concatenate([x for x, _ in one])) == list(range(n))
+        assert all(y == tuple(2 * i for i in x) for x, y in one)
+    assert passes[0] != passes[1]
+    again = ArrayLoader(np.arange(n), np.arange(n) * 2, batch_size=3, shuffle=True, seed=4)
+    assert [tuple(map(tuple, batch)) for batch in again] == passes[0]
+    assert len(TensorDataset(torch.arange(n))) == sum(map(len, (x for x, _ in passes[0])))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "targets", "right"),
+    [
+        ([[1.0, 2.0], [3.0, 0.0], [0.0, 1.0]], [1, 1, 1], 2 / 3),
+        ([0.5, -1.0, 2.0, -3.0], [1, 0, 0, 0], 3 / 4),
+        ([[0.5], [-1.0]], [[1], [1]], 1 / 2),
+        ([[[1.0, 0.0], [0.0, 1.0]]], [[0, 0]], 1 / 2),
+    ],
+)
+def test_accuracy(outputs, targets, right):
+    """Classes, yes and no, and a class at each place: the same in NumPy, torch and course_lib.autograd."""
+    assert accuracy(np.array(outputs), np.array(targets)) == pytest.approx(right)
+    for library in (torch, autograd):
+        assert float(accuracy(library.tensor(outputs), library.tensor(targets))) == pytest.approx(right)

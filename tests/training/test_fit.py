@@ -1,0 +1,110 @@
+"""Many epochs and their history."""
+
+import copy
+import pickle
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.errors import InputError, MissingExtraError, TrainingError
+from course_lib.training import History, accuracy, fit, train_epoch, validate
+
+
+def test_the_history_is_that_of_the_epochs(problem):
+    """Losses, metrics and learning rates of epochs run one by one, with a scheduler."""
+    model, loader, _, _ = problem()
+    twin, criterion, options = copy.deepcopy(model), nn.CrossEntropyLoss(), {"metrics": {"accuracy": accuracy}}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.4)
+    halving = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    history = fit(
+        model, loader, criterion, optimizer, "cpu",
+        epochs=3, val_loader=loader, scheduler=halving, progress=False, **options,
+    )  # fmt: skip
+    other = torch.optim.SGD(twin.parameters(), lr=0.4)
+    train, val = [], []
+    for _ in range(3):
+        train.append(train_epoch(twin, loader, criterion, other, "cpu", **options))
+        val.append(validate(twin, loader, criterion, "cpu", **options))
+        other.param_groups[0]["lr"] /= 2
+    assert history == History(
+        tuple(train),
+        tuple(val),
+        {"accuracy": tuple(t.metrics["accuracy"] for t in train)},
+        {"accuracy": tuple(v.metrics["accuracy"] for v in val)},
+        (0.4, 0.2, 0.1),
+    )
+    assert len(history.seconds) == len(history) == 3
+
+
+def test_a_plateau_is_told_the_loss(problem):
+    """A loss that cannot fall any more cuts the rate."""
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, threshold=0.1)
+    history = fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=4, scheduler=plateau, progress=False)
+    assert history.learning_rate[0] > history.learning_rate[-1]
+
+
+def test_the_bar_shows_the_losses(problem, capsys):
+    """On stderr, and nothing on stdout."""
+    pytest.importorskip("tqdm")
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, val_loader=loader)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "train, epoch 1" in err
+    assert "2/2" in err
+    assert f"train={history.train_loss[-1]:.4g}, val={history.val_loss[-1]:.4g}" in err
+
+
+def test_a_missing_bar_names_its_extra(problem, monkeypatch):
+    """Training without it goes on."""
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(MissingExtraError, match="the-backward-pass\\[torch\\]"):
+        fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=1)
+    assert fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=1, progress=False)
+
+
+def test_the_best_epoch_goes_by_validation():
+    """Or, without it, by training."""
+    assert History(train_loss=(3.0, 2.0, 1.0), val_loss=(3.0, 2.0, 2.5)).best_epoch == 1
+    assert History(train_loss=(3.0, 2.0, 1.0)).best_epoch == 2
+
+
+def test_the_plot_draws_what_is_there():
+    """Training alone, both, or a metric; an unknown one is refused."""
+    history = History((2.0, 1.0), (2.5, 1.5), {"accuracy": (0.1, 0.2)}, {"accuracy": (0.3, 0.4)})
+    assert "validation: from 2.5 to 1.5" in repr(history.plot(y_scale="log"))
+    assert "Accuracy over 2 epochs. training: from 0.1 to 0.2" in repr(history.plot("accuracy"))
+    assert "validation" not in repr(History((2.0, 1.0)).plot())
+    assert history.plot()._repr_html_().startswith('<div class="bp-figure"><svg')
+    with pytest.raises(InputError, match="must have 'auc', but it has loss, accuracy"):
+        history.plot("auc")
+
+
+def test_an_epochs_loss_is_a_float_that_travels(problem):
+    """It can be compared, formatted, pickled and copied."""
+    model, loader, _, _ = problem()
+    loss = validate(model, loader, nn.CrossEntropyLoss(), "cpu", metrics={"accuracy": accuracy})
+    again = pickle.loads(pickle.dumps(copy.deepcopy(loss)))
+    assert (again, again.samples, again.batches, again.metrics) == (loss, 10, 3, loss.metrics)
+    assert f"{loss:.2f}" == f"{float(loss):.2f}"
+
+
+def test_a_run_that_stops_names_its_epoch(problem):
+    """The second, counted from 0."""
+    model, _, x, y = problem()
+    epochs = iter([[(x, y)], [(x * torch.nan, y)]])
+
+    class Loader:
+        def __iter__(self):
+            return iter(next(epochs))
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(TrainingError, match="train, epoch 1, batch 0 "):
+        fit(model, Loader(), nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, progress=False)

@@ -1,0 +1,90 @@
+"""The pure step against NumPy and torch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import torch
+
+from course_lib.errors import InputError
+from course_lib.training import make_jax_step
+
+RNG = np.random.default_rng(0)
+W, C = RNG.normal(size=(3, 2)).astype(np.float32), np.zeros(2, np.float32)
+X, Y = RNG.normal(size=(8, 3)).astype(np.float32), RNG.normal(size=(8, 2)).astype(np.float32)
+
+
+def mean_squared_error(params, x, y):
+    return ((x @ params["w"] + params["c"] - y) ** 2).mean()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (optax.sgd(0.1), lambda p: torch.optim.SGD(p, lr=0.1)),
+        (optax.sgd(0.1, momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
+        (optax.adamw(0.01, weight_decay=0.1), lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1)),
+    ],
+    ids=["sgd", "momentum", "adamw"],
+)
+def test_ten_steps_are_those_of_torch(ours, theirs):
+    """Same parameters, same losses, each the loss before its step."""
+    params, state = {"w": jnp.array(W), "c": jnp.array(C)}, None
+    step, state = make_jax_step(mean_squared_error, ours), ours.init(params)
+    w, c = torch.tensor(W, requires_grad=True), torch.tensor(C, requires_grad=True)
+    optimizer = theirs([w, c])
+    for _ in range(10):
+        params, state, loss = step(params, state, X, Y)
+        optimizer.zero_grad()
+        other = ((torch.tensor(X) @ w + c - torch.tensor(Y)) ** 2).mean()
+        other.backward()
+        optimizer.step()
+        assert float(loss) == pytest.approx(other.item(), rel=1e-5)
+    assert np.allclose(params["w"], w.detach(), rtol=1e-4, atol=1e-6)
+    assert np.allclose(params["c"], c.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_it_is_pure_and_compiled_once():
+    """The same arguments give the same result; the old parameters are still there; a new shape compiles anew."""
+    optimizer, traces = optax.sgd(0.1), []
+
+    def loss_fn(params, x, y):
+        traces.append(x.shape)
+        return mean_squared_error(params, x, y)
+
+    params = {"w": jnp.array(W), "c": jnp.array(C)}
+    step = make_jax_step(loss_fn, optimizer)
+    one, two = (step(params, optimizer.init(params), X, Y) for _ in range(2))
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, one, two))
+    assert np.array_equal(params["w"], W)
+    step(params, optimizer.init(params), X[:3], Y[:3])
+    assert traces == [(8, 3), (3, 3)]
+
+
+def test_donated_parameters_are_gone():
+    """Their memory belongs to the new ones."""
+    optimizer = optax.sgd(0.1)
+    params = {"w": jnp.array(W), "c": jnp.array(C)}
+    new, _, _ = make_jax_step(mean_squared_error, optimizer, donate=True)(params, optimizer.init(params), X, Y)
+    assert params["w"].is_deleted()
+    assert not new["w"].is_deleted()
+
+
+def test_an_optimizer_that_wants_the_loss_gets_it():
+    """It halves the step once the loss stays where it is."""
+    optimizer = optax.chain(optax.sgd(0.1), optax.contrib.reduce_on_plateau(factor=0.5, patience=1))
+    step, w = make_jax_step(lambda w: w * 0 + 1.0, optimizer), jnp.array(1.0)
+    state = optimizer.init(w)
+    for _ in range(5):
+        w, state, _ = step(w, state)
+    assert float(state[-1].scale) < 1
+
+
+def test_bad_losses_and_parameters_are_refused():
+    """Before anything is compiled."""
+    optimizer = optax.sgd(0.1)
+    with pytest.raises(InputError, match=r"loss_fn returned shape \(2,\); end it with"):
+        make_jax_step(lambda w: w, optimizer)(jnp.ones(2), optimizer.init(jnp.ones(2)))
+    with pytest.raises(InputError, match="params must hold at least one array"):
+        make_jax_step(lambda w: 0.0, optimizer)({}, optimizer.init({}))

@@ -1,0 +1,183 @@
+"""Bad input: what came, what must hold, what to do; and the model as it was."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from course_lib import autograd
+from course_lib.errors import InputError, TrainingError
+from course_lib.training import ArrayLoader, accuracy, fit, make_jax_step, train_epoch, validate
+
+X, Y = torch.ones(4, 3), torch.ones(4, 1)
+BATCH = (X, Y)
+
+
+def train(model=None, loader=(BATCH, BATCH), criterion=None, optimizer=None, device="cpu", **options):
+    model = nn.Linear(3, 1) if model is None else model
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    return train_epoch(model, loader, criterion or nn.MSELoss(), optimizer, device, **options)
+
+
+class Cut(nn.Module):
+    """Forgets its graph."""
+
+    def __init__(self, shift=0.0):
+        super().__init__()
+        self.layer, self.shift = nn.Linear(3, 1), shift
+
+    def forward(self, x):  # noqa: D102
+        return self.layer(x).detach() + self.shift
+
+
+def frozen():
+    return nn.Linear(3, 1).requires_grad_(False)
+
+
+SGD = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)
+CASES = {
+    "empty loader": ({"loader": []}, InputError, "must give at least one batch, but it gave none"),
+    "spent generator": ({"loader": iter(())}, InputError, "a generator that has been used up"),
+    "vector": ({"criterion": nn.MSELoss(reduction="none")}, InputError, "reduction is 'none'; use reduction='mean'"),
+    "unspoken vector": (
+        {"criterion": lambda z, y: (z - y) ** 2},
+        InputError,
+        r"batch 0 .*returned shape \(4, 1\); use",
+    ),
+    "float": ({"criterion": lambda z, y: (z - y).square().mean().item()}, TrainingError, "returned a float; leave out"),
+    "class": ({"criterion": nn.MSELoss}, InputError, r"the class MSELoss came; add \(\)"),
+    "no function": ({"criterion": 0.5}, InputError, "a float came; use one such as"),
+    "no cuda": ({"device": "cuda"}, InputError, "but 'cuda' came: .*Pass device='cpu'"),
+    "no device": ({"device": "gpu"}, InputError, "but 'gpu' came"),
+    "elsewhere": ({"device": "meta"}, InputError, r"parameters are on cpu. Call model.to\('meta'\)"),
+    "frozen": ({"model": frozen(), "optimizer": SGD}, InputError, "but all of its 2 are frozen; call requires_grad_"),
+    "no parameters": ({"model": nn.ReLU(), "optimizer": SGD}, InputError, "it has none at all"),
+    "another's optimizer": ({"optimizer": SGD}, InputError, "but it holds none; make it from this model's"),
+    "no optimizer": ({"optimizer": "sgd"}, InputError, "a str came; optax belongs to make_jax_step"),
+    "no model": ({"model": print, "optimizer": SGD}, InputError, "wrap a function in a Module"),
+    "cut": ({"model": Cut()}, TrainingError, "batch 0 .*does not require grad; is the loop inside"),
+    "cut, then joined": (
+        {"model": Cut(nn.Parameter(torch.zeros(1))), "optimizer": None},
+        TrainingError,
+        "all their gradients are None",
+    ),
+    "no pair": ({"loader": [X]}, InputError, r"batch 0 .*pair \(inputs, targets\), but a Tensor came"),
+    "three": ({"loader": [(X, X, Y)]}, InputError, "but a tuple of 3 came"),
+    "single samples": ({"loader": [(X[0], Y[0, 0])]}, InputError, "a single number came; does the loader give single"),
+    "labels as text": ({"loader": [(X, "cat")]}, InputError, "but str came"),
+    "empty batch": ({"loader": [BATCH, (X[:0], Y[:0])]}, InputError, "batch 1 .*targets are empty"),
+    "nothing counts": (
+        {
+            "model": nn.Linear(3, 2),
+            "criterion": nn.CrossEntropyLoss(),
+            "loader": [(X, torch.ones(4, dtype=torch.long)), (X, torch.full((4,), -100))],
+        },
+        TrainingError,
+        "batch 1 .*is nan. Not one of its targets counts",
+    ),
+    "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but 0 came"),
+    "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but 1.0 came; to clip, pass"),
+    "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but 0.5 came"),
+    "reduction": ({"reduction": "none"}, InputError, "its reduction is 'none'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_cannot_be_trained_is_refused(name):
+    """With its own words, and every module in the mode it was in."""
+    options, error, message = CASES[name]
+    model = options.get("model")
+    if name == "cut, then joined":
+        options = {**options, "optimizer": torch.optim.SGD(model.layer.parameters(), lr=0.1)}
+    if isinstance(model, nn.Module):
+        model.eval()
+    with pytest.raises(error, match=message):
+        train(**options)
+    assert not isinstance(model, nn.Module) or not any(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("name", ["empty loader", "vector", "unspoken vector", "no cuda", "no pair", "empty batch"])
+def test_validation_refuses_the_same(name):
+    """As far as it applies."""
+    options, error, message = CASES[name]
+    with pytest.raises(error, match=message):
+        validate(
+            nn.Linear(3, 1),
+            options.get("loader", [BATCH]),
+            options.get("criterion", nn.MSELoss()),
+            options.get("device", "cpu"),
+        )
+
+
+def spoiled(part, value):
+    x, y = X.clone(), Y.clone()
+    (x if part == "inputs" else y)[1, 0] = value
+    return [BATCH, BATCH, (x, y), BATCH]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("part", ["inputs", "targets"])
+def test_bad_data_are_found_before_they_do_harm(part, value):
+    """Epoch, batch and part are named; the model has taken the two steps before, and no more."""
+    model, two = nn.Linear(3, 1), nn.Linear(3, 1)
+    two.load_state_dict(model.state_dict())
+    train(two)
+    with pytest.raises(
+        TrainingError, match=rf"train, epoch 7, batch 2 .* it is (nan|inf)\. Its {part} hold NaN or inf"
+    ):
+        train(model, spoiled(part, value), epoch=7)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), two.parameters(), strict=True))
+    with pytest.raises(TrainingError, match=f"validate, batch 2 .*Its {part} hold NaN"):
+        validate(model, spoiled(part, value), nn.MSELoss(), "cpu")
+
+
+def test_bad_data_that_are_read_late_are_named_all_the_same():
+    """As on a GPU: the batch is known, and what it has done."""
+    with pytest.raises(TrainingError, match=r"batch 2 .*The parameter 'weight' holds NaN .*sync_every=1"):
+        train(loader=spoiled("inputs", math.nan), sync_every=1000)
+
+
+def test_a_run_that_diverges_says_so():
+    """The data are finite, the parameters too large."""
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e18)
+    with pytest.raises(
+        TrainingError, match=r"train, epoch \d, batch \d .*(forward pass or the criterion|The parameter)"
+    ):
+        fit(model, [BATCH] * 3, nn.MSELoss(), optimizer, "cpu", epochs=3, progress=False)
+
+
+@pytest.mark.parametrize("message", ["course_lib.autograd computes on the CPU only, but device='cuda' came"])
+def test_the_small_engine_has_one_device(message):
+    """It says so."""
+    model = autograd.nn.Linear(3, 1)
+    with pytest.raises(InputError, match=message):
+        train_epoch(model, [BATCH], autograd.nn.MSELoss(), autograd.optim.SGD(model.parameters()), "cuda")
+
+
+def test_the_small_engine_finds_bad_data_too():
+    """The same words, and the same mode."""
+    model = autograd.nn.Linear(3, 1).eval()
+    optimizer = autograd.optim.SGD(model.parameters())
+    with pytest.raises(TrainingError, match=r"batch 2 .*Its targets hold NaN"):
+        train_epoch(model, spoiled("targets", math.nan), autograd.nn.MSELoss(), optimizer, "cpu")
+    assert not model.training
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=0), "epochs must be a positive"),
+        (lambda: ArrayLoader(batch_size=2), "came: none"),
+        (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"came: \(3,\), \(4,\)"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but 0"),
+        (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
+        (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but a type"),
+    ],
+)
+def test_other_arguments(make, message):
+    """Each its own message."""
+    with pytest.raises(InputError, match=message):
+        make()
