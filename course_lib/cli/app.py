@@ -10,7 +10,7 @@ from course_lib.errors import CourseError
 __all__ = ["COMMANDS", "main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
-COMMANDS = ("check", "grade", "demo", "notebooks")
+COMMANDS = ("check", "grade", "points", "similar", "demo", "notebooks")
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
@@ -41,5 +41,6 @@ def _build() -> Any:
     )
     for name in COMMANDS:
         module = importlib.import_module(f"course_lib.cli.{name}")
-        app.command(name)(getattr(module, name))
+        # What looks like an option and is none is an argument: points below zero, or a learner called "-".
+        app.command(name, context_settings={"ignore_unknown_options": name == "points"})(getattr(module, name))
     return app

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from course_lib.cli.options import Exercises, Key, Sandbox
+
 if TYPE_CHECKING:
     from course_lib.grading.exercise import Exercise
 
@@ -15,9 +17,9 @@ __all__ = ["demo"]
 def demo(
     exercise: Annotated[str, typer.Argument(help="The exercise to show.")] = "two_layer_gradients",
     *,
-    exercises: Annotated[Path, typer.Option(help="The folder of exercises.")] = Path("exercises"),
-    key: Annotated[Path | None, typer.Option(help="Where the keys are, if not beside the exercises.")] = None,
-    sandbox: Annotated[bool, typer.Option("--sandbox/--no-sandbox", help="Run the notebooks in a sandbox.")] = True,
+    exercises: Exercises = Path("exercises"),
+    key: Key = None,
+    sandbox: Sandbox = True,
 ) -> None:
     """Grade a small class made from the exercise's own reference and known-wrong answers, and print the table."""
     from course_lib.extras import load
@@ -27,6 +29,7 @@ def demo(
     from course_lib.cli.table import grades_table
     from course_lib.grading.classroom import find_submissions, grade_class
     from course_lib.grading.exercise import find
+    from course_lib.grading.gradebook.standing import Standing
     from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
 
     found = find(exercise, exercises=exercises, key=key)
@@ -38,7 +41,7 @@ def demo(
         reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))
     console = make_console()
     console.print(f"{found.title}: {len(reports)} submissions", markup=False)
-    console.print(grades_table(reports, names="submission"))
+    console.print(grades_table([Standing(report) for report in reports], names="submission"))
 
 
 def _make_class(exercise: "Exercise", folder: Path) -> None:

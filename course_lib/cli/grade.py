@@ -1,67 +1,67 @@
 """``course grade``: a class's submissions into grades."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from course_lib.cli.options import Book, Exercises, Key, Out, Sandbox, Submissions
+
 __all__ = ["grade"]
+
+Slug = Annotated[str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")]
+Rules = Annotated[
+    Path | None,
+    typer.Option(
+        "--course",
+        help="The cohort's deadlines and rules (TOML).",
+        show_default="course.toml here, if there is one",
+    ),
+]
+Submitted = Annotated[
+    Path | None,
+    typer.Option(
+        help="When notebooks were handed in (CSV: learner, exercise, submitted).", show_default="the files' own times"
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors")
+]
+Regrade = Annotated[bool, typer.Option("--regrade", help="Grade again what the gradebook has already.")]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option("--report", help="Also write: html, junit, canvas, moodle, gradescope.", show_default="html"),
+]
 
 
 def grade(
-    submissions: Annotated[Path, typer.Argument(help="A folder with <learner>/<exercise>.ipynb.")],
+    submissions: Submissions,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for grades.csv and grades.json.")] = Path("grades"),
-    exercise: Annotated[
-        str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")
-    ] = None,
-    exercises: Annotated[Path, typer.Option(help="The folder of exercises.")] = Path("exercises"),
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where the keys are, if not beside the exercises: KEY/<exercise>/source.md, or KEY/source.md."
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors")
-    ] = None,
-    sandbox: Annotated[
-        bool,
-        typer.Option(
-            "--sandbox/--no-sandbox", help="Run learners' code in a sandbox. Without one, every report says so."
-        ),
-    ] = True,
+    out: Out = Path("grades"),
+    exercise: Slug = None,
+    exercises: Exercises = Path("exercises"),
+    key: Key = None,
+    gradebook: Book = None,
+    rules: Rules = None,
+    submitted: Submitted = None,
+    jobs: Jobs = None,
+    regrade: Regrade = False,
+    report: Reports = None,
+    sandbox: Sandbox = True,
 ) -> None:
-    """Grade a folder of submissions into grades.csv and grades.json, and print a table.
+    """Grade a folder of submissions into a gradebook and reports, and print a table.
 
-    Exit status 0 when the run is complete, however the learners did; 2 when it cannot start.
+    A notebook that the gradebook has already is not graded again, unless its key changed: a run that was broken off is
+    gone on with by the same command. Exit status 0 when the run is complete, however the learners did; 2 when it cannot
+    start; 130 when it is broken off by Ctrl-C.
     """
     from course_lib.extras import load
 
     load("nbval", extra="grade")
-    from course_lib.cli.console import make_console
-    from course_lib.cli.table import grades_table
-    from course_lib.grading import output
-    from course_lib.grading.classroom import find_submissions, grade_class
-    from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+    from course_lib.cli.classrun import ClassRun
 
-    output.check_folder(out)
-    tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-    if sandbox:
-        require()
-    graded = list(_shown(grade_class(tasks, jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE), total=len(tasks)))
-    table, data = output.write(graded, out)
-    console = make_console()
-    console.print(grades_table(graded))
-    console.print(f"written: {table} and {data}", markup=False, soft_wrap=True)
-
-
-def _shown(reports: Any, *, total: int) -> Any:
-    """Pass the reports through, with a progress bar on a terminal's standard error."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return reports
-    return track(reports, description="grading", total=total, console=console, transient=True)
+    run = ClassRun(out=out, gradebook=gradebook, reports=report or ["html"], sandbox=sandbox)
+    run.read_rules(rules, submitted)
+    run.find(submissions, exercises=exercises, slug=exercise, key=key)
+    run.grade(jobs=jobs, regrade=regrade)
+    run.report()

@@ -1,4 +1,4 @@
-"""The table of a class's grades."""
+"""The table of a class's grades, and that of submissions which are alike."""
 
 from collections.abc import Sequence
 
@@ -6,18 +6,19 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from course_lib.grading.report import SubmissionReport
+from course_lib.grading.gradebook.standing import Standing
+from course_lib.grading.similarity import Pair
 
-__all__ = ["grades_table"]
+__all__ = ["grades_table", "pairs_table"]
 
 
-def grades_table(reports: Sequence[SubmissionReport], *, names: str = "learner") -> Group:
+def grades_table(standings: Sequence[Standing], *, names: str = "learner") -> Group:
     """Return one line a submission: points, status, and the first thing the learner is told.
 
     Text from learners is never read as markup.
     """
-    reports = sorted(reports, key=lambda report: (report.learner, report.exercise))
-    several = len({report.exercise for report in reports}) > 1
+    standings = sorted(standings, key=lambda each: (each.report.learner, each.report.exercise))
+    several = len({each.report.exercise for each in standings}) > 1
     table = Table(expand=True)
     table.add_column(names, overflow="fold")
     if several:
@@ -25,23 +26,38 @@ def grades_table(reports: Sequence[SubmissionReport], *, names: str = "learner")
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     table.add_column("what the learner is told first", ratio=1, overflow="fold")
-    for report in reports:
-        said = [*report.messages[:1], *([f"(and {len(report.messages) - 1} more)"] if len(report.messages) > 1 else [])]
+    for each in standings:
+        report, messages = each.report, each.messages
+        said = [*messages[:1], *([f"(and {len(messages) - 1} more)"] if len(messages) > 1 else [])]
         cells = [report.learner, *([report.exercise] if several else [])]
-        cells += [f"{report.points:g} / {report.max_points:g}", report.status, " ".join(said)]
+        cells += [f"{each.points:g} / {report.max_points:g}", report.status, " ".join(said)]
         table.add_row(*map(Text, cells))
-    return Group(table, *_notes(reports))
+    return Group(table, *_notes(standings))
 
 
-def _notes(reports: Sequence[SubmissionReport]) -> list[Text]:
+def _notes(standings: Sequence[Standing]) -> list[Text]:
     """Return what an instructor must not miss."""
     lines = []
-    if any(report.sandbox == "none" for report in reports):
+    if any(each.report.sandbox == "none" for each in standings):
         lines.append(
             Text("graded without a sandbox: this code could read and change anything you can", style="bold red")
         )
-    if errors := [report.learner for report in reports if report.status == "error"]:
+    if errors := [each.report.learner for each in standings if each.report.status == "error"]:
         lines.append(
             Text(f"not the learners' fault, look at `detail` in grades.json: {', '.join(errors)}", style="bold red")
         )
     return lines
+
+
+def pairs_table(pairs: Sequence[Pair]) -> Group:
+    """Return one line for each two submissions that are alike."""
+    several = len({pair.exercise for pair in pairs}) > 1
+    table = Table(title="alike, for you to look at: no points depend on it", title_justify="left", expand=True)
+    for name in ("learner", "and", *(["exercise"] if several else [])):
+        table.add_column(name, overflow="fold")
+    table.add_column("alike", justify="right", no_wrap=True)
+    table.add_column("most in these answers", ratio=1, overflow="fold")
+    for pair in pairs:
+        cells = [pair.first, pair.second, *([pair.exercise] if several else [])]
+        table.add_row(*map(Text, [*cells, f"{pair.alike:.0%}", ", ".join(pair.cells)]))
+    return Group(table)

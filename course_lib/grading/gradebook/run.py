@@ -3,7 +3,7 @@
 So a run that is broken off, by Ctrl-C or by anything else, has lost nothing when it is started again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -83,7 +83,7 @@ def grade_into(
     sandbox: str = BUBBLEWRAP,
     regrade: bool = False,
     times: Times | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Grade what the gradebook does not have yet; yield each outcome once it is written down.
 
     Parameters

@@ -1,0 +1,115 @@
+"""One run of ``course grade``: look at everything first, grade into the gradebook, then report."""
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import typer
+
+from course_lib.cli.console import make_console
+from course_lib.cli.progress import Progress
+from course_lib.cli.table import grades_table, pairs_table
+from course_lib.errors import InputError
+from course_lib.grading import reports
+from course_lib.grading.classroom import Task, find_submissions
+from course_lib.grading.gradebook import (
+    Gradebook,
+    Outcome,
+    Policies,
+    Standing,
+    grade_into,
+    read_policies,
+    read_times,
+    standings,
+)
+from course_lib.grading.gradebook.submitted import Times
+from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+from course_lib.grading.similarity import Pair, similar_in
+
+__all__ = ["BOOK", "RULES", "ClassRun"]
+
+BOOK, RULES = "gradebook.sqlite", Path("course.toml")
+INTERRUPTED = 130
+
+
+@dataclass
+class ClassRun:
+    """What was asked for, and what has come of it so far."""
+
+    out: Path
+    gradebook: str | None
+    reports: list[str]
+    sandbox: bool
+    policies: Policies = field(default_factory=Policies)
+    times: Times = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def read_rules(self, rules: Path | None, submitted: Path | None) -> None:
+        """Read the cohort's rules and the times of submission, and check what will be written."""
+        if strange := [name for name in self.reports if name not in reports.KINDS]:
+            raise InputError(
+                f"expected --report to be one of {', '.join(reports.KINDS)}, found {strange[0]!r}; correct it"
+            )
+        if rules is not None or RULES.is_file():
+            self.policies = read_policies(rules or RULES)
+        if submitted is not None:
+            self.times = read_times(submitted)
+        names = [reports.KINDS[name].rstrip("/") for name in self.reports]
+        files = [name for name in names if "." in name]
+        reports.check_folder(self.out, ["grades.csv", "grades.json", *files])
+
+    def find(self, submissions: Path, *, exercises: Path, slug: str | None, key: Path | None) -> None:
+        """Find the submissions, and see that they can be graded here."""
+        self.tasks = find_submissions(submissions, exercises=exercises, slug=slug, key=key)
+        if self.sandbox:
+            require()
+
+    @property
+    def book(self) -> str:
+        """Where the gradebook is."""
+        return self.gradebook or str(self.out / BOOK)
+
+    def grade(self, *, jobs: int | None, regrade: bool) -> None:
+        """Grade, with a progress bar; Ctrl-C ends it in order."""
+        if self.gradebook is None:
+            self.out.mkdir(parents=True, exist_ok=True)
+        sandbox = BUBBLEWRAP if self.sandbox else NONE
+        with Gradebook(self.book) as book:
+            run = grade_into(book, self.tasks, jobs=jobs, sandbox=sandbox, regrade=regrade, times=self.times)
+            try:
+                with closing(run), Progress(total=len(self.tasks)) as progress:
+                    for outcome in run:
+                        self.outcomes.append(outcome)
+                        progress.show(outcome)
+            except KeyboardInterrupt:
+                self._stop()
+            self.standings = standings(book, self.outcomes, self.policies)
+
+    def _stop(self) -> None:
+        done = sum(outcome.report.status not in ("missing", "error") for outcome in self.outcomes)
+        shown = self.book.split("://")[0] + "://..." if "://" in self.book else self.book
+        make_console(stderr=True).print(
+            f"course: stopped with {done} of {len(self.tasks)} submissions in {shown}; "
+            "run the same command again to go on from there",
+            markup=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED)
+
+    def report(self) -> None:
+        """Write the reports, and print the table."""
+        titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
+        pairs: list[Pair] = similar_in(self.tasks)
+        written = reports.write(self.standings, self.out, kinds=self.reports, titles=titles, pairs=pairs)
+        console = make_console()
+        console.print(grades_table(self.standings))
+        if pairs:
+            console.print(pairs_table(pairs))
+        counts = Counter(outcome.known for outcome in self.outcomes)
+        if counts[True]:
+            line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
+            console.print(line, markup=False)
+        console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)

@@ -1,0 +1,28 @@
+"""The options that several commands share, each described once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Book", "Exercises", "Key", "Out", "Sandbox", "Submissions"]
+
+Submissions = Annotated[Path, typer.Argument(help="A folder with <learner>/<exercise>.ipynb.")]
+Exercises = Annotated[Path, typer.Option(help="The folder of exercises.")]
+Key = Annotated[
+    Path | None,
+    typer.Option(help="Where the keys are, if not beside the exercises: KEY/<exercise>/source.md, or KEY/source.md."),
+]
+Sandbox = Annotated[
+    bool,
+    typer.Option("--sandbox/--no-sandbox", help="Run learners' code in a sandbox. Without one, every report says so."),
+]
+Out = Annotated[Path, typer.Option(help="Folder for grades.csv, grades.json, the gradebook and the other reports.")]
+Book = Annotated[
+    str | None,
+    typer.Option(
+        "--gradebook",
+        help="The gradebook: a file, or postgresql://USER@HOST/DATABASE.",
+        show_default="gradebook.sqlite in --out",
+    ),
+]

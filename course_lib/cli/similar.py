@@ -1,0 +1,41 @@
+"""``course similar``: pairs of submissions whose answers are too alike, for a human to look at."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from course_lib.cli.options import Exercises, Key, Submissions
+
+__all__ = ["similar"]
+
+
+def similar(
+    submissions: Submissions,
+    *,
+    exercise: Annotated[str | None, typer.Option(help="Look at this exercise alone.")] = None,
+    exercises: Exercises = Path("exercises"),
+    key: Key = None,
+    at_least: Annotated[
+        float, typer.Option(min=0.05, max=1, help="List pairs from this share of equal code on.")
+    ] = 0.6,
+) -> None:
+    """List pairs of submissions whose answers are alike once names, numbers, strings and comments are set aside.
+
+    What the notebook as handed out, the reference answer or half the class has too is not counted. The list is for
+    you to look at; nothing is graded and nothing is written.
+    """
+    from course_lib.extras import load
+
+    load("nbformat", extra="grade")
+    from course_lib.cli.console import make_console
+    from course_lib.cli.table import pairs_table
+    from course_lib.grading.classroom import find_submissions
+    from course_lib.grading.similarity import similar_in
+
+    tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
+    pairs, console = similar_in(tasks, at_least=at_least), make_console()
+    if pairs:
+        console.print(pairs_table(pairs))
+    present = sum(task.path is not None for task in tasks)
+    console.print(f"{present} submissions, {len(pairs)} pairs alike by at least {at_least:.0%}", markup=False)

@@ -1,0 +1,94 @@
+"""Put text into files, each whole or not at all, under names that are safe whatever a learner is called."""
+
+import csv
+import hashlib
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from course_lib.errors import InputError
+
+__all__ = ["check_folder", "csv_text", "file_name", "replace"]
+
+NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = tuple(
+    "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
+
+
+def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.json")) -> None:
+    """Raise if these files cannot be written to ``folder``; look before grading, not after.
+
+    Raises
+    ------
+    InputError
+        If something else is there, or it may not be written to.
+    """
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"expected a folder for the grades, found a file at {nearest}; name another with --out")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(
+            f"expected a folder that can be written to, found {nearest}, which cannot; name another with --out"
+        )
+    for name in files:
+        if (folder / name).is_dir():
+            raise InputError(f"expected to write {folder / name}, found a folder there; name another folder with --out")
+
+
+def file_name(name: str) -> str:
+    """Return a name of a file for a learner: theirs if it is plain, else what is plain of it and a digest of all.
+
+    Examples
+    --------
+    >>> file_name("ada.lovelace")
+    'ada.lovelace'
+    >>> file_name("../../etc/passwd")
+    'etc-passwd-3754d6cb'
+    """
+    if PLAIN.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return "-".join([*re.findall(r"[A-Za-z0-9]+", name[:60]), digest])
+
+
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
+    """Return CSV that is safe to open in a spreadsheet.
+
+    Examples
+    --------
+    >>> print(csv_text([["=1+1", "-1.5", "a,b"]]))
+    '=1+1,-1.5,"a,b"
+    <BLANKLINE>
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_plain(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _plain(cell: str) -> str:
+    """Return one printable line that a spreadsheet does not take for a formula."""
+    cell = "".join(char if char.isprintable() else " " for char in cell)
+    return f"'{cell}" if cell.lstrip().startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
+
+
+def replace(path: Path, text: str) -> Path:
+    """Write beside and rename, so that a reader never sees half a file; return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path

@@ -1,0 +1,186 @@
+"""Pairs of submissions whose answers are more alike than chance explains, for a human to look at; never scored.
+
+An answer becomes tokens, with names the learner chose, numbers and strings all made equal and comments left out, so
+that renaming and reformatting change nothing. Runs of :data:`SHINGLE` tokens are its fingerprint (Broder 1997). What
+the stub, the reference or half the class shares is taken out first: that is how anyone would write it.
+"""
+
+import ast
+import contextlib
+import io
+import keyword
+import token
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from course_lib.errors import NotebookError
+from course_lib.extras import load
+from course_lib.grading import intake
+from course_lib.grading.classroom import Task
+from course_lib.grading.exercise import Exercise
+from course_lib.grading.merge import collect_answers
+
+__all__ = ["Pair", "answers_of", "fingerprint", "similar_in", "similar_pairs"]
+
+ALIKE = 0.6
+SHINGLE = 7
+FEWEST = 20  # own shingles below which two answers say too little to be compared
+COMMON, CROWD = 0.5, 4  # what more than half of at least four submissions share is discounted
+PERMUTATIONS = 256
+FEW = 60  # as many as can be compared in full sooner than datasketch is imported
+SLACK = 0.2  # how far below the threshold MinHash, which estimates, still proposes a pair
+OUT = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
+Shingles = frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two learners, and how much of what is their own is the same: the Jaccard index of their fingerprints."""
+
+    exercise: str
+    first: str
+    second: str
+    alike: float
+    cells: tuple[str, ...]
+
+
+def fingerprint(code: str) -> Shingles:
+    r"""Return the set of runs of normalised tokens in some code.
+
+    Examples
+    --------
+    >>> one = fingerprint("def f(x):\n    y = np.exp(x)  # e\n    return y / 2")
+    >>> one == fingerprint("def g( a ):\n    b = np.exp(a)\n\n    return b/3")
+    True
+    >>> one == fingerprint("def f(x):\n    y = np.log(x)\n    return y / 2")
+    False
+    """
+    tokens = list(_tokens(code))
+    return frozenset(tuple(tokens[start : start + SHINGLE]) for start in range(len(tokens) - SHINGLE + 1))
+
+
+def _tokens(code: str) -> Iterator[str]:
+    """Yield tokens as far as the code can be read; attributes keep their names, since they are not the learner's."""
+    before = ""
+    try:
+        for part in tokenize.generate_tokens(io.StringIO(_without_docstrings(code)).readline):
+            if part.type in OUT:
+                continue
+            before = _normalised(part, before)
+            yield before
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def _normalised(part: tokenize.TokenInfo, before: str) -> str:
+    match part.type:
+        case token.NAME if not keyword.iskeyword(part.string) and before != ".":
+            return "name"
+        case token.NUMBER:
+            return "0"
+        case token.STRING:
+            return "''"
+        case token.NEWLINE | token.INDENT | token.DEDENT:
+            return token.tok_name[part.type]
+    return part.string
+
+
+def _without_docstrings(code: str) -> str:
+    """Drop strings that stand alone: words about the code, like comments."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    lines = code.splitlines()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1] = " " * node.col_offset + "pass"
+            for number in range(node.lineno, node.end_lineno or node.lineno):
+                lines[number] = ""
+    return "\n".join(lines) + "\n"
+
+
+def answers_of(notebook: Any) -> dict[str, str]:
+    """Return the text of the answer cells of a pristine or reference notebook by name."""
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return {cell.id: cell.source for cell in cells if cell.metadata.course.kind == "answer"}
+
+
+def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:
+    """Return the pairs that are alike among the submissions of a class, exercise by exercise."""
+    answers: dict[Exercise, dict[str, dict[str, str]]] = {}
+    for task in tasks:
+        if task.exercise is None or task.path is None:
+            continue
+        with contextlib.suppress(NotebookError):  # grading says what is wrong with it
+            theirs, _ = collect_answers(intake.read(task.path), task.exercise.pristine())
+            answers.setdefault(task.exercise, {})[task.learner] = theirs
+    return [pair for exercise, all_ in answers.items() for pair in similar_pairs(all_, exercise, at_least=at_least)]
+
+
+def similar_pairs(
+    submissions: Mapping[str, Mapping[str, str]], exercise: Exercise, *, at_least: float = ALIKE
+) -> list[Pair]:
+    """Return the pairs that are alike, most alike first.
+
+    Parameters
+    ----------
+    submissions : mapping
+        The answers of each learner by the name of the cell.
+    exercise : Exercise
+        Its stubs and reference answers are taken out of everyone's.
+    at_least : float
+        List pairs from this share of equal runs of tokens on, from 0 to 1.
+    """
+    names = sorted(answers_of(exercise.pristine()))
+    whole = {learner: _own(answers, names) for learner, answers in submissions.items()}
+    shared = _own(answers_of(exercise.pristine()), names) | _own(answers_of(exercise.reference()), names)
+    shared |= _crowd(whole.values())
+    own = {learner: shingles - shared for learner, shingles in whole.items()}
+    own = {learner: shingles for learner, shingles in own.items() if len(shingles) >= FEWEST}
+    pairs = []
+    for first, second in _candidates(own, at_least):
+        alike = len(own[first] & own[second]) / len(own[first] | own[second])
+        if alike >= at_least:
+            cells = [
+                name for name in names if _alike(submissions[first], submissions[second], name, shared) >= at_least
+            ]
+            pairs.append(Pair(exercise.slug, first, second, round(alike, 3), tuple(cells)))
+    return sorted(pairs, key=lambda pair: (-pair.alike, pair.first, pair.second))
+
+
+def _own(answers: Mapping[str, str], names: Sequence[str]) -> Shingles:
+    return frozenset().union(*(fingerprint(answers.get(name, "")) for name in names))
+
+
+def _crowd(fingerprints: Iterable[Shingles]) -> Shingles:
+    """Return what so many share that it says nothing about any two of them."""
+    everyone = list(fingerprints)
+    if len(everyone) < CROWD:
+        return frozenset()
+    counts = Counter(shingle for shingles in everyone for shingle in shingles)
+    return frozenset(shingle for shingle, count in counts.items() if count > COMMON * len(everyone))
+
+
+def _alike(one: Mapping[str, str], other: Mapping[str, str], name: str, shared: Shingles) -> float:
+    mine, theirs = (fingerprint(answers.get(name, "")) - shared for answers in (one, other))
+    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+
+
+def _candidates(own: Mapping[str, Shingles], at_least: float) -> list[tuple[str, str]]:
+    """Return the pairs worth comparing in full: in a large class MinHash finds them without trying each."""
+    if len(own) <= FEW:
+        return list(combinations(sorted(own), 2))
+    datasketch: Any = load("datasketch", extra="grade")
+    index = datasketch.MinHashLSH(threshold=max(0.1, at_least - SLACK), num_perm=PERMUTATIONS)
+    sketches = {}
+    for learner, shingles in sorted(own.items()):
+        sketches[learner] = sketch = datasketch.MinHash(num_perm=PERMUTATIONS, seed=1)
+        sketch.update_batch([" ".join(shingle).encode() for shingle in sorted(shingles)])
+        index.insert(learner, sketch)
+    found = {tuple(sorted((learner, near))) for learner, sketch in sketches.items() for near in index.query(sketch)}
+    return sorted((first, second) for first, second in found if first != second)
