@@ -11,7 +11,9 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "MonitorError",
+    "NonFiniteError",
     "NotebookError",
+    "ProfilingError",
     "TrainingError",
 ]
 
@@ -46,3 +48,11 @@ class TrainingError(CourseError, RuntimeError):
 
 class MonitorError(CourseError, RuntimeError):
     """A monitor has nothing to see yet, or was closed."""
+
+
+class NonFiniteError(CourseError, RuntimeError):
+    """A gradient or a loss is infinite or NaN where it has to be a number."""
+
+
+class ProfilingError(CourseError, RuntimeError):
+    """A profiler could not start, or recorded nothing."""
