@@ -39,6 +39,7 @@ def loaded_by(statement: str) -> set[str]:
         "course_lib.errors",
         "course_lib.autograd",
         "course_lib.mlp",
+        "course_lib.clipping",
         "course_lib.costs",
         "course_lib.oracle",
         "course_lib.training",

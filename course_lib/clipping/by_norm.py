@@ -1,0 +1,77 @@
+"""Clip gradients by the norm of all of them together."""
+
+from typing import Any
+
+from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
+from course_lib.clipping.targets import find
+
+__all__ = ["clip_by_global_norm"]
+
+
+def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error") -> Any:
+    r"""Scale all gradients by one number, so that their norm as one long vector is at most ``max_norm``.
+
+    .. math:: g \leftarrow g \cdot \min\left(1, \frac{\tau}{\lVert g \rVert}\right), \qquad
+        \lVert g \rVert = \sqrt{\textstyle\sum_i \lVert g_i \rVert^2}
+
+    The direction stays. Gradients within the bound keep every bit, and there is no epsilon in the fraction. The norm is
+    right also where the squares of the entries overflow or underflow.
+
+    Parameters
+    ----------
+    target : module, tensor, parameters, or arrays
+        Of torch or of :mod:`course_lib.autograd`: a module, a parameter, or an iterable of them, of named ones, or of
+        modules; their ``.grad`` is changed in place, and one that has none is passed over. A parameter listed twice
+        counts once. Or NumPy or JAX arrays, which are the gradients themselves, also in lists, tuples, dicts and, for
+        JAX, any pytree; they stay as they are. Floating point of 16 to 64 bits, of any shapes, also mixed.
+    max_norm : float
+        The bound :math:`\tau`, above 0; infinity measures and changes nothing. A value traced by JAX cannot be looked
+        at: one that is not above 0 makes every gradient NaN.
+    nonfinite : {"error", "skip", "zero"}
+        What to do if an entry is infinite or NaN. ``"error"`` raises, names the gradient, and has changed nothing.
+        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. ``"zero"``
+        sets every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay still
+        act. Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient NaN.
+
+    Returns
+    -------
+    norm : 0-d tensor, float64, on the CPU
+        The norm *before* clipping, for torch (read it without waiting for a GPU) and for :mod:`course_lib.autograd`.
+    (clipped, norm) : tuple
+        For NumPy, new arrays and a float64; for JAX, a pytree and a scalar, float32 unless a gradient is float64: the
+        norm of finite gradients can be beyond it and then is infinite, while what is clipped is right.
+
+    Raises
+    ------
+    InputError
+        If ``max_norm`` is not above 0, nothing in ``target`` has a gradient, or a gradient is of a kind that is not
+        supported: integer, complex, sparse, distributed.
+    NonFiniteError
+        If an entry is not finite and ``nonfinite`` is ``"error"``.
+
+    Notes
+    -----
+    Torch: one host synchronisation a call, one pass to measure, accumulated in float64, and one to scale, if needed;
+    float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
+    as zero on many devices, so JAX measures them as zero there.
+
+    References
+    ----------
+    Pascanu, Mikolov, Bengio: On the difficulty of training recurrent neural networks, 2013 (arXiv:1211.5063), section
+    3.2. Scaling by the largest entry: Blue, A portable Fortran program to find the Euclidean norm of a vector, 1978.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clipped, norm = clip_by_global_norm({"w": np.array([[3.0, 0.0]]), "b": np.array([4.0])}, 1.0)
+    >>> clipped, norm
+    ({'w': array([[0.6, 0. ]]), 'b': array([0.8])}, np.float64(5.0))
+
+    >>> from course_lib.autograd import tensor
+    >>> w = tensor([3.0, 4.0], requires_grad=True)
+    >>> (0.5e19 * w**2).sum().backward()  # the squares of the gradient are beyond float32
+    >>> clip_by_global_norm([w], 1.0), w.grad
+    (tensor(5.0000e+19, dtype=torch.float64), tensor([0.6000, 0.8000]))
+    """
+    bound, policy = above_zero("max_norm", max_norm), known_policy(nonfinite)
+    return find(target).clip_norm(bound, policy)

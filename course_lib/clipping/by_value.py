@@ -1,0 +1,45 @@
+"""Clip gradients entry by entry."""
+
+from typing import Any
+
+from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
+from course_lib.clipping.targets import find
+
+__all__ = ["clip_by_value"]
+
+
+def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "error") -> Any:
+    r"""Move every entry of every gradient into ``[-clip_value, clip_value]``.
+
+    .. math:: g_{ij} \leftarrow \max(-c, \min(c, g_{ij}))
+
+    Large entries shrink and small ones stay, so the direction changes: use :func:`clip_by_global_norm` to keep it.
+
+    Parameters
+    ----------
+    target : module, tensor, parameters, or arrays
+        What :func:`clip_by_global_norm` takes.
+    clip_value : float
+        The bound :math:`c`, above 0; infinity measures and changes nothing.
+    nonfinite : {"error", "skip", "zero"}
+        As for :func:`clip_by_global_norm`. An infinite entry is *not* clipped to ``clip_value``: it says nothing about
+        how large the gradient was.
+
+    Returns
+    -------
+    norm, or (clipped, norm)
+        As from :func:`clip_by_global_norm`: the global norm before clipping.
+
+    Raises
+    ------
+    InputError, NonFiniteError
+        As :func:`clip_by_global_norm`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clip_by_value([np.array([0.5, -3.0]), np.array([[4.0]])], 1.0)
+    ([array([ 0.5, -1. ]), array([[1.]])], np.float64(5.024937810560445))
+    """
+    bound, policy = above_zero("clip_value", clip_value), known_policy(nonfinite)
+    return find(target).clip_value(bound, policy)

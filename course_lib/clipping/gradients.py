@@ -1,0 +1,73 @@
+"""What clipping needs of gradients that can be looked at: measure, multiply, clamp, and zero."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from course_lib.clipping.bounds import Nonfinite, refusal
+from course_lib.clipping.magnitude import Magnitude, total
+from course_lib.errors import InputError
+
+__all__ = ["FLOATS", "Gradients", "no_gradient", "unsupported"]
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+class Gradients(ABC):
+    """Gradients with a name each. What is done with them is decided in Python, from one look at their norms."""
+
+    names: list[str]
+
+    @abstractmethod
+    def measure(self) -> list[Magnitude]:
+        """Return the norm of each gradient; waits for the device once."""
+
+    @abstractmethod
+    def multiply(self, norm: Magnitude, bound: float) -> None:
+        """Multiply all by ``bound / norm``, if that is below 1."""
+
+    @abstractmethod
+    def clamp(self, bound: float) -> None:
+        """Move all entries into ``[-bound, bound]``."""
+
+    @abstractmethod
+    def zero(self) -> None:
+        """Set all entries to 0."""
+
+    @abstractmethod
+    def answer(self, norm: float) -> Any:
+        """Return what the caller gets."""
+
+    def clip_norm(self, bound: float, nonfinite: Nonfinite) -> Any:
+        """Bound the global norm."""
+        return self._clip(nonfinite, lambda norm: self.multiply(norm, bound))
+
+    def clip_value(self, bound: float, nonfinite: Nonfinite) -> Any:
+        """Bound each entry."""
+        return self._clip(nonfinite, lambda _: self.clamp(bound))
+
+    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude], None]) -> Any:
+        magnitudes = self.measure()
+        norm = total(magnitudes)
+        if norm.finite:
+            change(norm)
+        elif nonfinite == "error":
+            raise refusal(self.names, [m.unit for m in magnitudes])
+        elif nonfinite == "zero":
+            self.zero()
+        return self.answer(norm.value)
+
+
+def no_gradient(count: int) -> InputError:
+    """Say that there is nothing to clip."""
+    return InputError(
+        f"at least one parameter must have a gradient, but none of the {count} has. Call backward() first, and pass "
+        "the parameters, not their gradients: model, or model.parameters()."
+    )
+
+
+def unsupported(name: str, what: str, instead: str) -> InputError:
+    """Say that a gradient is of a kind that is not clipped here."""
+    return InputError(
+        f"the gradient of {name} must be dense and one of {', '.join(FLOATS)}, but it is {what}. {instead}"
+    )

@@ -1,0 +1,131 @@
+"""Gradients that are a JAX pytree: nothing asks for a value, so that it can be jitted and vmapped."""
+
+import math
+import sys
+from collections.abc import Iterator, MappingView
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from course_lib.clipping.bounds import Nonfinite, is_traced, refusal
+from course_lib.clipping.gradients import FLOATS, unsupported
+from course_lib.errors import InputError
+from course_lib.extras import load
+
+__all__ = ["JaxGradients", "is_jax"]
+
+
+def is_jax(target: Any) -> bool:
+    """Tell whether a target is a pytree with a JAX array in it, without importing JAX."""
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return False
+    leaves = jax.tree_util.tree_leaves(target, is_leaf=lambda x: isinstance(x, (Iterator, MappingView)))
+    return any(isinstance(leaf, jax.Array) for leaf in leaves)
+
+
+class JaxGradients:
+    """A pytree of arrays, traced or not."""
+
+    def __init__(self, tree: Any) -> None:
+        jax = load("jax", extra="jax")
+        places, self.structure = jax.tree_util.tree_flatten_with_path(tree)
+        self.names = ["target" + jax.tree_util.keystr(path) for path, _ in places]
+        self.leaves = [leaf for _, leaf in places]
+        self.differentiable = [getattr(leaf, "dtype", None) != jax.dtypes.float0 for leaf in self.leaves]
+        for name, leaf in zip(self.names, self.leaves, strict=True):
+            dtype = getattr(leaf, "dtype", type(leaf))
+            if dtype != jax.dtypes.float0 and str(dtype) not in FLOATS:
+                raise unsupported(name, getattr(dtype, "__name__", str(dtype)), "Convert it, or leave it out.")
+
+    def clip_norm(self, bound: Any, nonfinite: Nonfinite) -> Any:
+        """Bound the global norm."""
+        jnp = load("jax.numpy", extra="jax")
+        fraction, exponent = jnp.frexp(jnp.asarray(bound)) if is_traced(bound) else math.frexp(bound)
+        if is_traced(bound):
+            fraction = jnp.where(jnp.asarray(bound) > 0, fraction, jnp.nan)
+        return self._clip("norm", (fraction, exponent), nonfinite)
+
+    def clip_value(self, bound: Any, nonfinite: Nonfinite) -> Any:
+        """Bound each entry."""
+        if is_traced(bound):
+            jnp = load("jax.numpy", extra="jax")
+            bound = jnp.where(bound > 0, bound, jnp.nan)
+        return self._clip("value", bound, nonfinite)
+
+    def _clip(self, how: str, bound: Any, nonfinite: Nonfinite) -> Any:
+        arrays = [leaf for leaf, wanted in zip(self.leaves, self.differentiable, strict=True) if wanted]
+        if not arrays:
+            raise InputError("there must be something to clip, but no gradient of the tree is floating point.")
+        names = [name for name, wanted in zip(self.names, self.differentiable, strict=True) if wanted]
+        clipped, norm, units = compiled()(arrays, bound, how=how, nonfinite=nonfinite)
+        if nonfinite == "error" and not is_traced(units):
+            found = np.asarray(units).tolist()
+            if not all(map(math.isfinite, found)):
+                raise refusal(names, found)
+        new = iter(clipped)
+        leaves = [next(new) if wanted else leaf for leaf, wanted in zip(self.leaves, self.differentiable, strict=True)]
+        return self.structure.unflatten(leaves), norm
+
+
+@cache
+def compiled() -> Any:
+    """Compile the clipping of a list of arrays, once for each structure and shape."""
+    jax = load("jax", extra="jax")
+    return jax.jit(clip, static_argnames=("how", "nonfinite"))
+
+
+def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tuple[list[Any], Any, Any]:
+    """Return clipped arrays, the norm before, and the largest entry of each array."""
+    jnp = load("jax.numpy", extra="jax")
+    wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
+    units = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
+    unit = units.max()
+    exponent, scaled = scaled_norm(arrays, unit, wide)
+    if how == "norm":
+        clipped = multiplied(arrays, bound, scaled, exponent, wide)
+    else:
+        clipped = [jnp.clip(x, -bound.astype(x.dtype), bound.astype(x.dtype)) for x in arrays]
+    finite = jnp.isfinite(unit)
+    fill = {"error": jnp.full_like, "zero": lambda x, _: jnp.zeros_like(x), "skip": lambda x, _: x}[nonfinite]
+    settled = [jnp.where(finite, new, fill(x, jnp.nan)) for x, new in zip(arrays, clipped, strict=True)]
+    return settled, jnp.where(finite, jnp.ldexp(scaled, exponent), unit), units
+
+
+def scaled_norm(arrays: list[Any], unit: Any, wide: Any) -> tuple[Any, Any]:
+    """Return e and the norm of the arrays divided by 2^e, where squares neither overflow nor underflow."""
+    jnp = load("jax.numpy", extra="jax")
+    limit = exponent_limit(wide)
+    exponent = jnp.clip(jnp.frexp(jnp.where(jnp.isfinite(unit), unit, 1))[1], -limit, limit)
+    down = jnp.ldexp(jnp.ones((), wide), -exponent)
+    return exponent, jnp.sqrt(sum(jnp.sum(jnp.square(x.astype(wide) * down)) for x in arrays))
+
+
+def multiplied(arrays: list[Any], bound: Any, scaled: Any, exponent: Any, wide: Any) -> list[Any]:
+    """Multiply by bound / (scaled * 2^exponent), where that is below 1; in steps of which none underflows by itself."""
+    jnp = load("jax.numpy", extra="jax")
+    limit = exponent_limit(wide)
+    b, b_exponent = bound
+    s, s_exponent = jnp.frexp(scaled)
+    ratio, power = (b / s).astype(wide), b_exponent - exponent - s_exponent  # the factor is ratio * 2^power
+    within = (power > 0) | ((power == 0) & (ratio >= 1)) | jnp.isinf(b) | (scaled == 0)
+    steps = []
+    for _ in range(2):
+        step = jnp.clip(power, -limit, 0)
+        steps.append(jnp.ldexp(jnp.ones((), wide), step))
+        power = power - step
+    steps.append(jnp.ldexp(ratio, power))
+
+    def product(x: Any) -> Any:
+        y = x.astype(wide)
+        for step in steps:
+            y = y * step
+        return y.astype(x.dtype)
+
+    return [jnp.where(within & ~jnp.isnan(b), x, product(x)) for x in arrays]
+
+
+def exponent_limit(wide: Any) -> int:
+    """Return an exponent whose power of two is far from both ends of the type."""
+    return 1000 if np.dtype(wide).itemsize == 8 else 100

@@ -1,0 +1,91 @@
+"""Find the gradients in what the caller passed, and whose they are."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import Tensor, nn
+from course_lib.clipping.gradients import Gradients
+from course_lib.clipping.on_arrays import AutogradGradients, NumpyGradients
+from course_lib.clipping.on_jax import JaxGradients, is_jax
+from course_lib.clipping.on_torch import TorchGradients
+from course_lib.errors import InputError
+
+__all__ = ["find"]
+
+CONTAINERS = (list, tuple, Mapping)  # what holds gradients and is given back in its form
+
+
+def find(target: Any) -> Gradients | JaxGradients:
+    """Return the gradients of a target, ready to be clipped."""
+    if not is_jax(target) and isinstance(target, Iterable) and not isinstance(target, (*CONTAINERS, *leaf_types())):
+        target = list(target)  # a generator can be read only once
+    if is_jax(target):
+        return JaxGradients(target)
+    named = list(leaves(target, "target"))
+    kinds = {kind_of(name, leaf) for name, leaf in named}
+    if not kinds:
+        raise InputError(
+            "there must be something to clip, but the target is empty. Pass model.parameters() anew: "
+            "a generator can be read once."
+        )
+    if len(kinds) > 1:
+        raise InputError(
+            f"gradients must all be of one library, but these are of {' and '.join(sorted(kinds))}. Clip them as one "
+            "tree of arrays of either."
+        )
+    kind = kinds.pop()
+    if kind == "NumPy":
+        return NumpyGradients(target, named)
+    return TorchGradients(named) if kind == "torch" else AutogradGradients(named)
+
+
+def leaf_types() -> tuple[type[Any], ...]:
+    """Return what is iterable, and still one thing."""
+    torch = sys.modules.get("torch")
+    theirs = (torch.Tensor, torch.nn.Module) if torch else ()
+    return (str, bytes, np.ndarray, np.generic, Tensor, *theirs)
+
+
+def leaves(target: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Go through tensors and arrays by name: a module's own names, or the place in lists and dicts."""
+    if target is None:
+        return
+    if is_module(target):
+        prefix = "" if path == "target" else f"{path}."
+        yield from ((prefix + name, p) for name, p in target.named_parameters())
+    elif isinstance(target, leaf_types()):
+        yield path, target
+    elif isinstance(target, Mapping):
+        for key, value in target.items():
+            yield from leaves(value, f"{path}[{key!r}]")
+    elif isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], str):
+        yield from leaves(target[1], target[0])
+    elif isinstance(target, Iterable):
+        for i, value in enumerate(target):
+            yield from leaves(value, f"{path}[{i}]")
+    else:
+        yield path, target
+
+
+def is_module(x: Any) -> bool:
+    """Tell whether it is a module of torch or of this course's engine."""
+    torch = sys.modules.get("torch")
+    return isinstance(x, nn.Module) or (torch is not None and isinstance(x, torch.nn.Module))
+
+
+def kind_of(name: str, leaf: Any) -> str:
+    """Return the library of a tensor or an array, or refuse what is neither."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return "NumPy"
+    if isinstance(leaf, Tensor):
+        return "course_lib.autograd"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(leaf, torch.Tensor):
+        return "torch"
+    raise InputError(
+        f"gradients must be arrays, or belong to tensors or modules, but {name} is {leaf!r:.60}. "
+        "Pass model.parameters(), or arrays such as np.array([3.0, 4.0])."
+    )

@@ -1,0 +1,158 @@
+"""Clipping JAX pytrees: traced or not, against optax and float64."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_lib.clipping import clip_by_global_norm, clip_by_value
+from course_lib.errors import InputError, NonFiniteError
+
+DTYPES = [jnp.float16, jnp.bfloat16, jnp.float32]
+TREE = {"w": jnp.array([[3.0, 0.0]]), "b": [jnp.array(4.0), None]}
+
+
+@pytest.mark.parametrize("bound", [0.1, 2.0, 100.0])
+def test_agrees_with_optax_on_ordinary_gradients(bound):
+    """The clipped tree and the norm, jitted and not."""
+    keys = jax.random.split(jax.random.key(0), 3)
+    tree = {"w": jax.random.normal(keys[0], (4, 5)), "b": (jax.random.normal(keys[1], (5,)), jnp.zeros((3,)))}
+    right, _ = optax.clip_by_global_norm(bound).update(tree, optax.EmptyState())
+    for clip in (clip_by_global_norm, jax.jit(clip_by_global_norm, static_argnums=1), jax.jit(clip_by_global_norm)):
+        clipped, norm = clip(tree, bound)
+        assert float(norm) == pytest.approx(float(optax.tree.norm(tree)), rel=1e-6)
+        for f, r in zip(jax.tree.leaves(clipped), jax.tree.leaves(right), strict=True):
+            np.testing.assert_allclose(f, r, rtol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(DTYPES), st.data())
+def test_norm_and_clipped_agree_with_float64_over_all_normal_magnitudes(dtype, data):
+    """XLA flushes subnormal numbers to zero, so they are left out here."""
+    info = jnp.finfo(dtype)
+    low, high = math.log2(float(info.tiny)) + 1, math.log2(float(info.max)) - 1.1
+    exponents = st.floats(low, high)
+    entries = [data.draw(st.sampled_from([-1, 1])) * 2.0 ** data.draw(exponents) for _ in range(3)]
+    tree = [jnp.array(entries[:1], dtype), jnp.array(entries[1:], dtype)]
+    bound = 2.0 ** data.draw(st.floats(-80, 40))
+    g = np.concatenate([np.asarray(x, np.float64) for x in tree])
+    right_norm = np.linalg.norm(g)
+    clipped, norm = clip_by_global_norm(tree, bound)
+    assert norm.dtype == jnp.float32
+    assert float(norm) == pytest.approx(right_norm, rel=1e-6)
+    found = np.concatenate([np.asarray(x, np.float64) for x in clipped])
+    np.testing.assert_allclose(
+        found, g * min(1, bound / right_norm), rtol=4 * float(info.eps), atol=2 * float(info.tiny)
+    )
+    if right_norm < bound:
+        assert all(jax.tree.leaves(jax.tree.map(jnp.array_equal, clipped, tree)))
+
+
+def test_float64_in_its_whole_range():
+    """With x64 on, norms above and below where squares exist."""
+    with jax.enable_x64(True):
+        for unit in (1e300, 1e-300):
+            clipped, norm = jax.jit(lambda g: clip_by_global_norm(g, 1e-305))([jnp.array([3.0, 4.0]) * unit])
+            assert norm.dtype == jnp.float64
+            assert float(norm) == pytest.approx(5 * unit, rel=1e-14)
+            np.testing.assert_allclose(clipped[0] * 1e300, [0.6e-5, 0.8e-5], rtol=1e-12)
+
+
+def test_finite_gradients_that_optax_silences():
+    """[3e19, 4e19]."""
+    g = jnp.array([3e19, 4e19])
+    silenced, _ = optax.clip_by_global_norm(1.0).update(g, optax.EmptyState())
+    assert silenced.tolist() == [0, 0]
+    clipped, norm = clip_by_global_norm(g, 1.0)
+    assert float(norm) == pytest.approx(5e19)
+    np.testing.assert_allclose(clipped, [0.6, 0.8], rtol=1e-6)
+
+
+def test_vmapped_each_row_has_its_own_norm():
+    """Clipping per example, as differential privacy does."""
+    rows = jnp.array([[3.0, 4.0], [0.3, 0.4], [3e19, 4e19], [0.0, 0.0]])
+    clipped, norms = jax.vmap(lambda g: clip_by_global_norm(g, 1.0))(rows)
+    np.testing.assert_allclose(norms, [5, 0.5, 5e19, 0], rtol=1e-6)
+    np.testing.assert_allclose(clipped, [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
+def test_only_leaves_that_are_floating_point_are_clipped():
+    """None stays, and so does the float0 that JAX gives for integers."""
+    clipped, norm = clip_by_global_norm(TREE, 1.0)
+    assert (float(norm), clipped["b"][1]) == (5, None)
+    np.testing.assert_allclose(clipped["w"], [[0.6, 0]], rtol=1e-6)
+    grads = jax.grad(lambda p: p["x"] * 10.0, allow_int=True)({"x": 2.0, "n": 3})
+    clipped, norm = clip_by_global_norm(grads, 1.0)
+    assert clipped["n"].dtype == jax.dtypes.float0
+    assert float(clipped["x"]) == 1
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_what_is_not_finite_outside_jit(value):
+    """Refused by its path; untouched; or zeros."""
+    tree = {"a": jnp.array([5.0]), "b": [jnp.array([1.0]), jnp.array([value, 2.0])]}
+    with pytest.raises(NonFiniteError, match=r"target\['b'\]\[1\] holds (inf|NaN)\. Nothing was changed"):
+        clip_by_global_norm(tree, 1.0)
+    clipped, norm = clip_by_global_norm(tree, 1.0, nonfinite="skip")
+    assert not math.isfinite(norm)
+    np.testing.assert_array_equal(clipped["b"][1], [value, 2.0])
+    clipped, norm = clip_by_value(tree, 1.0, nonfinite="zero")
+    assert not math.isfinite(norm)
+    assert [x.tolist() for x in jax.tree.leaves(clipped)] == [[0.0], [0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_what_is_not_finite_under_jit_is_loud(clip):
+    """Nothing can be raised there, so "error" makes every gradient NaN: no step can look healthy."""
+    tree = [jnp.array([5.0]), jnp.array([jnp.inf, 2.0])]
+    clipped, norm = jax.jit(lambda t: clip(t, 1.0))(tree)
+    assert norm == jnp.inf
+    assert all(bool(jnp.isnan(x).all()) for x in clipped)
+    for policy, right in {"skip": tree, "zero": [jnp.zeros(1), jnp.zeros(2)]}.items():
+        clipped, norm = jax.jit(lambda t, policy=policy: clip(t, 1.0, nonfinite=policy))(tree)
+        assert norm == jnp.inf
+        assert all(map(jnp.array_equal, clipped, right))
+
+
+def test_a_traced_bound():
+    """It can be a schedule's; one that is not above 0 makes NaN, never a turned gradient."""
+    clip = jax.jit(clip_by_global_norm)
+    g = jnp.array([3.0, 4.0])
+    np.testing.assert_allclose(clip(g, 1.0)[0], [0.6, 0.8], rtol=1e-6)
+    assert clip(g, jnp.inf)[0].tolist() == [3, 4]
+    for bad in (0.0, -1.0, jnp.nan):
+        assert jnp.isnan(clip(g, bad)[0]).all()
+        assert jnp.isnan(jax.jit(clip_by_value)(g, bad)[0]).all()
+
+
+def test_by_value_agrees_with_optax():
+    """Also in half precision with a bound beyond its range."""
+    right, _ = optax.clip(1.0).update(TREE, optax.EmptyState())
+    clipped, norm = clip_by_value(TREE, 1.0)
+    assert float(norm) == 5
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, clipped, right))
+    assert clip_by_value(jnp.array([6e4], jnp.float16), 1e6)[0].tolist() == [6e4]
+
+
+def test_refuses_what_has_no_norm():
+    """Integers and complex numbers, traced ones too."""
+    with pytest.raises(InputError, match=r"of target\[0\] must be dense and one of .* but it is int32"):
+        jax.jit(lambda g: clip_by_global_norm(g, 1.0))([jnp.arange(3)])
+    with pytest.raises(InputError, match="complex64"):
+        clip_by_global_norm(jnp.ones(2, jnp.complex64), 1.0)
+
+
+def test_compiles_once_whatever_the_bound():
+    """The bound is an argument of what is compiled, not a part of it."""
+    from course_lib.clipping.on_jax import compiled
+
+    clip_by_global_norm(TREE, 1.0)
+    before = compiled()._cache_size()
+    for bound in (0.5, 2.0, math.inf):
+        clip_by_global_norm(TREE, bound)
+    assert compiled()._cache_size() == before

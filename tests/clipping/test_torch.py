@@ -1,0 +1,314 @@
+"""Clipping torch parameters, in place, against float64 oracles and torch's own functions."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
+
+from course_lib.clipping import clip_by_global_norm, clip_by_value
+from course_lib.clipping.on_torch import TorchGradients
+from course_lib.errors import InputError, NonFiniteError
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+SYNCS = {"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "__index__", "is_nonzero", "equal"}
+
+
+class CountSyncs(TorchFunctionMode):
+    """Counts the calls that would wait for a GPU."""
+
+    def __init__(self):
+        self.seen = Counter()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.seen[function.__name__] += function.__name__ in SYNCS
+        return function(*args, **(kwargs or {}))
+
+    @property
+    def count(self):
+        """How many there were."""
+        return sum(self.seen.values())
+
+
+def parameters(*grads, dtype=torch.float32):
+    """Return parameters with these gradients; None is none."""
+    made = []
+    for g in grads:
+        p = torch.nn.Parameter(torch.zeros(np.shape(0.0 if g is None else g), dtype=dtype))
+        p.grad = None if g is None else torch.tensor(g, dtype=dtype)
+        made.append(p)
+    return made
+
+
+def in_float64(params):
+    return [p.grad.double().numpy().copy() for p in params if p.grad is not None]
+
+
+def oracle(grads, bound):
+    """Clip in float64, in units of the largest entry; return the gradients and the norm."""
+    flat = np.concatenate([g.ravel() for g in grads])
+    unit = np.abs(flat).max(initial=0.0)
+    scaled = np.sqrt(np.square(flat / unit).sum()) if unit else 0.0
+    if not unit or math.log(unit) + math.log(scaled) <= math.log(bound):
+        return grads, unit * scaled
+    return [g / unit / scaled * bound for g in grads], unit * scaled
+
+
+def close(found, right, dtype):
+    """Compare to rounding: some units in the last place, or one of the smallest number."""
+    info = torch.finfo(dtype)
+    tiny = info.smallest_normal * info.eps
+    for f, r in zip(found, right, strict=True):
+        np.testing.assert_allclose(f, r, rtol=4 * info.eps, atol=2 * tiny)
+
+
+@st.composite
+def gradients(draw):
+    """Draw a dtype, two or three gradients of one magnitude or of several, and a bound."""
+    dtype = draw(st.sampled_from(DTYPES))
+    info = torch.finfo(dtype)
+    low, high = math.log2(info.smallest_normal * info.eps), math.log2(info.max) - 0.01
+    exponents = st.floats(low, high)
+    shared = draw(exponents)
+    grads = []
+    for _ in range(draw(st.integers(1, 3))):
+        exponent = draw(st.one_of(st.just(shared), exponents))
+        shape = draw(st.sampled_from([(), (1,), (3,), (2, 2)]))
+        signed = [draw(st.sampled_from([-1.0, 1.0])) * draw(st.floats(0.5, 1.0)) for _ in range(math.prod(shape))]
+        grads.append(np.reshape(signed, shape) * 2.0**exponent)
+    return dtype, grads, 2.0 ** draw(st.floats(-140, 60))
+
+
+@settings(max_examples=200, deadline=None)
+@given(gradients())
+def test_norm_and_clipped_agree_with_float64_from_subnormal_to_the_largest(drawn):
+    """In every dtype, also where the squares overflow or underflow, and where the factor would be subnormal."""
+    dtype, grads, bound = drawn
+    params = parameters(*grads, dtype=dtype)
+    before = in_float64(params)
+    right, norm_before = oracle(before, bound)
+    norm = clip_by_global_norm(params, bound)
+    assert norm.dtype == torch.float64
+    assert norm.item() == pytest.approx(norm_before, rel=1e-6)
+    close(in_float64(params), right, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("bound", [0.1, 1.0, 7.0, 1e3])
+def test_agrees_with_torch_on_ordinary_gradients(dtype, bound):
+    """To rounding and torch's epsilon of 1e-6, over layers of many shapes."""
+    ours, theirs = (torch.nn.Sequential(torch.nn.Linear(7, 5), torch.nn.GELU(), torch.nn.Linear(5, 3)) for _ in "ab")
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(11, 7, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    for model in (ours, theirs):
+        (model.to(dtype)(x).square().sum() * 3).backward()
+    norm, expected = clip_by_global_norm(ours, bound), torch.nn.utils.clip_grad_norm_(theirs.parameters(), bound)
+    assert norm.item() == pytest.approx(expected.item(), rel=1e-6)
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-5, atol=1e-7)
+
+
+def test_finite_gradients_that_torch_silences():
+    """[3e19, 4e19] has norm 5e19 and a direction; torch makes zeros of it."""
+    ours, theirs = (parameters([3e19, 4e19]) for _ in "ab")
+    torch.nn.utils.clip_grad_norm_(theirs, 1.0)
+    assert theirs[0].grad.tolist() == [0, 0]
+    assert clip_by_global_norm(ours, 1.0).item() == pytest.approx(5e19)
+    torch.testing.assert_close(ours[0].grad, torch.tensor([0.6, 0.8]))
+
+
+def test_a_norm_beyond_the_dtype_is_finite():
+    """Half precision ends at 65504, and float32 at 3.4e38; the norm is float64."""
+    assert clip_by_global_norm(parameters([6e4] * 4, dtype=torch.float16), 1.0).item() == pytest.approx(1.2e5, rel=1e-3)
+    assert clip_by_global_norm(parameters([3e38] * 4), 1.0).item() == pytest.approx(6e38)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_large_gradient_ends_on_the_bound_not_below(dtype):
+    """No epsilon: the clipped norm is max_norm to rounding, also when max_norm is small."""
+    for bound in (1e-6, 1.0):
+        params = parameters(*np.random.default_rng(0).normal(size=(3, 50)) * 100, dtype=dtype)
+        clip_by_global_norm(params, bound)
+        after = math.hypot(*np.concatenate(in_float64(params)))
+        least = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+        assert after == pytest.approx(bound, rel=torch.finfo(dtype).eps, abs=least * 150**0.5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_within_the_bound_keep_every_bit(dtype):
+    """At the bound, below it, subnormal, and negative zero."""
+    info = torch.finfo(dtype)
+    tiny = info.smallest_normal * info.eps
+    for grads, bound in [([3.0, 4.0], 5.0), ([0.1, -0.3], 1.0), ([tiny, -tiny], 1.0), ([-0.0, 0.0], 1e-30)]:
+        params = parameters(grads, dtype=dtype)
+        before = params[0].grad.clone()
+        clip_by_global_norm(params, bound)
+        assert torch.equal(params[0].grad.signbit(), before.signbit())
+        assert torch.equal(params[0].grad, before)
+
+
+def test_infinity_only_measures():
+    """max_norm=inf changes nothing, and makes no NaN."""
+    params = parameters([3.0], [4.0])
+    assert clip_by_global_norm(params, math.inf).item() == 5
+    assert clip_by_value(params, math.inf).item() == 5
+    assert [p.grad.item() for p in params] == [3, 4]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_what_is_not_finite_is_refused_by_name_and_nothing_changes(dtype, value, clip):
+    """The first of the module's bad gradients is named, with what it holds."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to(dtype)
+    for p in model.parameters():
+        p.grad = torch.full_like(p, 9.0)
+    model[1].weight.grad[0, 1] = value
+    before = [p.grad.clone() for p in model.parameters()]
+    with pytest.raises(NonFiniteError, match=rf"1\.weight holds {'NaN' if value != value else 'inf'}\. Nothing was"):
+        clip(model, 1.0)
+    for p, g in zip(model.parameters(), before, strict=True):
+        torch.testing.assert_close(p.grad, g, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_skip_leaves_and_zero_zeroes_all_gradients(clip):
+    """Both return a norm that is not finite; a NaN beside an infinity makes it NaN."""
+    for policy, right in {"skip": [[9.0], [math.inf, 1.0]], "zero": [[0.0], [0.0, 0.0]]}.items():
+        params = parameters([9.0], [math.inf, 1.0])
+        assert clip(params, 1.0, nonfinite=policy).item() == math.inf
+        assert [p.grad.tolist() for p in params] == right
+    assert clip(parameters([math.inf], [math.nan]), 1.0, nonfinite="zero").isnan()
+
+
+def test_takes_what_people_pass():
+    """A module, its parameters, named ones, a generator, a dict, a list of modules, one parameter."""
+
+    def fresh():
+        model = torch.nn.Linear(2, 1)
+        model.weight.grad, model.bias.grad = torch.tensor([[2.0, 1.0]]), torch.tensor([2.0])
+        return model
+
+    for target in (
+        fresh(),
+        list(fresh().parameters()),
+        fresh().parameters(),
+        fresh().named_parameters(),
+        dict(fresh().named_parameters()),
+        dict(fresh().named_parameters()).values(),
+        [fresh()],
+        set(fresh().parameters()),
+        filter(lambda p: p.requires_grad, fresh().parameters()),
+    ):
+        assert clip_by_global_norm(target, 1.0).item() == 3
+    alone = fresh()
+    assert clip_by_global_norm(alone.bias, 1.0).item() == 2
+    assert (alone.bias.grad.item(), alone.weight.grad.tolist()) == (1, [[2, 1]])
+
+
+def test_parameters_without_gradient_and_without_entries_are_passed_over():
+    """A frozen layer, and an empty one, have no part in the norm."""
+    params = parameters(None, [3.0], [], [4.0], None)
+    assert clip_by_global_norm(params, 1.0).item() == 5
+    assert params[0].grad is None
+
+
+def test_mixed_dtypes_have_one_norm():
+    """Half precision beside double."""
+    params = [q for dtype in DTYPES for q in parameters([3.0, 4.0], dtype=dtype)]
+    assert clip_by_global_norm(params, 5.0).item() == 10
+    assert [p.grad.dtype for p in params] == DTYPES
+    assert all(p.grad.tolist() == [1.5, 2.0] for p in params)
+
+
+def test_a_parameter_counts_once_however_often_it_is_listed():
+    """Tied weights: torch counts and scales them twice."""
+    (p,) = parameters([3.0, 4.0])
+    assert clip_by_global_norm([p, p], 2.5).item() == 5
+    assert p.grad.tolist() == [1.5, 2.0]
+
+
+def test_one_tensor_as_gradient_of_two_parameters_is_scaled_once():
+    """It counts twice, since both parameters will move by it."""
+    p, q = parameters([3.0, 4.0], None)
+    q = torch.nn.Parameter(torch.zeros(2))
+    q.grad = p.grad
+    assert clip_by_global_norm([p, q], 2.5).item() == pytest.approx(5 * 2**0.5)
+    assert torch.linalg.vector_norm(torch.cat([p.grad, q.grad])).item() == pytest.approx(2.5)
+
+
+def test_by_value_agrees_with_torch():
+    """Entries beyond the bound end on it, and half precision takes a bound beyond its range."""
+    ours, theirs = (parameters([0.5, -3.0], [[4.0]]) for _ in "ab")
+    torch.nn.utils.clip_grad_value_(theirs, 1.0)
+    assert clip_by_value(ours, 1.0).item() == pytest.approx(math.sqrt(0.25 + 9 + 16))
+    assert all(torch.equal(p.grad, q.grad) for p, q in zip(ours, theirs, strict=True))
+    (half,) = parameters([6e4, -6e4], dtype=torch.float16)
+    clip_by_value(half, 1e6)
+    assert half.grad.tolist() == [6e4, -6e4]
+
+
+@pytest.mark.parametrize("grads", [[3.0, 4.0], [3e19, 4e19], [0.1], [math.inf]], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("policy", ["skip", "zero"])
+def test_waits_for_the_device_once(grads, dtype, policy):
+    """Whatever the gradients are, and however many."""
+    params = parameters(*[grads] * 30, dtype=dtype)
+    with CountSyncs() as syncs:
+        clip_by_global_norm(params, 1.0, nonfinite=policy)
+    assert syncs.count == 1
+    with CountSyncs() as syncs, pytest.raises(NonFiniteError):
+        clip_by_global_norm([*params, *parameters(math.nan)], 1.0)
+    assert syncs.count == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_nothing_falls_back_to_the_host(dtype):
+    """On the meta device, reading a number would raise: measuring and scaling ask for none."""
+    on_host = TorchGradients(enumerate(parameters([3.0, 4.0], [1.0], dtype=dtype)))
+    on_meta = [g.to("meta") for g in on_host.grads]
+    assert on_host._norms(on_meta).device.type == "meta"
+    on_host._multiply(on_meta, 0.5)
+
+
+def test_reads_no_graph_and_keeps_none():
+    """Gradients that have a graph of their own are clipped all the same, without recording it."""
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    (x.grad,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    norm = clip_by_global_norm(x, 1.0)
+    assert not norm.requires_grad
+    assert torch.linalg.vector_norm(x.grad).item() == pytest.approx(1)
+
+
+def test_refuses_what_it_would_get_wrong():
+    """Sparse, complex, integer and meta gradients, each with what to do."""
+    table = torch.nn.Embedding(5, 2, sparse=True)
+    table(torch.tensor([1])).sum().backward()
+    with pytest.raises(InputError, match=r"of weight must be dense .* but it is sparse_coo\. Make it dense first"):
+        clip_by_global_norm(table, 1.0)
+    z = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
+    z.grad = torch.ones_like(z)
+    with pytest.raises(InputError, match=r"target\[0\] .* but it is complex64\. Clip torch\.view_as_real"):
+        clip_by_global_norm([z], 1.0)
+    m = torch.nn.Parameter(torch.ones(2, device="meta"))
+    m.grad = torch.ones_like(m)
+    with pytest.raises(InputError, match="on the meta device"):
+        clip_by_value(m, 1.0)
+
+
+def test_refuses_where_nothing_has_a_gradient():
+    """Before backward(), or gradients passed for parameters, torch says 0 and does nothing."""
+    model = torch.nn.Linear(2, 2)
+    with pytest.raises(InputError, match=r"none of the 2 has\. Call backward\(\) first, and pass the parameters"):
+        clip_by_global_norm(model, 1.0)
+    model(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(InputError, match="not their gradients"):
+        clip_by_global_norm([p.grad for p in model.parameters()], 1.0)
+    spent = model.parameters()
+    list(spent)
+    with pytest.raises(InputError, match="a generator can be read once"):
+        clip_by_global_norm(spent, 1.0)
