@@ -55,14 +55,13 @@ class _Worker(Generic[T, R]):
 
     def end(self) -> None:
         """Ask it to clean up and go, and see that it is gone."""
-        self.pipe.close()
-        if self.process.is_alive():
-            self.process.terminate()
+        self.process.terminate()
         self.process.join(GOODBYE_SECONDS)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
         self.process.close()
+        self.pipe.close()
 
 
 def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
@@ -107,23 +106,26 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
 def _serve(work: Callable[[Any], Any], pipe: Connection, parent: int) -> None:
     """Do one task after the other until the pipe is closed."""
     _die_with(parent)
+    working = False
+
+    def interrupt(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
+        raise KeyboardInterrupt if working else SystemExit
+
     # Ctrl-C is the grader's to answer: it tells its processes, which then clean up. A handler that does nothing is
     # forgotten by programs started from here, where ignoring the signal would be inherited.
     signal.signal(signal.SIGINT, lambda *_: None)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         while True:
             task = pipe.recv()
+            working = True
             try:
                 came = work(task)
             except Exception as error:  # the grader raises it where the caller sees it
                 came = error
+            working = False
             pipe.send(came)
-
-
-def _interrupt(*_: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
-    raise KeyboardInterrupt
 
 
 def _die_with(parent: int) -> None:
