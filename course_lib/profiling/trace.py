@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from course_lib.errors import InputError, ProfilingError
 from course_lib.extras import load
@@ -24,6 +24,8 @@ class Trace:
         How often :meth:`step` was called.
     """
 
+    _running: ClassVar[bool] = False  # also while a schedule waits, which torch's own flag does not say
+
     def __init__(self, folder: Path, first: int, handler: Handler, options: dict[str, Any]) -> None:
         self.files: list[Path] = []
         self.steps = 0
@@ -32,7 +34,7 @@ class Trace:
         self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
 
     def __enter__(self) -> "Trace":
-        if load("torch.autograd.profiler", extra="torch")._is_profiler_enabled:
+        if Trace._running or load("torch.autograd.profiler", extra="torch")._is_profiler_enabled:
             raise ProfilingError(
                 "only one profiler can run in a process, but one is running already. Leave its `with` block first."
             )
@@ -43,6 +45,7 @@ class Trace:
                 f"the profiler must be able to start, but torch refused it: {error}. Counters of a GPU may need "
                 "permission from its administrator; device='cpu' records the host alone."
             ) from error
+        Trace._running = True
         return self
 
     def step(self) -> None:
@@ -53,6 +56,7 @@ class Trace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        Trace._running = False
         self._profiler.__exit__(kind, error, where)
         if kind is None and not self.files:
             raise ProfilingError(

@@ -1,0 +1,116 @@
+"""The inventory of what is held for the backward pass."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from course_lib.costs import mlp, training_cost
+from course_lib.errors import InputError
+from course_lib.profiling import saved_activations
+
+
+def test_each_entry_says_who_saved_what():
+    """Module, operation, shape, dtype and bytes; the ReLU's result, which the next layer saves too, is there once."""
+    model, x = nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 3)), torch.randn(5, 6)
+    found = saved_activations(lambda: model(x).sum())
+    assert [(e.module, e.op, e.shape, e.dtype, e.bytes) for e in found.entries] == [
+        ("0", "addmm", (5, 6), "float32", 120),
+        ("1", "relu", (5, 7), "float32", 140),
+    ]
+    assert (found.total_bytes, found.parameter_bytes) == (260, 4 * 7 * 3)
+    assert found.by_module() == {"1": 140, "0": 120}
+
+
+@pytest.mark.parametrize("widths", [(8, 16, 4), (8, 16, 16, 16, 4)])
+def test_the_total_is_what_the_formula_says(widths):
+    """Against course_lib.costs, which counts by shapes alone."""
+    layers = [part for d, f in pairwise(widths) for part in (nn.Linear(d, f), nn.ReLU())][:-1]
+    model, x = nn.Sequential(*layers), torch.randn(5, widths[0])
+    assert saved_activations(lambda: model(x).sum()).total_bytes == training_cost(mlp(5, widths)).saved_bytes
+
+
+def test_what_was_dropped_on_the_way_is_not_held():
+    """A metric computed with a graph and thrown away is gone when the forward pass is over."""
+    layer, x = nn.Linear(6, 7), torch.randn(5, 6)
+
+    def forward():
+        h = layer(x)
+        float(h.exp().mean().detach())
+        return h.sum()
+
+    assert [entry.op for entry in saved_activations(forward).entries] == ["addmm"]
+
+
+def test_parameters_and_buffers_are_left_out():
+    """Batch norm saves its weight and running statistics, which are in memory anyway; a raw leaf is a parameter too."""
+    norm, w = nn.BatchNorm1d(4), torch.randn(4, 4, requires_grad=True)
+    x = torch.randn(8, 4)
+    found = saved_activations(lambda: norm(x @ w).relu().sum())
+    own = {entry.shape for entry in found.entries}
+    assert own == {(8, 4), (4,)}
+    assert sum(e.bytes for e in found.entries if e.shape == (4,)) == 2 * 16  # mean and standard deviation of the batch
+    frozen = nn.Linear(4, 4).requires_grad_(False)
+    x.requires_grad_()
+    assert saved_activations(lambda: frozen(x).sum()).parameter_bytes == 64
+
+
+def test_a_slice_holds_its_whole_storage():
+    """2 of 100 numbers keep 100 alive."""
+    x = torch.rand(100, requires_grad=True) * 1
+    (entry,) = saved_activations(lambda: x[:2].log().sum()).entries
+    assert (entry.shape, entry.bytes, entry.op) == ((2,), 400, "log")
+
+
+def test_custom_functions_are_named_by_their_class():
+    """And what checkpointing holds is the region's input."""
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 3 * x**2
+
+    x = torch.ones(3, requires_grad=True)
+    (entry,) = saved_activations(lambda: Cube.apply(x * 2).sum()).entries
+    assert (entry.module, entry.op) == ("(outside modules)", "Cube")
+    layers = nn.Sequential(nn.Linear(3, 64), nn.Tanh(), nn.Linear(64, 3))
+    h = x * 2
+    held = saved_activations(lambda: checkpoint(layers, h, use_reentrant=False).sum())
+    assert held.total_bytes == 12
+
+
+def test_nothing_stays_behind():
+    """No hook on any module afterwards, not even if the forward pass raises; random numbers as they were."""
+    hooks = torch.nn.modules.module
+    model, state = nn.Sequential(nn.Linear(3, 3), nn.Dropout()), torch.get_rng_state()
+    saved_activations(lambda: model(torch.ones(2, 3)).sum())
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        saved_activations(lambda: model(torch.ones(2, 4)).sum())
+    assert not hooks._global_forward_hooks
+    assert not hooks._global_forward_pre_hooks
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("result", [None, 3.0])
+def test_a_forward_pass_that_keeps_nothing_is_refused(result):
+    """Its graph would be gone before it could be looked at."""
+    with pytest.raises(InputError, match=f"it returned {type(result).__name__}. Return what you would call backward"):
+        saved_activations(lambda: result)
+
+
+def test_it_prints_as_a_table():
+    """The largest first, the rest counted."""
+    model = nn.Sequential(*(part for n in range(1, 16) for part in (nn.Linear(n, n + 1), nn.ReLU())))
+    text = repr(saved_activations(lambda: model(torch.ones(2, 1)).sum()))
+    lines = text.splitlines()
+    assert lines[0].split() == ["module", "operation", "shape", "dtype", "size"]
+    assert lines[1].split() == ["29", "relu", "(2,", "16)", "float32", "128", "B"]
+    assert lines[-2] == "and 4 smaller"

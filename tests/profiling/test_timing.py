@@ -1,0 +1,193 @@
+"""Timing a call: warmed up, waited for, told with its spread."""
+
+import contextlib
+import gc
+import sys
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import pytest
+import torch
+
+from course_lib.errors import InputError
+from course_lib.profiling import time_call
+from course_lib.profiling.clocks import CudaClock, HostClock, clock_for
+from course_lib.profiling.text import bytes_text, seconds_text
+
+
+def spin(count=2000):
+    """Keep the processor busy."""
+    return sum(range(count))
+
+
+def test_the_figures_are_those_of_the_samples():
+    """Quartiles in order, the minimum the least, nothing negative; as many samples as were asked for."""
+    timing = time_call(spin, repeats=9)
+    assert len(timing.samples) == 9
+    assert timing.min_seconds == min(timing.samples) > 0
+    assert (
+        timing.min_seconds <= timing.q25_seconds <= timing.median_seconds <= timing.q75_seconds <= max(timing.samples)
+    )
+    assert timing.cpu_seconds > 0
+    assert timing.noisy == (timing.q75_seconds - timing.q25_seconds > 0.1 * timing.median_seconds)
+
+
+def test_more_work_takes_longer():
+    """Fifty times the work, at least ten times the time: it is the call that is timed."""
+    assert time_call(spin, 100_000).min_seconds > 10 * time_call(spin, 2000).min_seconds
+
+
+def test_warm_up_calls_are_not_counted():
+    """A first call a hundred times as long as the others leaves no trace in the samples."""
+    seen = []
+
+    def first_is_slow():
+        seen.append(None)
+        return spin(2_000_000 if len(seen) == 1 else 20_000)
+
+    timing = time_call(first_is_slow, warmup=2, repeats=5, budget_seconds=0.05)
+    assert max(timing.samples) < 20 * timing.min_seconds
+    assert len(seen) == 2 + 5 * timing.calls_per_sample
+
+
+def test_short_calls_are_timed_many_at_once():
+    """The clock is read around about a millisecond of work."""
+    assert time_call(spin, 10, repeats=3).calls_per_sample > 50
+
+
+def test_it_waits_for_jax():
+    """Every result is waited for, wherever it is in what is returned."""
+    waited = []
+    real = jax.block_until_ready
+    x = jnp.ones((64, 64))
+    double = jax.jit(lambda x: {"y": x @ x})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax, "block_until_ready", lambda tree: waited.append(tree) or real(tree))
+        timing = time_call(double, x, warmup=1, repeats=3)
+    assert len(waited) == 1 + 3 * timing.calls_per_sample
+    assert all(set(tree) == {"y"} for tree in waited)
+
+
+def test_the_garbage_collector_is_as_it_was():
+    """Off while timing; on again even if the call raises; left off if it was off."""
+    seen = []
+    time_call(lambda: seen.append(gc.isenabled()), repeats=2)
+    assert set(seen) == {False}
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError):
+        time_call(lambda: 1 / 0)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: time_call(3.0), "needs a function to call, but it got float: pass it uncalled"),
+        (lambda: time_call(spin, warmup=0), "warmup must be at least 1, but it is 0"),
+        (lambda: time_call(spin, repeats=1), "repeats must be at least 2, but it is 1"),
+        (lambda: time_call(lambda: (n for n in "ab")), "returned a generator, which has done nothing yet"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(call, message):
+    """Each message says what came and what to do."""
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        call()
+
+
+def test_a_coroutine_is_refused_and_closed():
+    """No warning about one that was never awaited."""
+
+    async def later():
+        """Do nothing."""
+
+    with pytest.raises(InputError, match="returned a coroutine"):
+        time_call(later)
+
+
+def test_it_prints_as_a_table():
+    """Five figures with units, and how they were taken."""
+    head, figures, note = repr(time_call(spin, repeats=3)).splitlines()
+    assert head.split() == ["median", "25%", "75%", "min", "processor"]
+    assert len(figures.split()) == 10
+    assert note.startswith("(3 samples of ")
+    assert "on cpu" in note
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.0, "1.00 s"), (0.0123, "12.3 ms"), (123e-6, "123 µs"), (5e-9, "5 ns"), (0.0, "0 ns")]
+)
+def test_times_have_three_digits_and_a_unit(seconds, text):
+    """From nanoseconds to seconds."""
+    assert seconds_text(seconds) == text
+
+
+def test_sizes_have_a_unit():
+    """Powers of 1024."""
+    assert [bytes_text(n) for n in (7, 2048, 5 * 2**30)] == ["7 B", "2.00 KiB", "5.00 GiB"]
+
+
+class FakeCuda:
+    """Stands where torch.cuda stands, and notes what is asked of it."""
+
+    def __init__(self):
+        self.log, self.now = [], 0.0
+
+    def device(self, device):
+        """Make it current."""
+        self.log.append(f"on {device}")
+        return contextlib.nullcontext()
+
+    def Event(self, enable_timing):
+        """Return one that is recorded two milliseconds after the one before."""
+        assert enable_timing
+        cuda = self
+
+        class Event:
+            def record(self):
+                cuda.now += 2.0
+                cuda.log.append("record")
+                self.at = cuda.now
+
+            def elapsed_time(self, end):
+                return end.at - self.at
+
+        return Event()
+
+    def synchronize(self, device):
+        """Wait."""
+        self.log.append(f"wait for {device}")
+
+
+def test_the_clock_of_cuda_records_events_and_waits_once():
+    """Without a device, held against what torch.cuda would be asked; events give milliseconds."""
+    cuda = FakeCuda()
+    clock = CudaClock(cuda, "cuda:1")
+    start, end = clock.mark(), clock.mark()
+    clock.settle()
+    assert clock.seconds(start, end) == pytest.approx(2e-3)
+    assert cuda.log == ["on cuda:1", "record", "on cuda:1", "record", "wait for cuda:1"]
+
+
+def test_the_clock_is_chosen_by_where_the_tensors_are():
+    """In any nest; CPU and meta tensors have the host's clock; CUDA's is taken where a tensor is there."""
+    assert isinstance(clock_for(torch.ones(1), [{"x": torch.ones(1)}], 3, None), HostClock)
+    assert isinstance(clock_for(torch.ones(1, device="meta")), HostClock)
+    assert clock_for(torch.nn.Linear(2, 2)).device == "cpu"
+    there = torch.device("cuda", 1)
+    tensor = type("Tensor", (), {"device": there})
+    fake = SimpleNamespace(Tensor=tensor, nn=torch.nn, cuda=SimpleNamespace(is_initialized=lambda: False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch", fake)
+        clock = clock_for([{"deep": (tensor(),)}])
+    assert isinstance(clock, CudaClock)
+    assert clock.device == "cuda:1"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_cuda_the_work_is_waited_for():
+    """A product of 4096 x 4096 takes far longer than its launch."""
+    x = torch.randn(4096, 4096, device="cuda")
+    timing = time_call(lambda: x @ x, repeats=5)
+    assert timing.device.startswith("cuda")
+    assert timing.min_seconds > 2 * 4096**3 / 2e15

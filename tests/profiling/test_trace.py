@@ -1,0 +1,144 @@
+"""Traces: on schedule, written, and readable; and what is said when they are not."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from course_lib.errors import InputError, ProfilingError
+from course_lib.profiling import trace
+
+
+def loop(run, steps):
+    """Run a loop with one product in each step."""
+    for _ in range(steps):
+        torch.mm(torch.ones(8, 8), torch.ones(8, 8))
+        run.step()
+
+
+def counts(run):
+    """Return how often each operation ran in the steps recorded last."""
+    return {row.key: row.count for row in run.averages()}
+
+
+def test_the_schedule_is_kept(tmp_path):
+    """Of each five steps one is waited for, one dropped, three recorded; twice, and then nothing more."""
+    with trace(tmp_path, wait=1, warmup=1, active=3, repeat=2) as run:
+        loop(run, 14)
+    assert [path.name for path in run.files] == ["cycle_1.json", "cycle_2.json"]
+    for path in run.files:
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+        names = [event.get("name", "") for event in events]
+        assert sum(name.startswith("ProfilerStep#") for name in names) == 3
+        assert names.count("aten::mm") == 3
+    assert run.steps == 14
+
+
+def test_tensorboard_finds_what_is_written_for_it(tmp_path):
+    """Its plugin looks for files that end in .pt.trace.json, and labels are in them."""
+    with trace(tmp_path / "new" / "folder", wait=0, active=1, handler="tensorboard") as run:
+        for _ in range(2):
+            with torch.profiler.record_function("mine"):
+                torch.ones(3).exp()
+            run.step()
+    assert [path.name for path in (tmp_path / "new" / "folder").glob("*.pt.trace.json")] == ["cycle_1.pt.trace.json"]
+    assert '"mine"' in run.files[0].read_text(encoding="utf-8")
+    assert counts(run)["mine"] == 1
+
+
+def test_stacks_are_recorded_only_if_asked_for(tmp_path):
+    """Shapes and stacks are options; by default the trace is small."""
+    with trace(tmp_path, wait=0, active=1) as plain:
+        loop(plain, 2)
+    events = json.loads(plain.files[0].read_text(encoding="utf-8"))["traceEvents"]
+    assert not [event for event in events if event.get("cat") == "python_function"]
+    with trace(tmp_path, wait=0, active=1, shapes=True, stacks=True) as full:
+        loop(full, 2)
+    events = json.loads(full.files[0].read_text(encoding="utf-8"))["traceEvents"]
+    assert [event for event in events if event.get("cat") == "python_function"]
+    assert [8, 8] in next(event["args"]["Input Dims"] for event in events if event.get("name") == "aten::mm")
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_loop_that_never_steps_is_told_so(tmp_path, steps):
+    """What came, what must hold, what to do; and the profiler is off again."""
+    run = trace(tmp_path)
+    with pytest.raises(ProfilingError, match=rf"record after 2 steps, but step\(\) was called {steps} times"), run:
+        loop(run, steps)
+    assert not torch.autograd.profiler._is_profiler_enabled
+    with pytest.raises(ProfilingError, match="a table needs steps that were recorded"):
+        run.averages()
+
+
+def test_an_error_of_the_loop_is_the_one_that_is_seen(tmp_path):
+    """It is not hidden by the missing steps, and the profiler is off again."""
+    with pytest.raises(ZeroDivisionError), trace(tmp_path):
+        _ = 1 / 0
+    with trace(tmp_path, wait=0, active=1) as run:
+        loop(run, 2)
+    assert counts(run)["aten::mm"] == 1
+
+
+def test_a_cycle_cut_short_is_written(tmp_path):
+    """One of three steps is better than none."""
+    with trace(tmp_path, wait=0, active=3) as run:
+        loop(run, 2)
+    assert counts(run)["aten::mm"] == 1
+    assert len(run.files) == 1
+
+
+def test_one_profiler_at_a_time(tmp_path):
+    """A second one would silently take the events of the first; the first goes on."""
+    with trace(tmp_path, wait=0, active=1) as run:
+        with pytest.raises(ProfilingError, match="one is running already"), trace(tmp_path):
+            pass
+        loop(run, 2)
+    assert counts(run)["aten::mm"] == 1
+
+
+def test_a_profiler_that_is_refused_says_what_to_do(tmp_path, monkeypatch):
+    """As where counters need permission."""
+
+    def refuse(self):
+        raise RuntimeError("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES")
+
+    run = trace(tmp_path)
+    monkeypatch.setattr(torch.profiler.profile, "start", refuse)
+    with pytest.raises(ProfilingError, match=r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES\. Counters of a GPU may need"), run:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"active": 0}, "active must be at least 1, but it is 0"),
+        ({"wait": -1}, "wait must be at least 0, but it is -1"),
+        ({"handler": "html"}, "'chrome' or 'tensorboard', but it is 'html'"),
+        ({"device": "tpu"}, "'cpu' or 'cuda', but it is 'tpu'"),
+    ],
+)
+def test_options_out_of_range_are_refused(tmp_path, options, message):
+    """Each message has the value."""
+    with pytest.raises(InputError, match=message):
+        trace(tmp_path, **options)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_cuda_is_not_asked_for_where_there_is_none(tmp_path):
+    """The message says what to leave out."""
+    with pytest.raises(InputError, match=r"torch sees none here\. Leave device out"):
+        trace(tmp_path, device="cuda")
+
+
+def test_torchs_markers_on_stderr_are_silenced(tmp_path):
+    """In a fresh process, where torch reads the level for the first time."""
+    code = (
+        "import torch; from course_lib.profiling import trace\n"
+        f"with trace({str(tmp_path)!r}, wait=0, active=1) as run: [run.step() for _ in range(2)]\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "KINETO_LOG_LEVEL"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=plain)
+    assert done.stderr == ""
