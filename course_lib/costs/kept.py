@@ -128,9 +128,9 @@ def storage_key(tensor: Any) -> tuple[str, int]:
 def peak_bytes(step: Callable[[], Any]) -> int:
     """Run a function once, and return the most bytes of tensors that were alive at once.
 
-    Every storage that an operation reads or makes is counted from then until it is freed: parameters, activations,
-    gradients, optimizer state; not what a kernel uses for itself. It works on any device, and does not depend on the
-    allocator.
+    Every storage that an operation makes is counted from then until it is freed, and one that an operation reads and
+    none has made, from the beginning: parameters, optimizer state, the batch, activations, gradients; not what a
+    kernel uses for itself. It works on any device, and does not depend on the allocator.
 
     Parameters
     ----------
@@ -154,19 +154,23 @@ def peak_bytes(step: Callable[[], Any]) -> int:
     live: dict[int, int] = {}
     peak = 0
 
-    def watch(tree: Any) -> None:
+    def newly_seen(tree: Any) -> int:
+        found = 0
         for tensor in leaves(tree):
             if hasattr(tensor, "untyped_storage"):
                 storage = tensor.untyped_storage()
                 if id(storage) not in live:
                     live[id(storage)] = storage.nbytes()
                     weakref.finalize(storage, live.pop, id(storage), None)
+                    found += storage.nbytes()
+        return found
 
     class Watcher(mode):  # type: ignore[misc, valid-type]
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             nonlocal peak
+            peak += newly_seen((args, kwargs))  # it was there all along, at the peak so far, too
             out = op(*args, **(kwargs or {}))
-            watch((args, kwargs, out))
+            newly_seen(out)
             peak = max(peak, sum(live.values()))
             return out
 
