@@ -6,6 +6,7 @@ from course_lib.figures.graph import GraphFigure, graph
 from course_lib.figures.lines import lines
 from course_lib.figures.shapes import ShapesFigure, shapes
 from course_lib.figures.stepper import StepperFigure, backward_stepper
+from course_lib.figures.surface import surface
 
 __all__ = [
     "CycleFigure",
@@ -18,4 +19,5 @@ __all__ = [
     "graph",
     "lines",
     "shapes",
+    "surface",
 ]
