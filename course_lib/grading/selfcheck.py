@@ -75,7 +75,7 @@ def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
     try:
         with tempfile.TemporaryDirectory() as name, Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel:
             plan = session.Session(notebook=notebook, kernel=kernel)
-            return session.run(plan, None, folder=Path(name).resolve())
+            return session.run(plan, folder=Path(name).resolve())
     except (Stopped, session.KeyFailure) as error:
         raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
 

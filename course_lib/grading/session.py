@@ -1,9 +1,11 @@
 """One pytest session a submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
 
 import contextlib
+import functools
 import io
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +22,20 @@ from course_lib.grading.report import Row
 
 __all__ = ["KeyFailure", "Session", "collect_tests", "run"]
 
+# What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
+NOTEBOOK, TESTS = "notebook", "tests"
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
+
+
+class _Elsewhere(pytest.File):
+    """A file of tests that lies in a place pytest need not look at: it would list every folder on the way there."""
+
+    place: Path
+
+    def collect(self) -> Iterator[pytest.Module]:
+        """Yield the module."""
+        yield pytest.Module.from_parent(self, path=self.place)
 
 
 class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and not handled
@@ -33,6 +47,7 @@ class Session:
     """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each."""
 
     notebook: NotebookNode
+    tests: Path | None = None
     kernel: Kernel | None = None
     answers: dict[str, str] = field(default_factory=dict)
     learner: str = ""
@@ -45,12 +60,16 @@ class Session:
         return list(self._rows.values())
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Collect the placeholder notebook file as the notebook in memory."""
-        if file_path.suffix != ".ipynb":
-            return None
-        file: Any = Notebook.from_parent(parent, path=file_path)
-        file.notebook, file.kernel = self.notebook, self.kernel
-        return file  # type: ignore[no-any-return]
+        """Collect for each placeholder what it stands for: the notebook in memory, the hidden tests where they lie."""
+        if file_path.name == NOTEBOOK:
+            file: Any = Notebook.from_parent(parent, path=file_path)
+            file.notebook, file.kernel = self.notebook, self.kernel
+            return file  # type: ignore[no-any-return]
+        if file_path.name == TESTS and self.tests is not None:
+            tests: Any = _Elsewhere.from_parent(parent, path=file_path)
+            tests.place = self.tests
+            return tests  # type: ignore[no-any-return]
+        return None
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
@@ -127,15 +146,13 @@ def _verdict(error: BaseException | None) -> tuple[str, str]:
     return "error", KEY_BROKE
 
 
-def run(session: Session, tests: Path | None, *, folder: Path) -> list[Row]:
+def run(session: Session, *, folder: Path) -> list[Row]:
     """Run the session and return its rows, cells first.
 
     Parameters
     ----------
     session : Session
-        The notebook and the kernel to run it in.
-    tests : Path, optional
-        The hidden tests; without them only the notebook is run.
+        The notebook, the kernel to run it in, and the hidden tests, without which only the notebook is run.
     folder : Path
         An empty folder for pytest to call its root, so that it finds no one's settings.
 
@@ -144,8 +161,7 @@ def run(session: Session, tests: Path | None, *, folder: Path) -> list[Row]:
     KeyFailure
         If the hidden tests cannot be collected.
     """
-    (placeholder := folder / "notebook.ipynb").touch()
-    _pytest(session, [placeholder, *([tests] if tests else [])], folder=folder)
+    _pytest(session, [NOTEBOOK, *([TESTS] if session.tests else [])], folder=folder)
     return session.rows
 
 
@@ -157,51 +173,58 @@ def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
     KeyFailure
         If they cannot be collected, or none of them is worth a point.
     """
-    session = Session(notebook=NotebookNode(cells=[]))
-    _pytest(session, [tests], folder=folder, extra=["--collect-only"])
+    session = Session(notebook=NotebookNode(cells=[]), tests=tests)
+    _pytest(session, [TESTS], folder=folder, extra=["--collect-only"])
     if not sum(row.max_points for row in session.rows):
         raise KeyFailure("no test in it has @points")
     return session.rows
 
 
-def _pytest(session: Session, paths: list[Path], *, folder: Path, extra: list[str] | None = None) -> None:
+def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: list[str] | None = None) -> None:
     (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     off = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")]
-    options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={paths[-1].parent}", "-q", "--capture=no"]
+    options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={folder}", "-q", "--capture=no"]
     options += ["--import-mode=importlib", "--color=no", "-pnbval.plugin", *off, *(extra or [])]
-    with _quiet_and_alone() as said, _forgetting(paths):
-        code = pytest.main([*options, *map(str, paths)], plugins=[session])
+    for name in placeholders:
+        (folder / name).touch()
+    with _quiet_and_alone() as said, _forgetting(session.tests):
+        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session])
     if session.broken:
         raise KeyFailure("\n".join(session.broken))
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-        raise KeyFailure(f"pytest could not run {paths[-1].name}: {said.getvalue()[-2000:]}")
+        raise KeyFailure(f"pytest could not run: {said.getvalue()[-2000:]}")
+
+
+@functools.cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    """Return where this process keeps the hidden tests compiled, which takes as long as all the rest of them."""
+    return tempfile.TemporaryDirectory(prefix="bytecode")
 
 
 @contextlib.contextmanager
 def _quiet_and_alone() -> Iterator[io.StringIO]:
-    """Keep pytest from printing, writing bytecode and loading stray plugins; yield where its words go."""
-    kept, writes = dict(os.environ), sys.dont_write_bytecode
+    """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
+    kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
     os.environ.pop("PYTEST_ADDOPTS", None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode, sys.pycache_prefix = False, _bytecode().name
     try:
         with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
             yield said
     finally:
-        sys.dont_write_bytecode = writes
+        sys.dont_write_bytecode, sys.pycache_prefix = writes, prefix
         os.environ.clear()
         os.environ.update(kept)
 
 
 @contextlib.contextmanager
-def _forgetting(paths: list[Path]) -> Iterator[None]:
-    """Import test files anew each time: nothing one submission leaves in a module may meet the next."""
+def _forgetting(tests: Path | None) -> Iterator[None]:
+    """Import the tests anew each time: nothing one submission leaves in a module may meet the next."""
     try:
         yield
     finally:
-        files = {str(path) for path in paths}
         for name, module in list(sys.modules.items()):
-            if getattr(module, "__file__", None) in files:
+            if tests is not None and getattr(module, "__file__", None) == str(tests):
                 del sys.modules[name]

@@ -26,8 +26,8 @@ class Started(Protocol):
     def poll(self) -> int | None:
         """Return None while it is alive."""
 
-    def use(self) -> tuple[int, int]:
-        """Return how many processes there are and the bytes of memory they occupy."""
+    def use(self, *, enough: int) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
 
     def end(self) -> None:
         """Kill it, and in a sandbox everything it started; return when all of it is gone."""
@@ -58,7 +58,7 @@ class Beside:
         """Return None while it is alive."""
         return self._process.poll()
 
-    def use(self) -> tuple[int, int]:
+    def use(self, *, enough: int) -> tuple[int, int]:
         """Return nothing: nobody can tell."""
         return 0, 0
 
@@ -98,9 +98,9 @@ class Inside:
         """Return None while it is alive."""
         return self._process.poll()
 
-    def use(self) -> tuple[int, int]:
-        """Return how many processes there are and the bytes of memory they occupy."""
-        return watch.use(self._number) if self._first >= 0 else (0, 0)
+    def use(self, *, enough: int) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
+        return watch.use(self._number, enough=enough) if self._first >= 0 else (0, 0)
 
     def end(self) -> None:
         """Kill it and everything it started; return when all of it is gone."""
@@ -127,9 +127,9 @@ class Forked:
         """Return None while it is alive."""
         return -signal.SIGKILL if select.select([self._descriptor], [], [], 0)[0] else None
 
-    def use(self) -> tuple[int, int]:
-        """Return how many processes there are and the bytes of memory they occupy."""
-        return watch.use(self.pid)
+    def use(self, *, enough: int) -> tuple[int, int]:
+        """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
+        return watch.use(self.pid, enough=enough)
 
     def end(self) -> None:
         """Kill it and everything it started; return when all of it is gone."""

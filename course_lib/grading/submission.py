@@ -68,8 +68,8 @@ def grade_submission(
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve()
             with Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel:
-                plan = session.Session(notebook=notebook, kernel=kernel, answers=answers, learner=learner)
-                rows = session.run(plan, exercise.tests, folder=folder)
+                plan = session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)
+                rows = session.run(plan, folder=folder)
                 stops, where = kernel.stops, kernel.where
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
