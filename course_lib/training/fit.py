@@ -8,7 +8,7 @@ from typing import Any
 from course_lib.training.checks import check_count
 from course_lib.training.epoch import train_epoch, validate
 from course_lib.training.history import History
-from course_lib.training.progress import shown
+from course_lib.training.progress import epochs_bar
 from course_lib.training.tally import EpochLoss, Metrics
 
 __all__ = ["fit"]
@@ -48,7 +48,7 @@ def fit(
     metrics, accumulate, before_step, reduction, count, sync_every
         As :func:`train_epoch` takes them.
     progress : bool
-        Show a bar of the epochs with the last losses, and below it one of the batches.
+        Show one bar for all of it, with the last losses.
 
     Returns
     -------
@@ -76,18 +76,17 @@ def fit(
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
     train, val, rates, seconds = [], [], [], []
-    with shown(range(epochs), "epochs", progress=progress, keep=True) as numbers:
-        for epoch in numbers:
-            start = time.perf_counter()
-            shared |= {"epoch": epoch, "progress": progress}
-            train.append(train_epoch(model, train_loader, criterion, optimizer, device, **stepping, **shared))
+    with epochs_bar(epochs, train_loader, progress=progress) as bar:
+        for epoch in range(epochs):
+            start, shared["epoch"] = time.perf_counter(), epoch
+            batches = bar.watch(train_loader, epoch)
+            train.append(train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared))
             rates.append(float(optimizer.param_groups[0]["lr"]))
             if val_loader is not None:
                 val.append(validate(model, val_loader, criterion, device, **shared))
             advance(scheduler, val[-1] if val else train[-1])
             seconds.append(time.perf_counter() - start)
-            if progress:
-                numbers.set_postfix({"train": f"{train[-1]:.4g}", **({"val": f"{val[-1]:.4g}"} if val else {})})
+            bar.note(train=train[-1], **({"val": val[-1]} if val else {}))
     return History(*by_name(train, val), learning_rate=tuple(rates), seconds=tuple(seconds))
 
 

@@ -55,9 +55,23 @@ def test_the_bar_shows_the_losses(problem, capsys):
     history = fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, val_loader=loader)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "train, epoch 1" in err
-    assert "2/2" in err
+    assert "epoch 2/2: 100%" in err
+    assert "6/6" in err
     assert f"train={history.train_loss[-1]:.4g}, val={history.val_loss[-1]:.4g}" in err
+
+
+def test_a_bar_needs_no_length(capsys):
+    """A stream of batches has none; the bar counts."""
+    pytest.importorskip("tqdm")
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([(torch.ones(3), torch.ones(1))] * 4)
+
+    model = nn.Linear(3, 1)
+    optimizer, loader = torch.optim.SGD(model.parameters(), lr=0.1), torch.utils.data.DataLoader(Stream(), batch_size=2)
+    fit(model, loader, nn.MSELoss(), optimizer, "cpu", epochs=3)
+    assert "epoch 3/3: 6batch" in capsys.readouterr().err
 
 
 def test_a_missing_bar_names_its_extra(problem, monkeypatch):
