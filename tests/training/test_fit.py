@@ -71,7 +71,7 @@ def test_a_bar_needs_no_length(capsys):
     model = nn.Linear(3, 1)
     optimizer, loader = torch.optim.SGD(model.parameters(), lr=0.1), torch.utils.data.DataLoader(Stream(), batch_size=2)
     fit(model, loader, nn.MSELoss(), optimizer, "cpu", epochs=3)
-    assert "epoch 3/3: 6batch" in capsys.readouterr().err
+    assert "epoch 3/3: : 6batch" in capsys.readouterr().err
 
 
 def test_a_missing_bar_names_its_extra(problem, monkeypatch):
