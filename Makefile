@@ -1,6 +1,6 @@
 # make book · make test · make notebooks · make bench · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
-# but for the two Debian packages that `make test` and `make demo` need (see `tools`).
+# but for the three Debian packages that `make test` and `make demo` need (see `tools`).
 
 .DEFAULT_GOAL := help
 .PHONY: help book test notebooks bench demo lock tools clean
@@ -48,11 +48,12 @@ clean: ## remove what was built; keep .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch .venv/installed
 
-# bubblewrap isolates learners' code; Chromium is what the tests open the book in.
+# bubblewrap isolates learners' code; Chromium is what the tests open the book in; the gradebook is tested in PostgreSQL.
 tools:
 	@missing=""; \
 	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
+	command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	test -z "$$missing" || $(MAKE) --no-print-directory debian PACKAGES="$${missing# }"
 
 .PHONY: debian

@@ -1,0 +1,232 @@
+"""What of the gradebook counts: deadlines, best or last, points by hand; and what is not graded again."""
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from course_lib.errors import InputError
+from course_lib.grading.classroom import Task
+from course_lib.grading.gradebook import (
+    Attempt,
+    Gradebook,
+    ManualPoints,
+    Policies,
+    Policy,
+    grade_into,
+    read_policies,
+    read_times,
+    run,
+    standing,
+    standings,
+)
+from course_lib.grading.report import SubmissionReport
+
+DUE = datetime(2026, 10, 5, 22, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+CAME = SubmissionReport("ada", "double", "graded", 0, 10)
+
+
+def attempt(points, *, at, name=None, last=None):
+    """Return an attempt with so many points out of ten."""
+    report = SubmissionReport("ada", "double", "graded", points, 10)
+    return Attempt(report, name or str(points), "key", at, last or at, at + HOUR)
+
+
+def test_the_best_attempt_is_best_after_what_lateness_took():
+    """Eight points in time are more than ten of which a quarter is taken."""
+    tries = [attempt(8, at=DUE - HOUR), attempt(10, at=DUE + HOUR)]
+    policy = Policy(due=DUE, late_percent=(25, 50))
+    best = standing(tries, policy, came=CAME)
+    assert (best.points, best.days_late, best.attempts) == (8, 0, 2)
+    late = standing(tries[1:], policy, came=CAME)
+    assert (late.points, late.days_late, late.percent_taken, late.automatic) == (7.5, 1, 25, 7.5)
+    assert late.messages == ("handed in 1 day late: 25 % of 10 points taken",)
+
+
+def test_of_equal_attempts_the_first_counts():
+    """So that its time and notebook do not change when the same is earned again."""
+    tries = [attempt(8, at=DUE - HOUR, name="a"), attempt(8, at=DUE - 2 * HOUR, name="b")]
+    assert standing(tries, Policy(), came=CAME).counted.notebook_hash == "b"
+
+
+def test_the_last_attempt_is_the_one_handed_in_last():
+    """Also when it is worse, and when an older notebook was handed in again."""
+    tries = [attempt(8, at=DUE - 2 * HOUR), attempt(3, at=DUE - HOUR)]
+    assert standing(tries, Policy(attempts="last"), came=CAME).points == 3
+    again = [replace(tries[0], last_submitted_at=DUE), tries[1]]
+    assert standing(again, Policy(attempts="last"), came=CAME).points == 8
+
+
+def test_points_by_hand_come_on_top_and_are_told():
+    """They are not touched by lateness, and may take points away."""
+    manual = [ManualPoints("ada", "double", points, why, DUE) for points, why in ((1.5, "oral exam"), (-1, "a loan"))]
+    came = standing([attempt(10, at=DUE + HOUR)], Policy(due=DUE, late_percent=(10,)), manual, came=CAME)
+    assert (came.automatic, came.points) == (9, 9.5)
+    assert came.messages[1:] == ("+1.5 by your instructor: oral exam", "-1 by your instructor: a loan")
+    assert standing([], Policy(), manual, came=replace(CAME, status="missing")).points == 0.5
+
+
+def test_a_failure_of_the_grader_is_shown_and_costs_nothing():
+    """What was recorded counts; the status says that somebody must look."""
+    broken = replace(CAME, status="error", messages=("grading failed",))
+    came = standing([attempt(8, at=DUE)], Policy(), came=broken)
+    assert (came.points, came.report.status, came.messages) == (8, "error", ("grading failed",))
+
+
+@given(
+    st.lists(st.floats(0, 100), max_size=4).map(sorted),
+    st.integers(0, 60),
+    st.timedeltas(-2 * DAY, 9 * DAY),
+    st.timedeltas(timedelta(0), 5 * DAY),
+)
+def test_lateness_never_pays(percents, grace, after, more):
+    """With percents that do not fall, whoever hands in later never keeps more; before the deadline all is kept."""
+    policy = Policy(due=DUE, late_percent=tuple(percents), grace=timedelta(minutes=grace))
+    assert policy.percent_taken(DUE + after) <= policy.percent_taken(DUE + after + more)
+    assert policy.percent_taken(DUE - abs(after)) == 0
+
+
+def test_the_rules_of_a_cohort_are_read(tmp_path):
+    """An exercise's own come before the defaults; ten percent a day are all of them after ten days."""
+    (path := tmp_path / "course.toml").write_text(
+        '[defaults]\nlate_percent_per_day = 10\ngrace_minutes = 5\n[exercises.double]\nattempts = "last"\n'
+        "due = 2026-10-05T23:59:00+02:00\n[exercises.halve]\nlate_percent = [50, 100]\ndue = 2026-10-05T20:00:00Z\n"
+    )
+    policies = read_policies(path)
+    double, halve = policies.of("double"), policies.of("halve")
+    assert (double.attempts, double.grace, double.due) == ("last", 5 * timedelta(minutes=1), DUE - timedelta(minutes=1))
+    assert [double.percent_taken(double.due + days * DAY) for days in (1, 2, 10, 99)] == [10, 20, 100, 100]
+    assert (halve.late_percent, halve.attempts) == ((50, 100), "best")
+    assert policies.of("other").days_late(DUE + 99 * DAY) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("due = ", "expected TOML"),
+        ("due = 2026-10-05", "expected [defaults] and [exercises.<name>], found 'due'"),
+        ("[exercises.e]\ndue = 2026-10-05T10:00:00", "expected a date and time with its offset"),
+        ("[exercises.e]\ndue = 2026-10-05", "expected a date and time with its offset"),
+        ('[exercises.e]\ndue = "tomorrow"', "found tomorrow; write the offset"),
+        ('[exercises.e]\nattempts = "worst"', 'expected "best" or "last", found \'worst\''),
+        ("[exercises.e]\nlate_percent_per_day = 101", "expected a number from 0 to 100, found 101"),
+        ("[exercises.e]\nlate_percent = 10", "expected a list of percents"),
+        ("[exercises.e]\nlate_percent = [true]", "expected a number from 0 to 100, found True"),
+        ("[exercises.e]\ngrace_minutes = -1", "expected a number from 0 to 1440, found -1"),
+        ("[exercises.e]\nlate_percent = [1]\nlate_percent_per_day = 1", "found both; keep one"),
+        ("[defaults]\ndeu = 1", "expected one of due, attempts, grace_minutes, late_percent"),
+        ("exercises = 1", "expected tables [exercises.<name>], found 1"),
+        ("[exercises]\ne = 1", "expected a table, found 1"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_named(tmp_path, text, came):
+    """Which, where, and what it must be."""
+    (path := tmp_path / "course.toml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_policies(path)
+    assert came in str(caught.value)
+    assert ";" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("learner,exercise\nada,double\n", "line 2: expected the columns learner, exercise, submitted"),
+        ("learner,exercise,submitted\nada,double,noon\n", "found 'noon'; write the offset"),
+        ("learner,exercise,submitted\nada,double,2026-10-05T10:00\n", "expected a time with its offset"),
+    ],
+)
+def test_a_time_that_cannot_be_used_is_named(tmp_path, text, came):
+    """With its line."""
+    (path := tmp_path / "times.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_times(path)
+    assert came in str(caught.value)
+
+
+@pytest.fixture
+def graded(exercise, tmp_path, monkeypatch):
+    """Return a function that grades notebooks into one gradebook, and says who was graded and how all stand.
+
+    Grading itself is replaced: what is looked at is what is asked of it.
+    """
+    (folder := tmp_path / "class").mkdir()
+    asked = []
+
+    def grade_each(tasks, *, jobs, sandbox, **_):
+        for task in tasks:
+            asked.append(task.learner)
+            if task.learner in edits:
+                task.path.write_text("edited")
+            status = statuses.get(task.learner, "graded")
+            yield task, SubmissionReport(task.learner, "double", status, 2, 3, sandbox=sandbox)
+
+    monkeypatch.setattr(run, "grade_each", grade_each)
+    statuses, edits = {}, set()
+
+    def grade(texts, *, key=exercise, sandbox="bubblewrap", status=None, edited=(), **options):
+        asked.clear()
+        statuses.clear()
+        statuses.update(status or {})
+        edits.clear()
+        edits.update(edited)
+        for learner, text in texts.items():
+            (folder / learner).write_text(text)
+            os.utime(folder / learner, (DUE.timestamp(), DUE.timestamp()))
+        tasks = [Task(learner, key, folder / learner) for learner in texts]
+        with Gradebook(str(tmp_path / "book.sqlite")) as book:
+            outcomes = list(grade_into(book, tasks, sandbox=sandbox, **options))
+            return list(asked), standings(book, outcomes, Policies())
+
+    return grade
+
+
+def test_what_is_known_is_not_graded_again(graded):
+    """The same notebook is skipped, a changed one is a second attempt, ``regrade`` grades all in their places."""
+    assert graded({"ada": "a", "bob": "b"})[0] == ["ada", "bob"]
+    asked, stand = graded({"ada": "a", "bob": "c"})
+    assert (asked, [each.attempts for each in stand]) == (["bob"], [1, 2])
+    asked, stand = graded({"ada": "a", "bob": "c"}, regrade=True)
+    assert (asked, [each.attempts for each in stand]) == (["ada", "bob"], [1, 2])
+
+
+def test_a_changed_key_grades_anew(graded, exercise, make_exercise):
+    """In the place of the old grade; what grading does not read changes nothing."""
+    graded({"ada": "a"})
+    (exercise.key / "wrong").mkdir(exist_ok=True)
+    (exercise.key / "wrong" / "new.py").write_text("")
+    assert graded({"ada": "a"})[0] == []
+    other = make_exercise(tests="from course_lib.grading import points\n@points(1)\ndef test(learner): pass\n")
+    asked, stand = graded({"ada": "a"}, key=other)
+    assert (asked, stand[0].attempts) == (["ada"], 1)
+
+
+def test_a_grade_without_a_sandbox_is_done_over_in_one(graded):
+    """And not the other way round."""
+    graded({"ada": "a"}, sandbox="none")
+    assert graded({"ada": "a"}, sandbox="none")[0] == []
+    asked, stand = graded({"ada": "a"})
+    assert (asked, stand[0].report.sandbox) == (["ada"], "bubblewrap")
+    assert graded({"ada": "a"}, sandbox="none")[0] == []
+
+
+def test_a_failure_is_tried_again(graded):
+    """The grader's own failure is no attempt, nor is a file that changed under its hands."""
+    graded({"ada": "a", "bob": "b"})
+    _, stand = graded({"ada": "x", "bob": "y"}, status={"ada": "error"}, edited=["bob"])
+    assert [each.attempts for each in stand] == [1, 1]
+    assert [each.report.status for each in stand] == ["error", "error"]
+    assert "was changed while it was being graded" in stand[1].messages[0]
+    assert graded({"ada": "x", "bob": "y"})[0] == ["ada", "bob"]
+
+
+def test_the_time_of_submission_is_the_files_or_the_tables(graded):
+    """A table of times comes before the files' own."""
+    _, [own] = graded({"ada": "a"})
+    assert own.counted.submitted_at == DUE
+    _, [told] = graded({"ada": "b"}, times={("ada", "double"): DUE - DAY})
+    assert (told.counted.submitted_at, told.attempts) == (DUE - DAY, 2)  # of equal ones the first counts
