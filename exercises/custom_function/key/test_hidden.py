@@ -1,0 +1,210 @@
+"""Hidden tests of custom_function: each tells the learner which mistake it found, never a value."""
+
+import re
+
+import numpy as np
+
+from course_lib.grading import Mistake, expect, points
+
+REFUSED = {
+    "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
+    "incorrect number of gradients": "`backward` returns too few or too many gradients: one for each argument",
+    "invalid gradient": "`backward` returns a gradient of a shape that does not fit: mind the order of the arguments",
+}
+
+
+def make(rng, *shape):
+    """Return inputs with both signs in every column, none near the kink; slopes; and an upstream gradient."""
+    n = shape[-1]
+    x = rng.uniform(0.3, 2.0, size=shape) * np.where(np.indices(shape).sum(axis=0) % 2, 1, -1)
+    return x, rng.uniform(0.2, 0.8, size=n), rng.uniform(0.5, 1.5, size=shape) * rng.choice([-1, 1], size=shape)
+
+
+def base(x):
+    return np.where(x > 0, x, 1.0)
+
+
+def right_values(x, a, p):
+    return np.where(x > 0, base(x) ** p, a * x)
+
+
+def right_slopes(x, a, p):
+    """Return dy/dx, and dy/da before it is added up over the rows."""
+    return np.where(x > 0, p * base(x) ** (p - 1), a + 0 * x), np.where(x > 0, 0, x)
+
+
+def call(learner, name, *args):
+    """Call, and say in the exercise's words what torch says of a backward pass that it refuses."""
+    try:
+        return learner.call(name, *args)
+    except Mistake as mistake:
+        for sign, message in REFUSED.items():
+            if sign in str(mistake):
+                raise Mistake(message) from None
+        raise
+
+
+def slope(learner, name, *args):
+    """Return one of the two gradients as an array."""
+    found = call(learner, "slopes", *args)
+    if found[name] is None:
+        raise Mistake(f"`backward` returns None for {name[1]}, which wants a gradient")
+    return expect.array(found[name], name=f"the gradient of {name[1]}", shape=np.shape(args["xa".index(name[1])]))
+
+
+def agree(came, right):
+    return came.shape == right.shape and np.allclose(came, right, rtol=1e-8, atol=1e-10)
+
+
+@points(1)
+def test_forward(learner, rng):
+    """The values are right for other shapes and powers."""
+    for shape, p in (((5,), 2.0), ((4, 3), 2.5)):
+        x, a, _ = make(rng, *shape)
+        came = expect.array(call(learner, "values", x, a, p), name="y", shape=shape)
+        if np.isnan(came).any():
+            raise Mistake("`forward` gives nan: a negative number has no power of 2.5, so keep it out of the power")
+        if agree(came, right_values(x, np.zeros_like(a), p)):
+            raise Mistake("`forward` is 0 where x is negative: the slope a is missing there")
+        if not agree(came, right_values(x, a, p)):
+            raise Mistake(f"`forward` is wrong for an x of shape {shape} and a power of {p}")
+
+
+@points(2)
+def test_gradient_of_x(learner, rng):
+    """The gradient of x is right for any upstream gradient."""
+    for shape, p in (((6,), 3.0), ((4, 3), 2.5)):
+        x, a, g = make(rng, *shape)
+        came, (dx, da) = slope(learner, "dx", x, a, p, g), right_slopes(x, a, p)
+        y = right_values(x, a, p)
+        if agree(came, dx):
+            raise Mistake("the gradient of x ignores `g`: it is dy/dx, and must be g times that")
+        if x.ndim == 1 and agree(came, g * da):
+            raise Mistake("the gradients of x and a are swapped: return them in the order of forward's arguments")
+        if agree(came, g * np.where(x > 0, p * base(y) ** (p - 1), a + 0 * x)):
+            raise Mistake("the gradient of x is computed from y: the rule needs the input, so that is what to save")
+        if agree(came, g * np.where(x > 0, dx, 0)):
+            raise Mistake("the gradient of x is 0 where x is negative: the slope there is a")
+        if agree(came, g * np.where(x > 0, dx / p, dx)):
+            raise Mistake("the gradient of x lacks the factor p")
+        if not agree(came, g * dx):
+            raise Mistake(f"the gradient of x is wrong for an x of shape {shape} and a power of {p}")
+
+
+@points(1)
+def test_gradient_of_a(learner, rng):
+    """The gradient of a is right, for one row and for several."""
+    for shape in ((6,), (4, 3)):
+        x, a, g = make(rng, *shape)
+        came, (dx, da) = slope(learner, "da", x, a, 2.5, g), right_slopes(x, a, 2.5)
+        total = (lambda rows: rows) if x.ndim == 1 else (lambda rows: rows.sum(axis=0))
+        if agree(came, total(g * x)):
+            raise Mistake("the gradient of a counts positive x too: a has no part in y there")
+        if agree(came, total(da)):
+            raise Mistake("the gradient of a ignores `g`")
+        if x.ndim == 1 and agree(came, g * dx):
+            raise Mistake("the gradients of x and a are swapped: return them in the order of forward's arguments")
+        if x.ndim == 2 and agree(came, (g * da).mean(axis=0)):
+            raise Mistake("the gradient of a averages over the rows: each a serves every row, so add them up")
+        if not agree(came, total(g * da)):
+            raise Mistake(f"the gradient of a is wrong for an x of shape {shape}")
+
+
+@points(1)
+def test_at_the_kink(learner, rng):
+    """Where x is exactly 0, the lower line holds."""
+    x, a, g = make(rng, 4)
+    x[1] = 0.0
+    if not agree(slope(learner, "dx", x, a, 1.5, g)[1], g[1] * a[1]):
+        raise Mistake("where x is exactly 0, the gradient of x is not a: the lower line holds there")
+
+
+@points(1)
+def test_second_derivative(learner, rng):
+    """The gradient can be differentiated again."""
+    x, a, g = make(rng, 3, 4)
+    v = rng.uniform(0.5, 1.5, size=x.shape)
+    try:
+        found = call(learner, "second_slopes", x, a, 2.5, g, v)
+    except Mistake as mistake:
+        if "once_differentiable" in str(mistake):
+            raise Mistake(
+                "the gradient cannot be differentiated again: `backward` is marked to be so only once"
+            ) from None
+        if "does not require grad" in str(mistake):
+            raise Mistake("the gradient cannot be differentiated again: `backward` cuts it off the graph") from None
+        raise
+    if found["ddx"] is None:
+        raise Mistake("the second derivative of x is missing: `backward` cuts off what it saved")
+    ddx = expect.array(found["ddx"], name="the second derivative", shape=x.shape)
+    if np.isnan(ddx).any():
+        raise Mistake("the second derivative is nan: in `backward`, too, negative numbers must not get into a power")
+    if not agree(ddx, v * g * np.where(x > 0, 2.5 * 1.5 * base(x) ** 0.5, 0)):
+        raise Mistake("the second derivative is wrong: use differentiable operations on g and on saved tensors alone")
+
+
+@points(0.5)
+def test_overwriting_is_noticed(learner, rng):
+    """A changed input is refused, not used."""
+    x, a, _ = make(rng, 5)
+    if call(learner, "notices_overwriting", x, a, 2.0) is not True:
+        raise Mistake("an x that was overwritten after the forward pass is used: save tensors with save_for_backward")
+
+
+def judged(learner, rng, *fault):
+    """Return what the learner's check says of a rule with a fault."""
+    x, a, _ = make(rng, 4)
+    said = call(learner, "verdict", x, a, *fault)["said"]
+    if not isinstance(said, (bool, np.bool_)):
+        raise Mistake("`agrees` must return True or False")
+    return bool(said)
+
+
+@points(1)
+def test_right_rules_pass(learner, rng):
+    """A right gradient is called right, a wrong one is not."""
+    if not judged(learner, rng):
+        raise Mistake("`agrees` calls a right gradient wrong")
+    if judged(learner, rng, "scaled", 0, 0, -1.0):
+        raise Mistake("`agrees` calls a gradient with the wrong sign right")
+    if "autograd.gradcheck" in re.sub(r"\s", "", learner.source("agrees")) or re.search(
+        r"import\s+gradcheck", learner.source("agrees")
+    ):
+        raise Mistake("`agrees` calls torch's own gradcheck: measure the differences yourself")
+
+
+@points(1)
+def test_each_element_of_each_input(learner, rng):
+    """One element that is off by a twentieth is found, wherever it is."""
+    if not judged(learner, rng):
+        raise Mistake("`agrees` calls a right gradient wrong, so what it calls wrong says nothing")
+    for which, name in enumerate("xa"):
+        for at in range(4):
+            if judged(learner, rng, "scaled", which, at, 1.05):
+                where = "input" if which else "element"
+                raise Mistake(f"`agrees` overlooks a fault in the gradient of {name}: is every {where} checked?")
+
+
+@points(0.5)
+def test_each_output(learner, rng):
+    """A rule that handles g wrongly is found."""
+    if not judged(learner, rng):
+        raise Mistake("`agrees` calls a right gradient wrong, so what it calls wrong says nothing")
+    if judged(learner, rng, "mean"):
+        raise Mistake("`agrees` overlooks a rule that takes the mean of g: check each output, not their sum")
+
+
+@points(0.5)
+def test_float32_is_refused(learner):
+    """A check in float32 is refused with a ValueError."""
+    if call(learner, "verdict_in_float32") != "ValueError":
+        raise Mistake("`agrees` takes float32 inputs: their rounding drowns the differences, so raise a ValueError")
+
+
+@points(0.5)
+def test_inputs_are_left_alone(learner, rng):
+    """The inputs hold the same values afterwards, to the bit."""
+    x, a = (rng.uniform(1, 2, size=4) * 1e-10 for _ in range(2))  # so small that a step forth and back rounds
+    found = call(learner, "verdict", x, a)
+    if not (np.array_equal(np.asarray(found["x"]), x) and np.array_equal(np.asarray(found["a"]), a)):
+        raise Mistake("`agrees` leaves an input changed: put back the very value, since adding and subtracting rounds")
