@@ -7,6 +7,7 @@ from course_lib.figures.lines import lines
 from course_lib.figures.shapes import ShapesFigure, shapes
 from course_lib.figures.stepper import StepperFigure, backward_stepper
 from course_lib.figures.surface import surface
+from course_lib.figures.timeline import timeline
 
 __all__ = [
     "CycleFigure",
@@ -20,4 +21,5 @@ __all__ = [
     "lines",
     "shapes",
     "surface",
+    "timeline",
 ]

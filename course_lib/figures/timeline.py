@@ -1,0 +1,74 @@
+"""A timeline of calls, drawn as a trace viewer draws it: what was called inside a call stands below it."""
+
+from collections.abc import Sequence
+
+from course_lib.figures.canvas import Drawing, canvas
+
+__all__ = ["depths", "timeline"]
+
+WIDTH_INCHES, ROW_INCHES, ROOM_INCHES = 6.4, 0.36, 0.75
+LETTER = 0.0135  # of the width, for a letter of a label
+FILLS = ("#0072b2", "#d55e00", "#008f68")  # Okabe and Ito; rows differ in them, and words say what matters
+
+
+def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str) -> Drawing:
+    """Draw calls by when they began and how long they took.
+
+    Parameters
+    ----------
+    spans : sequence of (str, float, float)
+        Name, start and length of each call. A call that lies within another was made by it.
+    title : str
+        What the figure shows, for its accessible name.
+    unit : str
+        Of starts and lengths.
+
+    Examples
+    --------
+    >>> timeline([("linear", 0, 10), ("addmm", 4, 5)], title="One layer", unit="µs")
+    One layer. linear: 10 µs, of which 5 its own. addmm: 5 µs, of which 5 its own.
+    """
+    ordered = sorted(spans, key=lambda span: (span[1], -span[2]))
+    start, end = min(s for _, s, _ in ordered), max(s + length for _, s, length in ordered)
+    rows = depths(ordered)
+    with canvas(title, width=WIDTH_INCHES, height=ROOM_INCHES + ROW_INCHES * (max(rows) + 1)) as page:
+        axes = page.figure.subplots()
+        for (name, begin, length), row in zip(ordered, rows, strict=True):
+            fill = {"facecolor": FILLS[row % len(FILLS)], "alpha": 0.3}
+            axes.barh(-row, length, left=begin - start, height=0.9, edgecolor="black", linewidth=0.6, **fill)
+            if LETTER * len(name) < length / (end - start):
+                axes.text(begin - start + length / 2, -row, name, ha="center", va="center", fontsize=9)
+        axes.set(xlabel=unit, yticks=[], xlim=(0, end - start))
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    own = [length - sum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
+    told = zip(ordered, own, strict=True)
+    said = (f"{name}: {length:.3g} {unit}, of which {rest:.3g} its own." for (name, _, length), rest in told)
+    return page.drawing(f"{title}. {' '.join(said)}")
+
+
+def depths(ordered: Sequence[tuple[str, float, float]]) -> list[int]:
+    """Say how deep each call lies, for calls in the order of their starts.
+
+    Examples
+    --------
+    >>> depths([("step", 0, 10), ("linear", 1, 6), ("addmm", 2, 3), ("relu", 7, 2)])
+    [0, 1, 2, 1]
+    """
+    found, open_until = [], list[float]()
+    for _, begin, length in ordered:
+        while open_until and open_until[-1] <= begin:
+            open_until.pop()
+        found.append(len(open_until))
+        open_until.append(begin + length)
+    return found
+
+
+def inner_lengths(i: int, ordered: Sequence[tuple[str, float, float]], rows: Sequence[int]) -> list[float]:
+    """Return the lengths of the calls that call ``i`` made itself."""
+    found = []
+    for (_, _, length), row in zip(ordered[i + 1 :], rows[i + 1 :], strict=True):
+        if row <= rows[i]:
+            break
+        if row == rows[i] + 1:
+            found.append(length)
+    return found
