@@ -18,9 +18,7 @@ next_seq = count(
     0, -1
 ).__next__  # counts down, because heapq pops the smallest: the latest node is the next to be visited
 latest = 1  # the date of the latest write of all; no node is older than "never"
-written: dict[
-    int, tuple[int, str, Any]
-] = {}  # buffer -> date of its latest write, what wrote, and a guard against reuse of the id
+written: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard that forgets it
 views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of another
 
 
@@ -36,14 +34,12 @@ def stamp(x: Any, what: str) -> None:
     global latest
     latest = next_seq()
     buffer = x if x.base is None else owner(x)
-    entry = written.get(id(buffer))
-    written[id(buffer)] = latest, what, guard(buffer) if entry is None else entry[2]
-
-
-def guard(buffer: Any) -> Any:
-    """Forget what was written to an array when it dies."""
     key = id(buffer)
-    return ref(buffer, lambda _: written.pop(key, None))
+    entry = written.get(key)
+    if entry is None:
+        written[key] = [latest, what, ref(buffer, lambda _: written.pop(key, None))]
+    else:
+        entry[0], entry[1] = latest, what
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:

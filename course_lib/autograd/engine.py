@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.node import FREED, Node
-from course_lib.errors import AutogradError
+from course_lib.autograd.node import Node
 
 __all__ = ["backward"]
+
+Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
 @np.errstate(all="ignore")  # as torch: infinities and NaNs are values, not warnings
@@ -28,50 +29,66 @@ def backward(
     are visited, and the cotangents of the targets are returned instead.
     """
     wanted = None if targets is None else leading_to([node for node, _ in roots], targets)
-    caught: dict[Node, Any] = {}
-    heap: list[tuple[int, Node]] = []
+    caught: dict[Node, Any] = dict.fromkeys(targets or ())
+    heap: Heap = []
+    leaves: list[Node] = []
+    outer, grad_mode.recording = grad_mode.recording, create_graph
     try:
-        with grad_mode.set_grad_enabled(create_graph):
-            for node, g in roots:
-                add_into(node, g)
-                heappush(heap, (node.seq, node))
-            while heap:
-                node = heappop(heap)[1]
-                g, node.grad = node.grad, None
-                if g is None:  # a root that was given twice, or a custom function that returned None
-                    continue
-                watch = node.watch
-                if watch is not None:
-                    g = watch.before(g, wanted is None)
-                if targets is not None and node in targets:
-                    caught[node] = g
-                if not node.parents:
-                    continue
-                saved = node.saved
-                if saved is None:
-                    raise AutogradError(FREED.format(node.name()))
-                if watch is not None:
-                    saved = watch.unpacked(saved)
-                if node.seq > clock.latest:  # something was written to since this node was made
-                    clock.check_unchanged(node, saved)
-                if create_graph:
-                    saved = node.op.recorded(node, saved)
-                if not retain_graph:
-                    node.saved = None
-                vjps = node.op.vjps if watch is None else watch.vjps(node.op.vjps, g, saved, node.parents)
-                for parent, vjp in zip(node.parents, vjps):  # noqa: B905 - strict= would cost 3% of the walk
-                    if parent is None or (wanted is not None and parent not in wanted):
-                        continue
-                    if parent.grad is None:
-                        parent.grad = vjp(g, *saved)
-                        heappush(heap, (parent.seq, parent))
-                    else:
-                        add_into(parent, vjp(g, *saved))
-                saved = vjps = vjp = None  # what was saved goes now, not while the next node is visited
+        for node, g in roots:
+            add_into(node, g)
+            heappush(heap, (node.seq, node))
+        walk(heap, leaves, wanted, caught, retain_graph, create_graph)
+        for node in leaves:
+            arrived(node, wanted, caught)
     finally:
-        for _, node in heap:  # nothing, unless something was raised on the way
+        grad_mode.recording = outer
+        for node in (*leaves, *(node for _, node in heap)):  # none has any left, unless something was raised
             node.grad = None
     return caught
+
+
+def walk(
+    heap: Heap,
+    leaves: list[Node],
+    wanted: set[Node] | None,
+    caught: dict[Node, Any],
+    retain_graph: bool,
+    create_graph: bool,
+) -> None:
+    """Visit one node after another: take its cotangent, apply its vjps, and hand the results to its parents."""
+    while heap:
+        node = heappop(heap)[1]
+        g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
+        node.grad = None
+        if g is None:  # a root that was given twice, or a custom function that returned None
+            continue
+        saved, vjps = node.saved, node.op.vjps
+        if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
+            saved, vjps = node.opened(g, create_graph)
+        if not retain_graph:
+            node.saved = None
+        for parent, vjp in zip(node.parents, vjps):  # noqa: B905 - strict= would cost 3% of the walk
+            if parent is None or (wanted is not None and parent not in wanted):
+                continue
+            if parent.grad is not None:
+                add_into(parent, vjp(g, *saved))
+                continue
+            parent.grad = vjp(g, *saved)
+            if parent.parents:
+                heappush(heap, (parent.seq, parent))
+            else:
+                leaves.append(parent)
+        g = saved = vjps = vjp = None  # what was saved goes now, not while the next node is visited
+
+
+def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> Any:
+    """Take the cotangent of a node, complete now, through its hooks, and to who asked for it."""
+    g, node.grad = node.grad, None
+    if g is not None and node.watch is not None:
+        g = node.watch.before(g, wanted is None)
+    if node in caught:
+        caught[node] = g
+    return g
 
 
 def add_into(node: Node, g: Any) -> None:
@@ -79,7 +96,7 @@ def add_into(node: Node, g: Any) -> None:
     acc = node.grad
     if acc is None or g is None:
         node.grad = g if acc is None else acc
-    elif type(acc) is np.ndarray and acc.base is None and getrefcount(acc) == 3 and acc.dtype == g.dtype:
+    elif getrefcount(acc) == 3 and type(acc) is np.ndarray and acc.base is None and acc.dtype is g.dtype:
         acc += g  # three references: the node's, this function's and getrefcount's own
     else:
         node.grad = acc + g

@@ -46,9 +46,12 @@ class Watch:
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
-            if type(g) is np.ndarray and (g.base is not None or getrefcount(g) != 3):
+            if type(g) is np.ndarray and (getrefcount(g) != 3 or g.base is not None):
                 g = g.copy()
-            keep(tensor, g)
+            if tensor.kept is None:
+                tensor.kept = as_seen(g)
+            else:
+                keep(tensor, g)
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
@@ -88,7 +91,7 @@ def on_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
 
 def as_seen(g: Any) -> "Tensor":
     """Show hooks a tensor, never a bare array."""
-    return g if isinstance(g, Variable) else new_tensor(g)  # type: ignore[return-value]
+    return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value]
 
 
 def replaced(g: Any, new: Any) -> Any:

@@ -6,7 +6,7 @@ from course_lib.autograd import clock, grad_mode, hooks
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["FREED", "Node"]
+__all__ = ["Node"]
 
 FREED = (
     "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has been walked "
@@ -59,6 +59,18 @@ class Node:
     def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
         return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
+
+    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any]:
+        """Take out what was saved, and the rules: where hooks, a write or ``create_graph`` ask for a closer look."""
+        if self.saved is None:
+            raise AutogradError(FREED.format(self.name()))
+        saved = self.saved if self.watch is None else self.watch.unpacked(self.saved)
+        if self.seq > clock.latest:  # something was written to since this node was made
+            clock.check_unchanged(self, saved)
+        if create_graph:
+            saved = self.op.recorded(self, saved)
+        vjps = self.op.vjps
+        return saved, vjps if self.watch is None else self.watch.vjps(vjps, g, saved, self.parents)
 
     def __call__(self, grad_output: Any) -> Any:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result an input, nothing kept or freed."""

@@ -72,15 +72,6 @@ select: Primitive = Primitive(
 )
 
 
-def kept(g: Any, mask: Any) -> Any:
-    """Keep ``g`` where the mask holds: ``select(g, 0, mask)``, but three times as fast on finite arrays."""
-    if not isinstance(g, Variable):
-        x = g * mask
-        if math.isfinite(np.vdot(x, x)):  # 0 times infinity would be NaN
-            return x
-    return select(g, 0, mask)
-
-
 maximum: Op = binary(
     "maximum",
     np.maximum,

@@ -41,14 +41,12 @@ outer_of: Primitive = Primitive(
 )
 
 
+SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`` takes six times as long for one row
+
+
 def times(x: Any, y: Any) -> Any:
-    """Multiply two matrices; of small arrays ``np.dot`` makes the same product in half the time of ``@``."""
-    return np.dot(x, y) if type(x) is np.ndarray else x @ y
-
-
-def weight_vjp(g: Any, x: Any, _w: Any) -> Any:
-    """``g.T @ x``; for a single row an outer product, for which BLAS takes six times as long as NumPy."""
-    return g.T * x if len(g) == 1 else times(g.T, x)
+    """Multiply two matrices; of small arrays ``dot`` makes the same product in half the time of ``@``."""
+    return x.dot(y) if type(x) is np.ndarray and y.size < SMALL else x @ y
 
 
 def bias_vjp(g: Any, _x: Any, _w: Any) -> Any:
@@ -56,7 +54,14 @@ def bias_vjp(g: Any, _x: Any, _w: Any) -> Any:
     return np.add.reduce(g, 0) if type(g) is np.ndarray else g.sum(0)
 
 
-affine: Primitive = Primitive("addmm", None, lambda g, _x, w: times(g, w), weight_vjp, bias_vjp, takes="x w")
+affine: Primitive = Primitive(
+    "addmm",
+    None,
+    lambda g, _x, w: g.dot(w) if type(g) is np.ndarray else g @ w,
+    lambda g, x, _w: times(g.T, x),
+    bias_vjp,
+    takes="x w",
+)
 
 
 def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None = None) -> None:
@@ -159,20 +164,18 @@ def linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "
     :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
     """
     x, w, b = input.value, weight.value, None if bias is None else bias.value
-    if (
-        x.ndim != 2
-        or w.ndim != 2
-        or x.shape[1] != w.shape[1]
-        or not (x.dtype is w.dtype and (b is None or b.dtype is w.dtype))
-    ):
+    rows, columns = x.shape, w.shape
+    if len(rows) != 2 or len(columns) != 2 or rows[1] != columns[1] or x.dtype is not w.dtype:
         return plain_linear(input, weight, bias)
-    out = times(x, w.T)
+    out = x.dot(w.T)
     if b is not None:
+        if b.dtype is not x.dtype or b.shape != columns[:1]:
+            return plain_linear(input, weight, bias)
         out += b
-    parents = (input.node, weight.node, None if bias is None else bias.node)
-    if not grad_mode.recording or not any(parents):
+    p, q, r = input.node, weight.node, None if bias is None else bias.node
+    if not grad_mode.recording or (p is None and q is None and r is None):
         return new_tensor(out)
-    return record(affine, out, parents, (x if parents[1] else None, w if parents[0] else None))
+    return record(affine, out, (p, q, r), (None if q is None else x, None if p is None else w))
 
 
 def plain_linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
