@@ -1,0 +1,220 @@
+"""Hidden tests of learning_rates: each tells the learner which mistake it found, never a value."""
+
+import numpy as np
+
+from course_lib.grading import Mistake, expect, points
+
+
+def agree(came, right, *, tolerance=1e-6):
+    return bool(np.all(np.isfinite(came))) and np.abs(came - right).max() <= tolerance * np.abs(right).max()
+
+
+def with_curvatures(rng, curvatures):
+    """Return a symmetric matrix with these eigenvalues, turned away from the axes."""
+    turn = np.linalg.qr(rng.normal(size=(len(curvatures), len(curvatures))))[0]
+    h = (turn * curvatures) @ turn.T
+    return (h + h.T) / 2
+
+
+def number(value, *, name):
+    came = expect.array(value, name=name)
+    if came.size != 1:
+        raise Mistake(f"{name} must be one number, but it has shape {came.shape}")
+    return came.reshape(())
+
+
+def turned_hessian(rng):
+    """Draw a Hessian on which all the usual mistakes give rates of their own."""
+    while True:
+        h = with_curvatures(rng, rng.uniform([0.5, 2, 8], [1, 4, 12]))
+        if np.diag(h).max() < 0.9 * np.linalg.eigvalsh(h)[-1]:
+            return h
+
+
+@points(2)
+def test_hessian(learner, rng):
+    """The Hessian of the mean squared error is right for seven samples with three features."""
+    x = rng.normal(size=(7, 3)) + 1.0
+    came = expect.array(learner.call("hessian", x), name="the Hessian")
+    if came.shape == (7, 7):
+        raise Mistake("the Hessian has a row for each sample: it must have one for each weight")
+    if came.shape != (3, 3):
+        raise Mistake(f"the Hessian has shape {came.shape}; for three weights it must have shape (3, 3)")
+    right = 2 * x.T @ x / 7
+    if agree(came, right / 2):
+        raise Mistake("the Hessian is half of what it must be: the square has a derivative with a 2 in it")
+    if agree(came, 7 * right) or agree(came, 3.5 * right):
+        raise Mistake("the Hessian is that of the summed squared errors: the loss is the mean over the samples")
+    if agree(came, right * 7 / 3) or agree(came, right / 3):
+        raise Mistake("the Hessian is divided by the number of weights: the mean is over the samples")
+    centred = x - x.mean(axis=0)
+    if any(agree(came, scale * centred.T @ centred) for scale in (1 / 7, 1 / 6, 2 / 7, 2 / 6)):
+        raise Mistake("the Hessian is the covariance of the features: nothing is subtracted from x in the loss")
+    if not agree(came, right):
+        raise Mistake("the Hessian is wrong for seven samples with three features")
+
+
+@points(0.5)
+def test_one_feature(learner, rng):
+    """The Hessian of a single weight is a matrix with one entry."""
+    x = rng.normal(size=(5, 1)) + 2.0
+    came = expect.array(learner.call("hessian", x), name="the Hessian")
+    if came.shape != (1, 1):
+        raise Mistake(f"with one feature the Hessian has shape {came.shape}; it must have shape (1, 1)")
+    if not agree(came, 2 * x.T @ x / 5):
+        raise Mistake("the Hessian is wrong for a single feature")
+
+
+@points(1.5)
+def test_largest_stable_rate(learner, rng):
+    """The border follows from the strongest curvature, wherever it points."""
+    h = turned_hessian(rng)
+    curvatures = np.linalg.eigvalsh(h)
+    came, right = number(learner.call("largest_stable_rate", h), name="the rate"), 2 / curvatures[-1]
+    if agree(came, right / 2):
+        raise Mistake("the rate is half of the border: a step may go past the minimum, if it lands nearer than it was")
+    if agree(came, 2 / curvatures[0]) or agree(came, 1 / curvatures[0]):
+        raise Mistake("the rate is stable in the direction of the weakest curvature only: the strongest decides")
+    if agree(came, 2 / curvatures.sum()):
+        raise Mistake(
+            "the rate goes by the sum of all curvatures: each direction is by itself, and the strongest decides"
+        )
+    if agree(came, 2 / np.diag(h).max()):
+        raise Mistake("the rate goes by the diagonal: the strongest curvature need not lie along one of the weights")
+    if agree(came, 2 / np.linalg.norm(h)):
+        raise Mistake("the rate goes by the root of the summed squares: use the strongest curvature alone")
+    if agree(came, 1 / right) or agree(came, curvatures[-1]):
+        raise Mistake("the rate grows with the curvature: the steeper the valley, the smaller the steps must be")
+    if not agree(came, right):
+        raise Mistake("the rate is not the border for a Hessian that is turned away from the axes")
+
+
+@points(1)
+def test_flat_direction(learner, rng):
+    """A direction without curvature sets no limit."""
+    h = np.zeros((4, 4))
+    h[:3, :3] = turned_hessian(rng)
+    try:
+        came = number(learner.call("largest_stable_rate", h), name="the rate")
+    except Mistake as mistake:
+        where = "" if str(mistake).endswith("is not written yet") else "with a flat direction, "
+        raise Mistake(f"{where}{mistake}") from None
+    if not np.isfinite(came) or came <= 0:
+        raise Mistake("a curvature of 0 makes the rate infinite, negative or nan: flat directions set no limit")
+    if not agree(came, 2 / np.linalg.eigvalsh(h)[-1]):
+        raise Mistake("the rate is not the border for a Hessian with a flat direction")
+
+
+@points(2)
+def test_descend(learner, rng):
+    """Weights and losses of a run are right."""
+    n, d, steps, rate = 6, 3, 4, 0.05
+    x, y, w = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
+    result = learner.call("descend", x, y, w, rate, steps)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Mistake("`descend` must return two things: the weights and the losses")
+    came, losses = (expect.array(part, name=name) for part, name in zip(result, ("w", "the losses"), strict=True))
+    if losses.shape in {(steps,), (steps + 2,)}:
+        raise Mistake("the losses have the wrong length: one at the start, and one after each step, the last included")
+    if losses.shape != (steps + 1,):
+        raise Mistake(f"the losses have shape {losses.shape}; they must be a plain sequence of steps + 1 numbers")
+    right = {scale: run(x, y, w, scale * rate, steps) for scale in (1, 0.5, n, n / 2, -1)}
+    if came.shape != (d,):
+        raise Mistake(f"`w` has shape {came.shape}; it must have one entry for each weight")
+    if agree(came, right[0.5][0]):
+        raise Mistake("the steps are half as long as they must be: the gradient of a square has a 2 in it")
+    if agree(came, right[n][0]) or agree(came, right[n / 2][0]):
+        raise Mistake("the steps use the gradient of the sum: the loss is the mean over the samples")
+    if agree(came, right[-1][0]):
+        raise Mistake("the steps go uphill: move against the gradient")
+    if not agree(came, right[1][0]):
+        raise Mistake("the weights after four steps are wrong")
+    if agree(losses, n * right[1][1]) or agree(losses, right[1][1] / 2):
+        raise Mistake("the weights are right, but the losses are not the mean squared error")
+    if not agree(losses, right[1][1]):
+        raise Mistake("the weights are right, but the losses are not those of the weights before and after each step")
+
+
+def run(x, y, w, rate, steps):
+    losses = [np.mean((x @ w - y) ** 2)]
+    for _ in range(steps):
+        w = w - rate * 2 * x.T @ (x @ w - y) / len(x)
+        losses.append(np.mean((x @ w - y) ** 2))
+    return w, np.array(losses)
+
+
+def named(learner, runs):
+    found = learner.call("diverged", runs)
+    if not isinstance(found, (list, tuple, np.ndarray)) or not all(isinstance(name, str) for name in found):
+        raise Mistake(f"`diverged` returned a {type(found).__name__}; it must return a list of names")
+    return [str(name) for name in found]
+
+
+@points(1)
+def test_diverged(learner, rng):
+    """Among runs that stay finite, those that end above their start are found, in order."""
+    a, b = rng.uniform(1, 2, size=2)
+    runs = {
+        "up": [a, 3 * a, 9 * a],
+        "hill": [a, 4 * a, 0.5 * a],
+        "down": [b, 0.5 * b, 0.25 * b],
+        "dip": [b, 0.1 * b, 1.5 * b],
+        "slow": [a, 0.999 * a, 0.998 * a],
+    }
+    found = named(learner, runs)
+    if "hill" in found:
+        raise Mistake("a run that rises on the way and ends below its start counts as diverged: it is not")
+    if "dip" not in found and "up" in found:
+        raise Mistake("a run that dips on the way and ends above its start does not count as diverged: it must")
+    if sorted(found) == ["dip", "up"] and found != ["up", "dip"]:
+        raise Mistake("the names are not in the order of the dict")
+    if found != ["up", "dip"]:
+        raise Mistake("`diverged` names the wrong ones of five runs that stay finite")
+
+
+@points(0.5)
+def test_not_finite(learner, rng):
+    """A loss that is not a finite number is the end of a run."""
+    a = rng.uniform(1, 2)
+    runs = {
+        "nan": [a, 2 * a, float("nan")],
+        "good": [a, 0.5 * a, 0.1 * a],
+        "in the middle": [a, float("nan"), 0.5 * a],
+        "inf": [a, float("inf"), 0.5 * a],
+    }
+    if named(learner, runs) != ["nan", "in the middle", "inf"]:
+        raise Mistake("a run with a loss that is nan or inf is overlooked, at its end or before")
+
+
+@points(1)
+def test_fastest_rate(learner, rng):
+    """The best rate shrinks the weakest and the strongest direction alike."""
+    h = turned_hessian(rng)
+    low, _, high = np.linalg.eigvalsh(h)
+    came = number(learner.call("fastest_rate", h), name="the rate")
+    if agree(came, 1 / high):
+        raise Mistake("your best rate finishes the strongest direction in one step and leaves the weakest behind")
+    if agree(came, 1 / (low + high)):
+        raise Mistake("your best rate is half of the right one: set the two factors equal again")
+    if came >= 2 / high:
+        raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
+    if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
+        raise Mistake("your best rate goes by the mean curvature: only the two extremes matter")
+    if not agree(came, 2 / (low + high)):
+        raise Mistake("at your best rate the worst direction shrinks more slowly than it could")
+
+
+@points(0.5)
+def test_arguments_are_left_alone(learner, rng):
+    """No function changes what it is given."""
+    x, y, w, h = rng.normal(size=(5, 3)), rng.normal(size=5), rng.normal(size=3), turned_hessian(rng)
+    calls = {
+        "hessian": (x,),
+        "largest_stable_rate": (h,),
+        "descend": (x, y, w, 0.05, 3),
+        "fastest_rate": (h,),
+    }
+    for name, args in calls.items():
+        for given, left in zip(args, learner.run(name, *args).args, strict=True):
+            if not np.array_equal(given, left):
+                raise Mistake(f"`{name}` changed an array it was given: work on a copy")
