@@ -12,7 +12,9 @@ PAGES = [
     "chapters/mechanics/build_the_engine",
     "chapters/mechanics/gradients_by_hand",
     "chapters/mechanics/what_a_backward_costs",
+    "chapters/profiling/profiling_a_step",
     "exercises/two_layer_gradients/two_layer_gradients",
+    "exercises/custom_function/custom_function",
 ]
 PHONE = 390
 

@@ -42,6 +42,7 @@ def loaded_by(statement: str) -> set[str]:
         "course_lib.clipping",
         "course_lib.costs",
         "course_lib.oracle",
+        "course_lib.profiling",
         "course_lib.training",
         "course_lib.figures",
     ],
