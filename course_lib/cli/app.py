@@ -10,7 +10,7 @@ from course_lib.errors import CourseError
 __all__ = ["COMMANDS", "main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
-COMMANDS = ("check", "grade", "points", "similar", "demo", "notebooks")
+COMMANDS = ("check", "grade", "points", "similar", "package", "demo", "notebooks")
 BAD_INPUT, INTERRUPTED = 2, 130
 
 

@@ -97,7 +97,9 @@ def require() -> None:
     """
     if shutil.which("bwrap") is None:
         raise InputError(f"grading runs learners' code in a sandbox, and bwrap was not found: {INSTALL}")
-    probe = [*bubblewrap(limits=Limits()), sys.executable, "-I", "-c", "import course_lib"]
+    # Found the way the kernel finds it, which is not by being installed.
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r}); import course_lib"
+    probe = [*bubblewrap(limits=Limits()), sys.executable, "-I", "-c", code]
     done = subprocess.run(  # noqa: S603 - every word of the command is ours
         probe, capture_output=True, text=True, timeout=60, check=False, env=environment("/")
     )

@@ -1,8 +1,8 @@
 """What grading tells, and to whom: tables for the instructor, pages for learners, files for other systems."""
 
+from course_lib.grading.packages.results import gradescope_results
 from course_lib.grading.reports.files import check_folder
 from course_lib.grading.reports.grades import as_csv, as_json
-from course_lib.grading.reports.gradescope import gradescope_results
 from course_lib.grading.reports.junit import as_junit
 from course_lib.grading.reports.lms import as_canvas, as_moodle
 from course_lib.grading.reports.page import as_page

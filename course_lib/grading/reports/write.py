@@ -6,9 +6,9 @@ from itertools import groupby
 from pathlib import Path
 
 from course_lib.grading.gradebook.standing import Standing
+from course_lib.grading.packages.results import gradescope_results
 from course_lib.grading.reports.files import check_folder, file_name, replace
 from course_lib.grading.reports.grades import as_csv, as_json
-from course_lib.grading.reports.gradescope import gradescope_results
 from course_lib.grading.reports.junit import as_junit
 from course_lib.grading.reports.lms import as_canvas, as_moodle
 from course_lib.grading.reports.page import as_page

@@ -44,7 +44,7 @@ def gradescope_results(report: SubmissionReport) -> dict[str, Any]:
 def _test(row: Row) -> dict[str, Any]:
     """Return one test; cells have no points, but show what failed before the tests did."""
     test: dict[str, Any] = {
-        "name": row.title or f"{row.kind} {row.name}",
+        "name": row.title or f"cell {row.name}",
         "status": "passed" if row.status == "passed" else "failed",
         "output": row.message,
         "visibility": "visible",

@@ -1,0 +1,81 @@
+"""Grade one submission where Gradescope put it, as ``python -m course_lib.grading.packages.run /autograder``.
+
+Gradescope's container may forbid what a sandbox is made of. Then nothing is run, and the result says why; an autograder
+that was packaged with ``--no-sandbox`` runs it all the same, and every result says that there was none.
+"""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from course_lib.errors import CourseError, InputError
+from course_lib.grading.exercise import load
+from course_lib.grading.packages.results import gradescope_results
+from course_lib.grading.report import SubmissionReport
+from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+from course_lib.grading.submission import grade_submission
+from course_lib.grading.words import one_line
+
+__all__ = ["main"]
+
+BROKEN = "grading failed, not your answer: tell your instructor"
+REFUSED = (
+    "not graded: this machine cannot run your code in a sandbox; tell your instructor, who finds in the documentation "
+    "what can be done"
+)
+
+
+def main(root: Path) -> None:
+    """Grade what lies in ``root/submission`` and write ``root/results/results.json``, whatever happens."""
+    settings = json.loads((root / "source" / "settings.json").read_text(encoding="utf-8"))
+    slug = str(settings["exercise"])
+    try:
+        report = _grade(root, slug, sandboxed=bool(settings["sandbox"]))
+    except Exception as error:  # without a results.json the learner would be told nothing at all
+        traceback.print_exc()  # for the instructor: Gradescope keeps it from learners
+        report = SubmissionReport("", slug, "error", 0, 0, (str(error) if isinstance(error, _Told) else BROKEN,))
+    (folder := root / "results").mkdir(exist_ok=True)
+    (part := folder / ".results.json").write_text(json.dumps(gradescope_results(report), indent=2), encoding="utf-8")
+    part.replace(folder / "results.json")
+
+
+class _Told(CourseError):  # noqa: N818 - the name of what it is
+    """Something the learner is told."""
+
+
+def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
+    exercise, sandbox = load((root / "source" / "key" / slug).resolve()), BUBBLEWRAP
+    try:
+        require()
+    except InputError as error:
+        if sandboxed:
+            raise _Told(REFUSED) from error
+        sandbox = NONE
+    learner, found = _learner(root), _notebook(root / "submission", slug)
+    return grade_submission(found, learner=learner, exercise=exercise, sandbox=sandbox)
+
+
+def _notebook(folder: Path, slug: str) -> Path:
+    """Return the notebook handed in: the one called after the exercise, else the only one there is."""
+    named = folder / f"{slug}.ipynb"
+    notebooks = sorted(path for path in folder.glob("*.ipynb") if not path.name.startswith("."))
+    if named in notebooks or len(notebooks) == 1:
+        return named if named in notebooks else notebooks[0]
+    came = ", ".join(one_line(os.fsencode(path.name).decode("utf-8", "replace"), chars=80) for path in notebooks[:3])
+    raise _Told(f"expected {slug}.ipynb, found {came or 'no notebook'}; hand in the notebook under its own name")
+
+
+def _learner(root: Path) -> str:
+    """Return who handed it in, which seeds the random inputs: all that Gradescope says of a group, in one order."""
+    try:
+        data: Any = json.loads((root / "submission_metadata.json").read_text(encoding="utf-8"))
+        return " ".join(sorted(str(user["id"]) for user in data["users"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return "learner"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
