@@ -1,0 +1,219 @@
+"""Hidden tests of gradient_accumulation: each tells the learner which mistake it found, never a value."""
+
+import numpy as np
+
+from course_lib.grading import Mistake, expect, points
+
+SHAPES = {"w1": (3, 5), "b1": (5,), "w2": (5, 4), "b2": (4,)}
+
+
+def draw(rng, *sizes):
+    """Return parameters, and pieces with these numbers of rows."""
+    params = {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+    return params, [(rng.normal(size=(n, 3)), rng.integers(4, size=n)) for n in sizes]
+
+
+def joined(pieces):
+    x, y = zip(*pieces, strict=True)
+    return np.concatenate(x), np.concatenate(y)
+
+
+def right_answer(params, x, y):
+    """Return loss and gradients of the mean over the rows that count, derived by hand."""
+    x, y = x[y >= 0], y[y >= 0]
+    h = np.tanh(x @ params["w1"] + params["b1"])
+    z = h @ params["w2"] + params["b2"]
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    rows = np.arange(len(y))
+    loss = -np.log(p[rows, y]).mean()
+    p[rows, y] -= 1
+    g = p / len(y)
+    back = (g @ params["w2"].T) * (1 - h * h)
+    return float(loss), {"w1": x.T @ back, "b1": back.sum(axis=0), "w2": h.T @ g, "b2": g.sum(axis=0)}
+
+
+def flat(tree):
+    return np.concatenate([np.ravel(tree[name]) for name in SHAPES])
+
+
+def agree(came, right, *, tolerance=1e-7):
+    return bool(np.all(np.isfinite(came))) and np.abs(came - right).max() <= tolerance * max(1e-3, np.abs(right).max())
+
+
+def arrays(tree, *, what):
+    """Check that there is an array for each parameter, and return all in one row."""
+    if not isinstance(tree, dict):
+        raise Mistake(f"{what} came as a {type(tree).__name__}; they must be a dict with the keys of params")
+    for name, shape in SHAPES.items():
+        if name not in tree:
+            raise Mistake(f"{what} have no {name}")
+        expect.array(tree[name], name=f"{name} of {what}", shape=shape)
+    return flat(tree)
+
+
+def answered(learner, function, *args):
+    result = learner.call(function, *args)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Mistake(f"`{function}` must return two things: the loss and the gradients")
+    loss = expect.array(result[0], name="the loss", shape=())
+    return float(loss), arrays(result[1], what="the gradients")
+
+
+def compare(learner, function, params, pieces, kind):
+    """Hold an accumulated gradient against that of the joined batch, and against what the usual mistakes give."""
+    loss, came = answered(learner, function, params, pieces)
+    right_loss, tree = right_answer(params, *joined(pieces))
+    right, each = flat(tree), [right_answer(params, x, y) for x, y in pieces if (y >= 0).any()]
+    singles = np.array([flat(gradient) for _, gradient in each])
+    if not np.all(np.isfinite(came)) or not np.isfinite(loss):
+        raise Mistake(f"{kind}: a mean over nothing is nan, and nan plus anything is nan: leave such a piece out")
+    if agree(came, singles.sum(axis=0)):
+        raise Mistake(f"{kind}: the gradients of the pieces are added up, and never divided")
+    if agree(came, singles[-1]) or agree(came, singles[-1] / len(singles)):
+        raise Mistake(f"{kind}: only the last piece is left in the gradient: what clears it in between?")
+    rows = np.array([len(y) for _, y in pieces if (y >= 0).any()])
+    counts = np.array([(y >= 0).sum() for _, y in pieces if (y >= 0).any()])
+    for weights in (rows, rows / sum(len(y) for _, y in pieces) * rows.sum()):
+        if not np.array_equal(rows, counts) and agree(came, weights @ singles / rows.sum()):
+            raise Mistake(f"{kind}: each piece counts by its rows, but the padding among them does not count")
+    if not agree(right, singles.mean(axis=0)) and agree(came, singles.mean(axis=0)):
+        raise Mistake(f"{kind}: every piece counts alike: the rows of a small one then count more than the others")
+    if agree(came, right * counts.sum()):
+        raise Mistake(f"{kind}: the gradient is that of the sum over the rows, not of their mean")
+    if not agree(came, right):
+        raise Mistake(f"{kind}: the gradient is not that of the large batch")
+    if not agree(loss, right_loss):
+        raise Mistake(f"{kind}: the gradient is right, but the loss is not that of the large batch")
+
+
+@points(1)
+def test_whole(learner, rng):
+    """The loss and the gradients of one batch are right."""
+    params, pieces = draw(rng, 6)
+    loss, came = answered(learner, "whole", params, *pieces[0])
+    right_loss, right = right_answer(params, *pieces[0])
+    if not agree(loss, right_loss):
+        raise Mistake("the loss of a batch of six is not the one that mean_loss gives")
+    if not agree(came, flat(right)):
+        raise Mistake("the gradients of a batch of six are not those of mean_loss")
+
+
+@points(1)
+def test_equal_pieces(learner, rng):
+    """Pieces of equal size give the gradient of the large batch."""
+    compare(learner, "accumulate", *draw(rng, 4, 4, 4), "with three pieces of four rows")
+
+
+@points(2)
+def test_unequal_pieces(learner, rng):
+    """Pieces of any size give the gradient of the large batch."""
+    compare(learner, "accumulate", *draw(rng, 7, 1, 3), "with pieces of seven, one and three rows")
+
+
+@points(0.5)
+def test_one_piece_at_a_time(learner, rng):
+    """No more rows are looked at together than one piece has."""
+    params, pieces = draw(rng, 3, 2, 4)
+    before = len(learner.eval("sizes"))
+    learner.call("accumulate", params, pieces)
+    seen = learner.eval("sizes")[before:]
+    if not seen:
+        raise Mistake("`accumulate` never calls mean_loss: take the loss of each piece with it")
+    if max(seen) > 4:
+        raise Mistake("`accumulate` gives mean_loss more rows than one piece has: then nothing is saved")
+
+
+def stepped(params, groups, rate):
+    for group in groups:
+        gradient = right_answer(params, *joined(group))[1]
+        params = {name: array - rate * gradient[name] for name, array in params.items()}
+    return params
+
+
+def without_zeroing(params, groups, rate):
+    total = dict.fromkeys(params, 0.0)
+    for group in groups:
+        gradient = right_answer(params, *joined(group))[1]
+        total = {name: total[name] + gradient[name] for name in params}
+        params = {name: array - rate * total[name] for name, array in params.items()}
+    return params
+
+
+def check_training(learner, params, pieces, rate, every, *, left):
+    came = arrays(learner.call("train", params, pieces, rate, every), what="the parameters")
+    groups = [pieces[i : i + every] for i in range(0, len(pieces), every)]
+    if left and agree(came, flat(stepped(params, groups[:-1], rate))):
+        raise Mistake("the pieces that are left over at the end are dropped: they make a step too")
+    if agree(came, flat(stepped(params, [[piece] for piece in pieces], rate))):
+        raise Mistake("there is a step after each piece: there must be one for each group")
+    if agree(came, flat(without_zeroing(params, groups, rate))):
+        raise Mistake("the gradients of earlier groups are still in those of later ones: clear them after each step")
+    at_start = flat(params) + sum(flat(stepped(params, [group], rate)) - flat(params) for group in groups)
+    if agree(came, at_start):
+        raise Mistake("all steps use gradients at the first parameters: compute each group's where the last step led")
+    short = flat(stepped(stepped(params, groups[:-1], rate), groups[-1:], rate * len(groups[-1]) / every))
+    if left and agree(came, short):
+        raise Mistake("the last step is too short: it has fewer pieces than the others, so it divides by fewer")
+    if agree(came, flat(stepped(params, groups, -rate))):
+        raise Mistake("the steps go uphill: move against the gradient")
+    if not agree(came, flat(stepped(params, groups, rate))):
+        raise Mistake("the parameters are not those of training on the large batches")
+
+
+@points(2)
+def test_train(learner, rng):
+    """Six pieces by three are two steps, each that of its large batch."""
+    params, pieces = draw(rng, 4, 4, 4, 4, 4, 4)
+    check_training(learner, params, pieces, 0.3, 3, left=False)
+
+
+@points(1)
+def test_train_with_pieces_left_over(learner, rng):
+    """Eight pieces by three are three steps, the last with two pieces."""
+    params, pieces = draw(rng, *[4] * 8)
+    check_training(learner, params, pieces, 0.3, 3, left=True)
+
+
+def pad(pieces, *labels):
+    return [(x, np.where(np.arange(len(y)) < keep, y, -1)) for (x, y), keep in zip(pieces, labels, strict=True)]
+
+
+@points(1.5)
+def test_padding(learner, rng):
+    """Where rows do not count, pieces count by what is left of them."""
+    params, pieces = draw(rng, 5, 5, 3)
+    compare(learner, "accumulate_padded", params, pad(pieces, 1, 5, 2), "with padding")
+
+
+@points(0.5)
+def test_nothing_but_padding(learner, rng):
+    """A piece in which nothing counts changes nothing."""
+    params, pieces = draw(rng, 4, 3, 4)
+    kind = "with a piece that is all padding"
+    compare(learner, "accumulate_padded", params, pad(pieces, 4, 0, 2), kind)
+
+
+@points(0.5)
+def test_arguments_are_left_alone(learner, rng):
+    """No function changes the parameters or the pieces."""
+    params, pieces = draw(rng, 3, 2)
+    padded = pad(pieces, 2, 2)
+    calls = {
+        "whole": (params, *pieces[0]),
+        "accumulate": (params, pieces),
+        "train": (params, pieces, 0.1, 1),
+        "accumulate_padded": (params, padded),
+    }
+    for name, args in calls.items():
+        for given, left in zip(args, learner.run(name, *args).args, strict=True):
+            if not same(given, left):
+                raise Mistake(f"`{name}` changed an array it was given: make new ones")
+
+
+def same(given, left):
+    if isinstance(given, dict):
+        return isinstance(left, dict) and given.keys() == left.keys() and all(same(given[k], left[k]) for k in given)
+    if isinstance(given, (list, tuple)):
+        return len(given) == len(left) and all(map(same, given, left))
+    return np.array_equal(given, left)
