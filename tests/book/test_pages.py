@@ -12,9 +12,11 @@ PAGES = [
     "chapters/mechanics/build_the_engine",
     "chapters/mechanics/gradients_by_hand",
     "chapters/mechanics/what_a_backward_costs",
+    "chapters/clipping/clip_the_gradient",
     "chapters/profiling/profiling_a_step",
     "exercises/two_layer_gradients/two_layer_gradients",
     "exercises/custom_function/custom_function",
+    "exercises/clip_by_global_norm/clip_by_global_norm",
 ]
 PHONE = 390
 

@@ -1,0 +1,302 @@
+"""Hidden tests of clip_by_global_norm: each tells the learner which mistake it found, never a value."""
+
+import numpy as np
+import pytest
+
+from course_lib.grading import Mistake, expect, points
+
+SHAPES = {"conv.weight": (2, 3, 2), "conv.bias": (4,), "head.weight": (3, 5), "head.scale": (1,)}
+
+
+def make(rng, *, norm=20.0, dtype=np.float64):
+    """Return gradients of one norm, of arrays none of which is small: each mistake then shows."""
+    raw = {name: rng.uniform(0.5, 1.5, size=shape) * rng.choice([-1, 1], size=shape) for name, shape in SHAPES.items()}
+    length = norm_of(raw)
+    return {name: np.asarray(g / length * norm).astype(dtype) for name, g in raw.items()}
+
+
+def flat(grads):
+    return np.concatenate([np.ravel(g).astype(np.float64) for g in grads.values()])
+
+
+def norm_of(grads):
+    g = flat(grads)
+    largest = np.abs(g).max()
+    return float(np.sqrt(np.square(g / largest).sum()) * largest) if largest else 0.0
+
+
+def is_close(came, right, *, tolerance=1e-6):
+    return bool(np.all(np.isfinite(came))) and bool(np.all(np.abs(came - right) <= tolerance * np.abs(right).max()))
+
+
+def norm_from(learner, grads):
+    return float(expect.array(learner.call("global_norm", grads), name="global_norm", shape=()))
+
+
+def clipped_by(learner, grads, max_norm):
+    """Return what the learner's clip gives, as a dict of arrays and a number, or say what is wrong with the form."""
+    result = learner.call("clip", grads, max_norm)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Mistake("`clip` must return two things: the clipped gradients and the norm")
+    clipped, norm = result
+    if not isinstance(clipped, dict) or set(clipped) != set(grads):
+        raise Mistake("`clip` must return a dict with the names of the gradients it was given, and then the norm")
+    arrays = {name: expect.array(clipped[name], name=f"the clipped {name}") for name in grads}
+    for name, array in arrays.items():
+        if array.shape != grads[name].shape:
+            raise Mistake(f"the clipped {name} has shape {array.shape}; it must keep its shape, {grads[name].shape}")
+    return arrays, norm
+
+
+@points(1)
+def test_global_norm(learner, rng):
+    """The norm of several arrays is the root of the sum of all squares."""
+    grads = make(rng, norm=rng.uniform(5, 9))
+    came, g = norm_from(learner, grads), flat(grads)
+    known = {
+        "the root of the sum is missing": np.square(g).sum(),
+        "it adds up absolute values: square the entries": np.abs(g).sum(),
+        "it is the largest entry, not the length": np.abs(g).max(),
+        "it adds up the arrays' norms: add their squares, and take one root": sum(
+            np.sqrt(np.square(v).sum()) for v in grads.values()
+        ),
+        "it is the largest of the arrays' norms: all arrays belong to it": max(
+            np.sqrt(np.square(v).sum()) for v in grads.values()
+        ),
+        "it averages: the squares are added up, not averaged": np.sqrt(np.square(g).mean()),
+    }
+    if is_close(came, norm_of(grads)):
+        return
+    for message, value in known.items():
+        if is_close(came, value):
+            raise Mistake(f"`global_norm` is wrong: {message}")
+    raise Mistake("`global_norm` is wrong for four arrays of different shapes")
+
+
+@points(0.5)
+@pytest.mark.parametrize(
+    ("dtype", "norm"), [(np.float32, 5e25), (np.float32, 5e-28), (np.float16, 1e5), (np.float16, 5e-4)]
+)
+def test_norm_of_large_and_small_gradients(learner, rng, dtype, norm):
+    """The norm is right where the squares, or the norm itself, do not fit the dtype."""
+    grads = make(rng, norm=norm, dtype=dtype)
+    came, right = norm_from(learner, grads), norm_of(grads)
+    name = np.dtype(dtype).name
+    if not np.isfinite(came):
+        raise Mistake(
+            f"`global_norm` is not finite for large, finite {name} gradients: their squares do not fit {name}"
+        )
+    if came < 0.5 * right:
+        raise Mistake(f"`global_norm` loses small {name} gradients: their squares do not fit {name}")
+    if not is_close(came, right, tolerance=1e-3):
+        raise Mistake(f"`global_norm` is wrong for {name} gradients whose squares do not fit {name}")
+
+
+@points(1)
+def test_direction_and_length(learner, rng):
+    """Gradients beyond the bound keep their direction and end with the bound as norm."""
+    max_norm = rng.uniform(2, 3)
+    grads = make(rng, norm=20.0)
+    clipped, _ = clipped_by(learner, grads, max_norm)
+    came, g, norm = flat(clipped), flat(grads), norm_of(grads)
+    if is_close(came, g * max_norm / norm):
+        return
+    apart = {name: v * min(1.0, max_norm / np.sqrt(np.square(v).sum())) for name, v in grads.items()}
+    known = {
+        "leaves them as they are": g,
+        "clips each array by its own norm: one factor for all keeps the direction": flat(apart),
+        "clips each entry by itself, which turns the gradient": np.clip(g, -max_norm, max_norm),
+        "makes the norm 1, whatever `max_norm` is": g / norm,
+        "multiplies by the inverse of the factor": g * norm / max_norm,
+        "multiplies by `max_norm` alone: divide by the norm, too": g * max_norm,
+        "divides by `max_norm`: what they are divided by is the norm": g / max_norm,
+        "turns them around": -g * max_norm / norm,
+    }
+    for message, value in known.items():
+        if is_close(came, value):
+            raise Mistake(f"`clip` gets gradients beyond the bound, and {message}")
+    cosine = came @ g / (np.linalg.norm(came) * norm) if np.linalg.norm(came) else 0.0
+    if cosine > 1 - 1e-9:
+        length = "short" if np.linalg.norm(came) < max_norm else "long"
+        raise Mistake(f"gradients beyond the bound keep their direction, but `clip` leaves them too {length}")
+    raise Mistake("`clip` turns gradients beyond the bound: every entry must be multiplied by the same factor")
+
+
+@points(1)
+def test_within_the_bound(learner, rng):
+    """Gradients within the bound come back bit for bit."""
+    grads = make(rng, norm=0.7)
+    clipped, _ = clipped_by(learner, grads, 2.0)
+    came, g = flat(clipped), flat(grads)
+    if np.linalg.norm(came) > 1.01 * np.linalg.norm(g):
+        raise Mistake("`clip` makes gradients within the bound longer: the factor is at most 1")
+    if not is_close(came, g):
+        raise Mistake("`clip` changes gradients within the bound")
+    if not np.array_equal(came, g):
+        raise Mistake("`clip` changes the last digits of gradients within the bound: leave them as they are")
+
+
+@points(0.5)
+def test_returned_norm(learner, rng):
+    """What is returned is the norm before clipping."""
+    grads = make(rng, norm=rng.uniform(15, 20))
+    max_norm = 3.0
+    norm = float(expect.array(clipped_by(learner, grads, max_norm)[1], name="the norm", shape=()))
+    if is_close(norm, max_norm):
+        raise Mistake("`clip` returns the norm after clipping: return the one before")
+    if is_close(norm, max_norm / norm_of(grads)):
+        raise Mistake("`clip` returns the factor: return the norm before clipping")
+    if not is_close(norm, norm_of(grads)):
+        raise Mistake("the norm that `clip` returns is not the global norm before clipping")
+
+
+@points(0.5)
+def test_no_epsilon(learner, rng):
+    """Small gradients and a smaller bound end on the bound."""
+    grads = make(rng, norm=1e-7)
+    came = flat(clipped_by(learner, grads, 1e-9)[0])
+    right = flat(grads) * 1e-2
+    if is_close(came, right):
+        return
+    if np.linalg.norm(came) < 0.999 * np.linalg.norm(right):
+        raise Mistake("`clip` makes small gradients shorter than the bound: is something added to the norm?")
+    raise Mistake("`clip` is wrong for gradients of norm 1e-7 and a bound of 1e-9")
+
+
+@points(0.5)
+def test_zero_gradients(learner):
+    """Gradients that are all zero stay zero."""
+    grads = {name: np.zeros(shape) for name, shape in SHAPES.items()}
+    try:
+        clipped, norm = clipped_by(learner, grads, 1.0)
+    except Mistake as mistake:
+        if "ZeroDivisionError" in str(mistake):
+            raise Mistake("`clip` divides by the norm of gradients that are all zero") from None
+        raise
+    if not np.all(np.isfinite(flat(clipped))):
+        raise Mistake("`clip` makes gradients that are all zero NaN: it divides zero by zero")
+    if np.any(flat(clipped)) or norm != 0:
+        raise Mistake("gradients that are all zero must stay zero, with norm 0")
+
+
+@points(0.5)
+def test_dtypes(learner, rng):
+    """Each array keeps its dtype, clipped or not."""
+    grads = make(rng, norm=20.0)
+    dtypes = dict(zip(grads, [np.float32, np.float16, np.float64, np.float32], strict=True))
+    grads = {name: g.astype(dtypes[name]) for name, g in grads.items()}
+    for max_norm in (1.0, 100.0):
+        clipped = learner.call("clip", grads, max_norm)
+        clipped = clipped[0] if isinstance(clipped, (tuple, list)) and clipped else {}
+        for name, dtype in dtypes.items():
+            came = getattr(clipped.get(name), "dtype", None) if isinstance(clipped, dict) else None
+            if came is not None and came != dtype:
+                raise Mistake(f"a {np.dtype(dtype).name} gradient comes back as {came}: keep each array's own dtype")
+
+
+@points(0.5)
+def test_arguments_are_left_alone(learner, rng):
+    """Clip and step make new arrays."""
+    grads = make(rng)
+    params = {name: g + 1.0 for name, g in grads.items()}
+    calls = {"clip": (grads, 1.0), "step": (params, [grads, grads], 8.0, 1.0, 0.1)}
+    for name, args in calls.items():
+        after = learner.run(name, *args).args
+        if not all(unchanged(a, b) for a, b in zip(args, after, strict=True)):
+            raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
+
+
+def unchanged(given, left):
+    if isinstance(given, dict):
+        return isinstance(left, dict) and all(unchanged(value, left.get(key)) for key, value in given.items())
+    if isinstance(given, list):
+        return isinstance(left, list) and len(given) == len(left) and all(map(unchanged, given, left))
+    return np.array_equal(given, left)
+
+
+@points(0.5)
+def test_refuses_a_bound_that_is_not_above_zero(learner, rng):
+    """A bound of zero, or below, raises a ValueError."""
+    grads = make(rng)
+    for bound in (0.0, -1.0):
+        try:
+            learner.call("clip", grads, bound)
+        except Mistake as mistake:
+            if "raised ValueError" in str(mistake):
+                continue
+            raise
+        effect = "turns the gradients around" if bound else "makes every gradient zero"
+        raise Mistake(f"`clip` takes a max_norm of {bound:g}, which {effect}: raise a ValueError")
+
+
+@points(0.5)
+def test_refuses_what_is_not_finite(learner, rng):
+    """Infinity and NaN raise a ValueError that names the array."""
+    for value in (np.inf, -np.inf, np.nan):
+        grads = make(rng)
+        grads["head.weight"][1, 2] = value
+        try:
+            learner.call("clip", grads, 1.0)
+        except Mistake as mistake:
+            if "raised ValueError" not in str(mistake):
+                raise
+            if "head.weight" not in str(mistake):
+                raise Mistake("the error about a gradient that is not finite must contain the array's name") from None
+            others = [name for name in SHAPES if name != "head.weight" and name in str(mistake)]
+            if others:
+                raise Mistake("the error about a gradient that is not finite also names arrays that are") from None
+        else:
+            raise Mistake(f"`clip` takes a gradient that holds {value}: raise a ValueError")
+
+
+@points(1)
+def test_step(learner, rng):
+    """The step goes along the clipped gradient of the whole batch."""
+    scale, max_norm, lr, k = 1024.0, 1.5, 0.25, 3
+    micro = [make(rng, norm=norm) for norm in (30.0, 6.0, 12.0)]
+    params = make(rng, norm=3.0)
+    scaled = [{name: g * scale for name, g in one.items()} for one in micro]
+    result = learner.call("step", params, scaled, scale, max_norm, lr)
+    if not isinstance(result, dict) or set(result) != set(params):
+        raise Mistake("`step` must return the new parameters, a dict with the names of params")
+    moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})
+    each = [flat(one) for one in micro]
+
+    def bounded(g):
+        return g * min(1.0, max_norm / np.linalg.norm(g))
+
+    mean = sum(each) / k
+    if is_close(moved, lr * bounded(mean)):
+        return
+    known = {
+        "clips before the scale is undone: the step is far too short": lr * bounded(mean) / scale,
+        "clips before the scale is undone, and never undoes it for the rest": lr * bounded(sum(each)) / scale,
+        "clips each micro-batch: clip once, the gradient of the whole batch": lr * sum(map(bounded, each)) / k,
+        "clips each micro-batch, and adds them up": lr * sum(map(bounded, each)),
+        "does not clip": lr * mean,
+        "goes uphill: subtract the gradient": -lr * bounded(mean),
+        "leaves out the learning rate": bounded(mean),
+        "uses the last micro-batch alone": lr * bounded(each[-1]),
+        "takes a step for each micro-batch": lr * sum(map(bounded, each)),
+    }
+    for message, value in known.items():
+        if is_close(moved, value):
+            raise Mistake(f"`step` {message}")
+    raise Mistake("`step` does not move along the clipped gradient of the mean loss of the whole batch")
+
+
+@points(0.5)
+def test_step_within_the_bound(learner, rng):
+    """Where nothing is clipped, the step is the plain one: mean and scale are right."""
+    micro = [make(rng, norm=norm) for norm in (0.3, 0.6, 0.2, 0.4)]
+    params = make(rng, norm=3.0)
+    scaled = [{name: g * 4096.0 for name, g in one.items()} for one in micro]
+    result = learner.call("step", params, scaled, 4096.0, 5.0, 0.5)
+    if not isinstance(result, dict) or set(result) != set(params):
+        raise Mistake("`step` must return the new parameters, a dict with the names of params")
+    moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})
+    right = 0.5 * sum(map(flat, micro)) / 4
+    if is_close(moved, 4 * right):
+        raise Mistake("`step` adds the micro-batches up: the loss is the mean over the whole batch")
+    if not is_close(moved, right):
+        raise Mistake("`step` is wrong where nothing is clipped: look at the mean and at the scale")

@@ -1,0 +1,98 @@
+"""Right answers to clip_by_global_norm that look nothing like the reference get every point."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.exercise import find
+from course_lib.grading.merge import merge
+from course_lib.grading.submission import grade_submission
+
+EXERCISES = Path(__file__).parents[2] / "exercises"
+
+LOOPS = {
+    "global_norm": """
+import math
+
+def global_norm(grads):
+    return math.hypot(*(float(v) for g in grads.values() for v in np.ravel(g)))
+""",
+    "clip": """
+def clip(grads, max_norm):
+    if math.isnan(max_norm) or max_norm <= 0:
+        raise ValueError("max_norm: above zero, please")
+    bad = [name for name in grads if not math.isfinite(float(np.sum(np.abs(grads[name], dtype=np.float64))))]
+    if bad:
+        raise ValueError("not finite: " + ", ".join(bad))
+    norm = global_norm(grads)
+    factor = min(1.0, max_norm / norm) if norm > 0 else 1.0
+    out = {}
+    for name, g in grads.items():
+        out[name] = np.empty_like(g)
+        for index in np.ndindex(g.shape):
+            out[name][index] = float(g[index]) * factor
+    return [out, np.float32(norm)]
+""",
+}
+SCALED = {
+    "global_norm": """
+def global_norm(grads):
+    largest = max(float(np.max(np.abs(g), initial=0)) for g in grads.values())
+    if not largest:
+        return np.zeros(())
+    total = 0.0
+    for g in grads.values():
+        total = total + np.linalg.norm((g / g.dtype.type(largest)).ravel().astype(np.longdouble)) ** 2
+    return np.asarray(np.sqrt(total) * largest, dtype=np.float64)
+""",
+    "step": """
+def step(params, micro_grads, loss_scale, max_norm, lr):
+    total = {name: np.zeros(np.shape(p)) for name, p in params.items()}
+    for one in micro_grads:
+        for name in one:
+            total[name] += one[name] / loss_scale / len(micro_grads)
+    total, norm = clip(total, max_norm)
+    new = {name: np.array(p, dtype=float) for name, p in params.items()}
+    for name in new:
+        new[name] -= lr * total[name]
+    return new
+""",
+}
+TORCH = {
+    "global_norm": """
+import torch
+
+def global_norm(grads):
+    return torch.linalg.vector_norm(torch.cat([torch.as_tensor(g).double().flatten() for g in grads.values()]))
+""",
+    "clip": """
+def clip(grads, max_norm):
+    if not max_norm > 0:
+        raise ValueError("max_norm")
+    for name in grads:
+        if not torch.as_tensor(grads[name]).isfinite().all():
+            raise ValueError(name)
+    norm = global_norm(grads)
+    if norm <= max_norm:
+        return dict(grads), norm
+    tensors = {n: torch.as_tensor(g) for n, g in grads.items()}
+    return {n: (t.double() * (max_norm / norm)).to(t.dtype) for n, t in tensors.items()}, norm
+""",
+    "step": """
+def step(params, micro_grads, loss_scale, max_norm, lr):
+    mean = {n: np.mean([g[n] for g in micro_grads], axis=0) / loss_scale for n in params}
+    return {n: torch.as_tensor(params[n]) - lr * torch.as_tensor(g) for n, g in clip(mean, max_norm)[0].items()}
+""",
+}
+
+
+@pytest.mark.parametrize("style", [LOOPS, SCALED, TORCH], ids=["loops", "scaled", "torch"])
+def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+    """Python floats one by one; in units of the largest entry, with long doubles; torch tensors."""
+    exercise = find("clip_by_global_norm", exercises=EXERCISES)
+    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "clip_by_global_norm.ipynb")
+    for learner in ("ada", "bob"):
+        report = grade_submission(path, learner=learner, exercise=exercise)
+        assert (report.points, report.messages) == (10, ())
+        assert {row.status for row in report.rows} == {"passed"}
