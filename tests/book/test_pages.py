@@ -12,9 +12,12 @@ PAGES = [
     "chapters/mechanics/build_the_engine",
     "chapters/mechanics/gradients_by_hand",
     "chapters/mechanics/what_a_backward_costs",
+    "chapters/training/one_step_of_training",
     "chapters/clipping/clip_the_gradient",
     "chapters/profiling/profiling_a_step",
     "exercises/two_layer_gradients/two_layer_gradients",
+    "exercises/learning_rates/learning_rates",
+    "exercises/gradient_accumulation/gradient_accumulation",
     "exercises/custom_function/custom_function",
     "exercises/clip_by_global_norm/clip_by_global_norm",
 ]
