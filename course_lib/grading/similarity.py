@@ -5,7 +5,6 @@ that renaming and reformatting change nothing. Runs of :data:`SHINGLE` tokens ar
 the stub, the reference or half the class shares is taken out first: that is how anyone would write it.
 """
 
-import ast
 import contextlib
 import io
 import keyword
@@ -34,6 +33,7 @@ PERMUTATIONS = 256
 FEW = 60  # as many as can be compared in full sooner than datasketch is imported
 SLACK = 0.2  # how far below the threshold MinHash, which estimates, still proposes a pair
 OUT = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
+LINE, STARTS = "NEWLINE", ("NEWLINE", "INDENT", "DEDENT")
 Shingles = frozenset[tuple[str, ...]]
 
 
@@ -59,7 +59,7 @@ def fingerprint(code: str) -> Shingles:
     >>> one == fingerprint("def f(x):\n    y = np.log(x)\n    return y / 2")
     False
     """
-    tokens = list(_tokens(code))
+    tokens = _without_docstrings(list(_tokens(code)))
     return frozenset(tuple(tokens[start : start + SHINGLE]) for start in range(len(tokens) - SHINGLE + 1))
 
 
@@ -67,7 +67,7 @@ def _tokens(code: str) -> Iterator[str]:
     """Yield tokens as far as the code can be read; attributes keep their names, since they are not the learner's."""
     before = ""
     try:
-        for part in tokenize.generate_tokens(io.StringIO(_without_docstrings(code)).readline):
+        for part in tokenize.generate_tokens(io.StringIO(code).readline):
             if part.type in OUT:
                 continue
             before = _normalised(part, before)
@@ -89,19 +89,15 @@ def _normalised(part: tokenize.TokenInfo, before: str) -> str:
     return part.string
 
 
-def _without_docstrings(code: str) -> str:
-    """Drop strings that stand alone: words about the code, like comments."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code
-    lines = code.splitlines()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines[node.lineno - 1] = " " * node.col_offset + "pass"
-            for number in range(node.lineno, node.end_lineno or node.lineno):
-                lines[number] = ""
-    return "\n".join(lines) + "\n"
+def _without_docstrings(tokens: list[str]) -> list[str]:
+    """Drop strings that stand alone on a line: words about the code, like comments."""
+    kept: list[str] = []
+    for word in tokens:
+        if word == LINE and kept[-1:] == ["''"] and (len(kept) == 1 or kept[-2] in STARTS):
+            kept.pop()
+        else:
+            kept.append(word)
+    return kept
 
 
 def answers_of(notebook: Any) -> dict[str, str]:

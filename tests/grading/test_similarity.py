@@ -1,0 +1,112 @@
+"""Copies are listed however they are dressed up; honest answers are not, however alike the task makes them."""
+
+import json
+
+import nbformat
+import pytest
+
+from course_lib.grading.classroom import Task
+from course_lib.grading.similarity import FEW, fingerprint, similar_in, similar_pairs
+
+BASE = """
+def halve(x):
+    total = np.zeros_like(x)
+    for i in range(len(x)):
+        # half of each
+        part = x[i] * 0.5
+        if part > 0:
+            total[i] = total[i] + part
+        else:
+            total[i] = total[i] - abs(part)
+    return total
+"""
+RENAMED = """
+def halve(values):
+    "Halves."
+    result = np.zeros_like( values )
+    for index in range(len(values)):
+        piece = values[index] * .50
+
+        if piece > 0:  # above zero
+            result[index] = result[index] + piece
+        else:
+            result[index] = result[index] - abs(piece)
+    # done
+    return result
+"""
+HONEST = [
+    "def halve(x):\n    return np.asarray(x) / 2\n",
+    "def halve(x):\n    x = np.array(x, dtype=float)\n    x *= 0.5\n    return x\n",
+    "def halve(x):\n    out = []\n    for value in np.atleast_1d(x):\n        out.append(value / 2.0)\n"
+    "    return np.array(out).reshape(np.shape(x))\n",
+    "def halve(x):\n    if np.ndim(x) == 0:\n        return x / 2\n    return np.stack([halve(part) for part in x])\n",
+    "def halve(x):\n    half = lambda v: np.true_divide(v, 2)\n    return np.vectorize(half)(x)\n",
+]
+
+
+def test_a_copy_with_other_names_and_comments_is_listed(exercise):
+    """Names, numbers, spacing, comments and docstrings changed: all of its own is the same."""
+    [pair] = similar_pairs({"ada": {"halve": BASE}, "bob": {"halve": RENAMED}, "cem": {"halve": HONEST[2]}}, exercise)
+    assert (pair.first, pair.second, pair.alike, pair.cells) == ("ada", "bob", 1.0, ("halve",))
+
+
+def test_a_copy_with_a_line_of_its_own_is_still_listed(exercise):
+    """Less alike, and above the threshold; with a threshold of one it is not listed."""
+    edited = RENAMED.replace("    return result", "    result = result.astype(float)\n    return result")
+    answers = {"ada": {"halve": BASE}, "bob": {"halve": edited}}
+    [pair] = similar_pairs(answers, exercise)
+    assert 0.6 < pair.alike < 1
+    assert similar_pairs(answers, exercise, at_least=1) == []
+
+
+def test_honest_answers_are_not_listed(exercise):
+    """Five people who solve the same small task each in their way."""
+    answers = {f"learner{number}": {"halve": code} for number, code in enumerate(HONEST)}
+    assert similar_pairs(answers, exercise, at_least=0.4) == []
+
+
+def test_what_everyone_writes_is_discounted(exercise, make_exercise):
+    """The stub, the reference's own words, and what more than half the class has, are nobody's copy."""
+    stubs = {name: {"halve": exercise.pristine().cells[-1].source} for name in ("ada", "bob")}
+    references = {name: {"halve": "def halve(y):\n    return y / 2\n"} for name in ("cem", "dan")}
+    assert similar_pairs(stubs | references, exercise) == []
+    crowd = {f"learner{number}": {"halve": BASE} for number in range(5)}
+    assert similar_pairs(crowd, exercise) == []
+    assert len(similar_pairs(dict(list(crowd.items())[:3]), exercise)) == 3
+
+
+def own_way(number):
+    """Return an answer that is like no other: every attribute in it is its own."""
+    lines = "\n".join(f"    y = np.{name}{number}(y, x.{name}{number})" for name in ("add", "dot", "power", "outer"))
+    return {"halve": f"def halve(x):\n{lines}\n    return y\n"}
+
+
+def test_in_a_large_class_the_same_pairs_are_found(exercise):
+    """MinHash proposes them, and their likeness is counted in full."""
+    answers = {f"learner{number:03}": own_way(number) for number in range(FEW + 5)}
+    found = similar_pairs(answers | {"ada": {"halve": BASE}, "zoe": {"halve": RENAMED}}, exercise)
+    assert [(pair.first, pair.second, pair.alike) for pair in found] == [("ada", "zoe", 1.0)]
+
+
+@pytest.mark.parametrize("code", ["", "def f(", "'''open", "\x00", "x = (" * 300, "if 1:\n  a\n b\n"])
+def test_code_that_is_none_does_not_stop_it(code):
+    """A fingerprint of what can be read."""
+    assert isinstance(fingerprint(code), frozenset)
+
+
+def test_order_of_reading_does_not_matter(exercise):
+    """The same pairs, in the same order, however the class is listed."""
+    answers = {"cem": {"halve": RENAMED}, "ada": {"halve": BASE}, "bob": {"halve": BASE + "    # mine\n"}}
+    assert similar_pairs(answers, exercise) == similar_pairs(dict(sorted(answers.items())), exercise)
+
+
+def test_files_that_cannot_be_read_are_left_to_grading(exercise, tmp_path):
+    """Broken notebooks and missing ones are passed over."""
+    for name, code in {"ada": BASE, "bob": RENAMED}.items():
+        notebook = exercise.reference()
+        next(cell for cell in notebook.cells if cell.id == "halve").source = code
+        nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+    (tmp_path / "cem.ipynb").write_text(json.dumps({"nbformat": 4}))
+    tasks = [Task(path.stem, exercise, path) for path in sorted(tmp_path.iterdir())]
+    [pair] = similar_in([*tasks, Task("dan", None, None)])
+    assert (pair.exercise, pair.first, pair.second) == ("double", "ada", "bob")
