@@ -1,0 +1,227 @@
+"""Each report says what happened, to its own reader, and nothing in it can run or be obeyed."""
+
+import csv
+import io
+import json
+import stat
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from course_lib.errors import InputError
+from course_lib.grading import reports
+from course_lib.grading.gradebook import Attempt, ManualPoints, Standing
+from course_lib.grading.report import Row, SubmissionReport
+from course_lib.grading.reports.files import file_name
+from course_lib.grading.similarity import Pair
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
+NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
+SCRIPT = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+ROWS = (
+    Row("setup", "given", "passed"),
+    Row("check_double", "check", "failed", message=f"AssertionError: {SCRIPT}"),
+    Row("test_double", "test", "passed", 2, 2, "Doubling works."),
+    Row("test_halve", "test", "failed", 0, 1, "Halving works.", f"`halve` raised {SCRIPT}", "assert 41.5 == 3"),
+    Row("test_later", "test", "not run", 0, 1, "Later works.", "not run, because the process died"),
+    Row("test_key", "test", "error", 0, 1, "The key works.", "this hidden test itself failed", "Traceback"),
+)
+
+
+def stand(learner="ada", *, late=0, manual=(), status="graded", rows=ROWS, sandbox="bubblewrap", messages=(SCRIPT,)):
+    """Return where a learner stands."""
+    points = sum(row.points for row in rows)
+    report = SubmissionReport(
+        learner, "double", status, points, sum(row.max_points for row in rows), messages, rows, sandbox
+    )
+    attempt = Attempt(report, "a" * 64, "b" * 64, NOON, NOON, NOON)
+    given = tuple(ManualPoints(learner, "double", points, why, NOON) for points, why in manual)
+    return Standing(report, attempt, 1, int(late > 0), late, given)
+
+
+CLASS = [
+    stand(),
+    stand("=1+1", late=50, manual=[(1.5, "oral"), (-3, "a loan")]),
+    stand("bob", rows=(), status="rejected", sandbox="", messages=("expected a notebook",)),
+    Standing(SubmissionReport("cem", "", "missing", 0, 0, ("expected a notebook",))),
+]
+
+
+def test_the_json_is_as_its_schema_says():
+    """Every kind of entry is valid, and something missing or besides would be noticed."""
+    validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
+    validator.check_schema(SCHEMA)
+    document = json.loads(reports.as_json(CLASS, [Pair("double", "ada", "bob", 0.8, ("halve",))]))
+    validator.validate(document)
+    entry = document["submissions"][1]
+    assert (entry["points"], entry["grade"]["tests"], entry["grade"]["automatic"]) == (-0.5, 2, 1)
+    entry["surprise"] = 1
+    assert not validator.is_valid(document)
+    del entry["surprise"], entry["grade"]["tests"]
+    assert not validator.is_valid(document)
+
+
+def test_the_csv_has_the_columns_it_always_had():
+    """One line each, with the points that count and why they differ from the tests'."""
+    lines = list(csv.reader(io.StringIO(reports.as_csv(CLASS))))
+    assert lines[0] == ["learner", "exercise", "points", "max_points", "status", "sandbox", "messages"]
+    assert lines[2][:6] == ["'=1+1", "double", "-0.5", "5", "graded", "bubblewrap"]
+    assert lines[2][6].endswith(
+        "50 % of 2 points taken | +1.5 by your instructor: oral | -3 by your instructor: a loan"
+    )
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", " =1", "\uff1d1"])
+@pytest.mark.parametrize("render", [reports.as_csv, reports.as_canvas, reports.as_moodle])
+def test_a_spreadsheet_sees_no_formula(text, render):
+    """A cell that would be one begins with an apostrophe, in every column a learner can fill."""
+    lines = list(csv.reader(io.StringIO(render([stand(text, messages=(text,))]))))
+    cells = [cell for cell in lines[-1] if cell.strip("' \t\r") == text.strip() or text.strip() in cell]
+    assert cells
+    assert all(cell.startswith("'") for cell in cells)
+
+
+def test_canvas_gets_its_columns_and_points_possible():
+    """Those of a Canvas import; what the grader failed at is left empty, so that nobody's grade is overwritten."""
+    failed = Standing(SubmissionReport("dan", "double", "error", 0, 5))
+    lines = list(csv.reader(io.StringIO(reports.as_canvas([*CLASS, failed]))))
+    assert lines[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "double"]
+    assert lines[1] == ["Points Possible", "", "", "", "", "5"]
+    assert [(line[3], line[5]) for line in lines[2:]] == [
+        ("ada", "2"),
+        ("'=1+1", "-0.5"),
+        ("bob", "0"),
+        ("cem", ""),
+        ("dan", ""),
+    ]
+
+
+def test_moodle_gets_points_and_feedback_of_each_exercise():
+    """One line a learner, however many exercises."""
+    other = Standing(SubmissionReport("ada", "triple", "graded", 1, 1))
+    lines = list(csv.reader(io.StringIO(reports.as_moodle([stand(messages=("look again",)), other]))))
+    assert lines[0] == ["username", "double", "double feedback", "triple", "triple feedback"]
+    assert lines[1] == ["ada", "2", "look again", "1", ""]
+
+
+def test_junit_is_read_by_others_and_keeps_the_keys_secrets():
+    """Passed, failed, skipped and broken are what they are; no detail; no character that XML forbids."""
+    junitparser = pytest.importorskip("junitparser")
+    text = reports.as_junit([stand(messages=("\x1b[31m\0",), rows=(*ROWS, Row("odd\x0b", "test", "failed"))), CLASS[2]])
+    assert "41.5" not in text
+    assert "Traceback" not in text
+    first, second = junitparser.JUnitXml.fromstring(text.encode())
+    assert (first.name, first.tests, first.failures, first.errors, first.skipped) == ("double: ada", 7, 3, 1, 1)
+    assert (second.tests, second.failures) == (1, 1)
+    assert {each.get("name"): each.get("value") for each in ET.fromstring(text).iter("property")}["points"] == "0"
+
+
+def test_gradescope_gets_its_fields_and_nothing_of_the_keys():
+    """Score, tests with what they are worth, text that is declared as text."""
+    results = reports.gradescope_results(stand().report)
+    assert (results["score"], results["output_format"], results["stdout_visibility"]) == (2, "text", "hidden")
+    tests = {test["name"]: test for test in results["tests"]}
+    assert (tests["Doubling works."]["score"], tests["Doubling works."]["max_score"]) == (2, 2)
+    assert tests["Halving works."]["status"] == "failed"
+    assert "max_score" not in tests["cell check_double"]
+    assert sum(test.get("score", 0) for test in results["tests"]) == results["score"]
+    assert not {"41.5", "Traceback"} & set(json.dumps(results).split('"'))
+    assert "41.5" not in json.dumps(results)
+
+
+def test_every_report_says_that_there_was_no_sandbox():
+    """Where it ran without one, no reader can miss it."""
+    bare = stand(sandbox="none")
+    assert "without a sandbox" in reports.as_page([bare], titles={})
+    assert "without a sandbox" in reports.gradescope_results(bare.report)["output"]
+    assert ",graded,none," in reports.as_csv([bare])
+    assert '"sandbox": "none"' in reports.as_json([bare])
+    assert '<property name="sandbox" value="none"' in reports.as_junit([bare])
+
+
+def test_the_page_shows_what_was_written_and_runs_none_of_it(tool, tmp_path):
+    """Chromium under the page's own policy: the learner's markup is text, nothing is asked for, nothing is refused."""
+    api = pytest.importorskip("playwright.sync_api")
+    chromium = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
+    page_text = reports.as_page([stand(f"ada {SCRIPT}", manual=[(1, SCRIPT)])], titles={"double": f"Twice {SCRIPT}"})
+    (path := tmp_path / "page.html").write_text(page_text, encoding="utf-8")
+    said, asked = [], []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.on("console", lambda message: said.append(message.text))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        assert page.title() == f"Grades of ada {SCRIPT}"
+        assert page.locator("script, img").count() == 0
+        assert page.get_by_text(SCRIPT).count() >= 5
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        style = page.evaluate("getComputedStyle(document.querySelector('.points')).fontWeight")
+        browser.close()
+    assert (said, asked, style) == ([], [path.as_uri()], "600")
+    assert "41.5" not in page_text
+
+
+def test_should_something_slip_through_the_policy_stops_it(tool, tmp_path):
+    """The same page with raw markup put in: a script, a handler, a style and an image are all refused."""
+    api = pytest.importorskip("playwright.sync_api")
+    chromium = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
+    evil = f"{SCRIPT}<style>h1 {{ display: none }}</style><script src='http://127.0.0.1:1/x.js'></script>"
+    text = reports.as_page([stand()], titles={}).replace("<main>", f"<main>{evil}")
+    (path := tmp_path / "page.html").write_text(text, encoding="utf-8")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(path.as_uri())
+        assert page.title() == "Grades of ada"
+        assert page.get_by_role("heading", level=1).is_visible()
+        browser.close()
+    assert sum("Content Security Policy" in line for line in said) >= 4
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "", ".", "..", "a/b", "a\0b", "\ud800", "x" * 400, "-rf", "caf\xe9"]
+)
+def test_a_learners_name_is_no_path(name):
+    """Whatever it is, the file lies where it should, and differs from that of a like name."""
+    came = file_name(name)
+    assert came.isascii()
+    assert not set(came) & set("/\\\0 ")
+    assert came[0].isalnum()
+    assert len(came) <= 90
+    assert came != file_name(name + "!")
+
+
+def test_files_are_whole_or_not_there(tmp_path):
+    """A second run replaces the first one's files; a run that fails leaves them, and no half-written file."""
+    for _ in range(2):
+        data, table = sorted(reports.write([stand()], tmp_path))[::-1]
+    before = data.read_text()
+    with pytest.raises(TypeError):
+        reports.write([stand(messages=(object(),))], tmp_path)
+    assert data.read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
+    assert stat.S_IMODE(table.stat().st_mode) == 0o644
+
+
+def test_every_kind_is_written_where_it_is_said(tmp_path):
+    """Files and folders by the names of the options, and one page for each learner."""
+    written = reports.write(CLASS, tmp_path, kinds=list(reports.KINDS))
+    assert all(path.exists() for path in written)
+    assert len(list((tmp_path / "learners").iterdir())) == len(CLASS)
+    assert json.loads((tmp_path / "gradescope" / "ada" / "double.json").read_text())["score"] == 2
+    (tmp_path / "taken" / "junit.xml").mkdir(parents=True)
+    with pytest.raises(InputError, match="found a folder there"):
+        reports.write(CLASS, tmp_path / "taken", kinds=["junit"])
+
+
+def test_half_a_character_does_not_cost_the_class_its_grades(tmp_path):
+    """A detail that cannot be encoded is written escaped, in every kind of report."""
+    odd = stand(rows=(Row("t", "test", "failed", 0, 1, "\ud800", "\ud800", "\ud800"),), messages=("\ud800",))
+    reports.write([odd], tmp_path, kinds=list(reports.KINDS))
+    assert json.loads((tmp_path / "grades.json").read_bytes())["submissions"][0]["rows"][0]["detail"] == "\ud800"
