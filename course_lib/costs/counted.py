@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import fill
 from types import ModuleType
 from typing import Any
 
@@ -69,7 +70,8 @@ class Flops:
             lines.append(f"{name:{width}}  {f:>16,}  {b:>16,}")
         lines.append(f"{'all':{width}}  {self.forward:>16,}  {self.backward:>16,}")
         if self.uncounted:
-            lines.append("not counted: " + ", ".join(f"{name} ({n})" for name, n in self.uncounted.items()))
+            rest = ", ".join(f"{name} ({n})" for name, n in self.uncounted.items())
+            lines.append(fill(f"not counted: {rest}", 80, subsequent_indent="  ", break_on_hyphens=False))
         return "\n".join(lines)
 
 
