@@ -1,0 +1,84 @@
+"""Right answers to gradient_accumulation that look nothing like the reference get every point."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.exercise import find
+from course_lib.grading.merge import merge
+from course_lib.grading.submission import grade_submission
+
+EXERCISES = Path(__file__).parents[2] / "exercises"
+
+DIVIDED_AT_THE_END = {
+    "whole": """
+def divided(params, pieces):
+    tensors, total, count = leaves(params), 0.0, 0
+    for x, y in pieces:
+        n = sum(1 for label in y if label >= 0)
+        if n == 0:
+            continue
+        summed = mean_loss(tensors, x, y) * n
+        summed.backward()
+        total, count = total + summed.item(), count + n
+    return total / count, {name: t.grad.numpy() / count for name, t in tensors.items()}
+
+def whole(params, x, y):
+    return divided(params, [(x, y)])
+""",
+    "accumulate": "accumulate = divided",
+    "accumulate_padded": "accumulate_padded = divided",
+    "train": """
+def train(params, pieces, rate, every):
+    params = {name: array.copy() for name, array in params.items()}
+    waiting = []
+    for i, piece in enumerate(pieces):
+        waiting.append(piece)
+        if len(waiting) == every or i == len(pieces) - 1:
+            for name, grad in accumulate(params, waiting)[1].items():
+                params[name] -= rate * grad
+            waiting.clear()
+    return params
+""",
+}
+AUTOGRAD_GRAD = {
+    "accumulate": """
+from course_lib.autograd import grad, optim, nn
+
+def accumulate(params, pieces):
+    rows, loss = sum(y.size for _, y in pieces), 0
+    sums = {name: np.zeros_like(array) for name, array in params.items()}
+    for x, y in pieces:
+        tensors = leaves(params)
+        share = mean_loss(tensors, x, y) * y.size / rows
+        for name, g in zip(tensors, grad(share, list(tensors.values()))):
+            sums[name] += g.numpy()
+        loss = loss + share.detach()
+    return loss, sums
+""",
+    "train": """
+def train(params, pieces, rate, every):
+    tensors = leaves(params)
+    optimizer = optim.SGD(list(tensors.values()), lr=rate)
+    for start in range(0, len(pieces), every):
+        group = pieces[start:start + every]
+        rows = sum(len(y) for _, y in group)
+        for x, y in group:
+            (mean_loss(tensors, x, y) * len(y) / rows).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {name: t.detach() for name, t in tensors.items()}
+""",
+}
+
+
+@pytest.mark.parametrize("style", [DIVIDED_AT_THE_END, AUTOGRAD_GRAD], ids=["divided at the end", "grad and optim"])
+def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+    """Sums divided once; the functional gradient, an optimizer, and tensors that are handed back."""
+    exercise = find("gradient_accumulation", exercises=EXERCISES)
+    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "gradient_accumulation.ipynb")
+    for learner in ("ada", "bob"):
+        report = grade_submission(path, learner=learner, exercise=exercise)
+        assert (report.points, report.messages) == (10, ())
+        assert {row.status for row in report.rows} == {"passed"}

@@ -1,0 +1,90 @@
+"""Right answers to learning_rates that look nothing like the reference get every point, whoever hands them in."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.exercise import find
+from course_lib.grading.merge import merge
+from course_lib.grading.submission import grade_submission
+
+EXERCISES = Path(__file__).parents[2] / "exercises"
+
+LOOPS = {
+    "hessian": """
+def hessian(x):
+    n, d = x.shape
+    return [[sum(2 * x[i, j] * x[i, k] for i in range(n)) / n for k in range(d)] for j in range(d)]
+""",
+    "largest_stable_rate": """
+def largest_stable_rate(h):
+    return float(2 / max(np.linalg.eigvals(np.asarray(h)).real))
+""",
+    "descend": """
+def descend(x, y, w, rate, steps):
+    w, losses = list(w), []
+    for step in range(steps + 1):
+        errors = [float(row @ w - wanted) for row, wanted in zip(x, y)]
+        losses.append(sum(e * e for e in errors) / len(y))
+        if step < steps:
+            slopes = [2 / len(y) * sum(e * row[j] for e, row in zip(errors, x)) for j in range(len(w))]
+            w = [float(value - rate * slope) for value, slope in zip(w, slopes)]
+    return w, losses
+""",
+    "diverged": """
+import math
+
+def diverged(runs):
+    bad = []
+    for name in runs:
+        losses = runs[name]
+        if not all(math.isfinite(loss) for loss in losses) or not losses[-1] <= losses[0]:
+            bad.append(name)
+    return tuple(bad)
+""",
+}
+TORCH = {
+    "hessian": """
+import torch
+
+def hessian(x):
+    t = torch.as_tensor(x)
+    return torch.func.hessian(lambda w: (t @ w).square().mean())(torch.zeros(t.shape[1], dtype=t.dtype))
+""",
+    "largest_stable_rate": """
+def largest_stable_rate(h):
+    return 2 / torch.linalg.matrix_norm(torch.as_tensor(h), 2)
+""",
+    "descend": """
+def descend(x, y, w, rate, steps):
+    x, y = torch.as_tensor(x), torch.as_tensor(y)
+    w = torch.tensor(w, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=rate)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(x @ w, y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    losses.append(torch.nn.functional.mse_loss(x @ w, y))
+    return w.detach(), torch.stack(losses).detach()
+""",
+    "fastest_rate": """
+def fastest_rate(h):
+    low, *_, high = torch.linalg.eigvalsh(torch.as_tensor(h))
+    return 1 / ((low + high) / 2)
+""",
+}
+
+
+@pytest.mark.parametrize("style", [LOOPS, TORCH], ids=["loops", "torch"])
+def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+    """Nested lists and tuples; torch's own derivatives, norms and optimizer."""
+    exercise = find("learning_rates", exercises=EXERCISES)
+    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "learning_rates.ipynb")
+    for learner in ("ada", "bob"):
+        report = grade_submission(path, learner=learner, exercise=exercise)
+        assert (report.points, report.messages) == (10, ())
+        assert {row.status for row in report.rows} == {"passed"}
