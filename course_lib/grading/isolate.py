@@ -86,27 +86,28 @@ def mount_proc() -> None:
     _mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def furnish(*, folder: str, empty: list[str], size_bytes: int, home: str) -> None:
+def furnish(*, shared: list[str], empty: list[str], size_bytes: int, home: str) -> None:
     """Build the view: empty places in memory, devices and processes of its own; the rest stays, read-only as it is.
 
     Parameters
     ----------
-    folder : str
-        The one folder to be shared with the outside, itself somewhere below one of the ``empty`` places.
+    shared : list of str
+        Folders that stay as they are although they lie below one of the ``empty`` places.
     empty : list of str
         Places to cover by an empty file system of at most ``size_bytes`` each.
     home : str
         The working directory.
     """
     _mount("none", "/", flags=REC | PRIVATE)
-    shared = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes}")
     _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     mount_proc()
-    Path(folder).mkdir(parents=True)
-    _mount(f"/proc/self/fd/{shared}", folder, flags=BIND)
-    os.close(shared)
+    for folder, descriptor in held.items():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        _mount(f"/proc/self/fd/{descriptor}", folder, flags=BIND | REC)
+        os.close(descriptor)
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
     for place in (f"/proc/{name}" for name in MACHINE_WIDE):

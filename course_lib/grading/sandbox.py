@@ -14,7 +14,7 @@ from pathlib import Path
 from course_lib.errors import InputError
 from course_lib.grading.limits import Limits
 
-__all__ = ["BUBBLEWRAP", "EMPTY", "HOME", "NONE", "WARM", "bubblewrap", "environment", "require"]
+__all__ = ["BUBBLEWRAP", "EMPTY", "HOME", "NONE", "WARM", "bubblewrap", "environment", "readable", "require"]
 
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> None:
     from course_lib.grading import isolate, offspring
 
     imports = json.loads(arguments[2])
-    for name in (*KERNEL, *imports, *(later for name in imports for later in LATER.get(name.split(".")[0], ()))):
+    for name in (*KERNEL, *imports, *(more for one in imports for more in LATER.get(one.split(".")[0], ()))):
         # What cannot be imported is the learner's to hear of, from the cell that tries to.
         with contextlib.suppress(Exception):
             importlib.import_module(name)

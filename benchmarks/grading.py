@@ -1,0 +1,129 @@
+"""What does grading a class cost? nbgrader, otter-grader and this course's grader, side by side on the same class.
+
+Each gets the same exercises (one with NumPy, one with torch), the same right answers thirty times, and the very same
+hidden tests. Ours runs with everything on: sandbox, visible checks under nbval, hidden tests, gradebook, reports. The
+peers run in environments of their own, nbgrader by ``autograde``, otter by ``otter run``, its local run.
+
+    python -m benchmarks.grading                    # all: about twenty minutes, and root for its control groups
+    python -m benchmarks.grading --class-size 5 --graders ours
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.graders import classes
+from benchmarks.graders.measure import Cost, measure
+from course_lib.grading.exercise import Exercise, find
+
+__all__ = ["main"]
+
+ROOT = Path(__file__).parents[1]
+PEERS = {"nbgrader": "nbgrader==0.9.6", "otter": "otter-grader==7.0.0"}
+EXERCISES = {"NumPy": "two_layer_gradients", "torch": "custom_function"}
+# In CPU seconds a submission, how many times less than the peer's ours must be.
+TARGETS = {("NumPy", "nbgrader"): 3, ("NumPy", "otter"): 10, ("torch", "nbgrader"): 8, ("torch", "otter"): 8}
+
+
+def environment(peer: str, folder: Path) -> Path:
+    """Return the ``bin`` of the peer's own environment, made if it is not there: the same NumPy and torch as ours."""
+    place = folder / peer
+    if not (place / "bin" / peer).exists():
+        print(f"Installing {PEERS[peer]} into {place}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        same = [f"{name}=={importlib.metadata.version(name).partition('+')[0]}" for name in ("numpy", "torch")]
+        subprocess.run([place / "bin" / "pip", "install", "--quiet", PEERS[peer], "ipykernel", *same], check=True)
+    return place / "bin"
+
+
+def grade(grader: str, exercise: Exercise, count: int, peers: Path) -> Cost:
+    """Lay out the class, grade it, and see that every submission got every point."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if grader == "ours":
+            commands = classes.ours(exercise, folder, count)
+            path = os.environ["PATH"]
+        else:
+            place = environment(grader, peers)
+            commands = getattr(classes, grader)(exercise, folder, count, place)
+            path = f"{place}:{os.environ['PATH']}"
+        cost = measure(commands, cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)})
+        points = getattr(classes, f"{grader}_points")(folder)
+        if len(points) != count or min(points) < 1:
+            raise RuntimeError(f"{grader} did not give all {count} right submissions all points: {points}")
+    return cost
+
+
+def each(cost: Cost, count: int) -> dict[str, float]:
+    """Return the costs a submission."""
+    return {
+        "cpu_seconds": round(cost.cpu_seconds / count, 3),
+        "wall_seconds": round(cost.wall_seconds / count, 3),
+        "peak_mib": round(cost.peak_bytes / 2**20),
+    }
+
+
+def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
+    """Lay the results out for a terminal."""
+    lines = [f"{'exercise':10}{'grader':12}{'CPU s':>8}{'wall s':>8}{'peak MiB':>10}  CPU beside ours"]
+    for kind, graders in results.items():
+        for grader, cost in graders.items():
+            line = f"{kind:10}{grader:12}{cost['cpu_seconds']:8.2f}{cost['wall_seconds']:8.2f}{cost['peak_mib']:10.0f}"
+            if grader in PEERS and "ours" in graders:
+                ratio, target = cost["cpu_seconds"] / graders["ours"]["cpu_seconds"], TARGETS[kind, grader]
+                line += f"  {ratio:.1f} times (>= {target}: {'met' if ratio >= target else 'NOT MET'})"
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def versions(graders: list[str], peers: Path) -> dict[str, str]:
+    """Return the versions of the graders and of what they run on."""
+    found = {name: importlib.metadata.version(name) for name in ("numpy", "torch", "the-backward-pass", "ipykernel")}
+    for name in graders:
+        if name in PEERS:
+            text = f"import importlib.metadata as m; print(m.version({PEERS[name].partition('==')[0]!r}))"
+            command = [peers / name / "bin" / "python", "-c", text]
+            found[name] = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return found | {"python": platform.python_version()}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure, print, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--class-size", type=int, default=30)
+    parser.add_argument("--graders", default=",".join(["ours", *PEERS]))
+    parser.add_argument("--peers", type=Path, default=Path.home() / ".cache" / "course-peers")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "grading.json")
+    args = parser.parse_args(argv)
+    if os.geteuid():
+        print("benchmarks.grading counts CPU in control groups, which takes root: not run")
+        return
+    graders, results = args.graders.split(","), dict[str, Any]()
+    for kind, slug in EXERCISES.items():
+        exercise = find(slug, exercises=ROOT / "exercises")
+        for grader in graders:
+            cost = grade(grader, exercise, args.class_size, args.peers)
+            results.setdefault(kind, {})[grader] = each(cost, args.class_size)
+            print(kind, grader, results[kind][grader], file=sys.stderr)
+    print(table(results))
+    about = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "class_size": args.class_size,
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": versions(graders, args.peers),
+        "units": "a submission: CPU seconds of all processes, wall seconds; of the whole run: peak memory in MiB",
+    }
+    if graders == ["ours", *PEERS]:  # a part does not replace the whole
+        args.output.write_text(json.dumps(about | {"results": results}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
