@@ -1,7 +1,7 @@
 """From wrong numbers to the mistake that makes them: only what reproduces the numbers is named."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from course_lib.oracle.closeness import is_close, norm, scale_of
 from course_lib.oracle.engines import Arrays
 from course_lib.oracle.mistakes import mistakes
-from course_lib.oracle.scales import scaled
+from course_lib.oracle.scales import cut, scaled
 from course_lib.oracle.shapes import ratio, reshaped
 from course_lib.oracle.tape import Tape
 
@@ -91,12 +91,11 @@ def diagnose(differing: list[str], case: Case) -> Verdict:
 
 def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
     """List all that would make the first wrong gradient."""
-    for cause, words, explains, rank in [*reshaped(differing, case), *scaled(differing, case)]:
+    for cause, words, explains, rank in [*reshaped(differing, case), *scaled(differing, case), *cut(differing, case)]:
         yield Suspect(cause, words, explains, 0, rank)
-    clip = clip_factor(case)
+    first = differing[0]
     for one in mistakes(case.tape) if case.tape else ():
-        grads = {n: g * clip for n, g in one.grads.items()}
-        first = differing[0]
+        grads = clipped(one.grads, case)
         if first not in grads or not case.same(first, case.found[first], grads[first]):
             continue
         if case.same(first, grads[first], case.right[first]):
@@ -104,16 +103,29 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
         explains = tuple(n for n in differing if n in grads and case.same(n, case.found[n], grads[n]))
         fine = [n for n in case.found if n not in differing and n in grads]
         misses = sum(not case.same(n, grads[n], case.right[n]) for n in fine)
+        origin = before_clipping(one.grads, case)
+        if origin is not None and origin != first:  # the first differs for the norm's sake alone
+            if origin not in explains:
+                continue
+            one = replace(one, words=f"{one.words} That is in {origin}; one norm clips all, so {first} differs, too.")
         yield Suspect(one.cause, one.words, explains, misses, one.rank)
 
 
-def clip_factor(case: Case) -> float:
-    """Say by what the right gradients were scaled, if they were clipped."""
+def clipped(grads: Arrays, case: Case) -> Arrays:
+    """Clip wrong gradients as their owner does: to max_norm, by their own norm."""
+    if case.max_norm is None:
+        return grads
+    size = norm(grads, [n for n in case.learned if n in grads])
+    factor = min(1.0, case.max_norm / size) if size else 1.0
+    return {n: g * factor for n, g in grads.items()}
+
+
+def before_clipping(grads: Arrays, case: Case) -> str | None:
+    """Name the first gradient that is wrong before all are clipped by one norm."""
     if case.tape is None or case.max_norm is None:
-        return 1.0
+        return None
     raw = case.tape.walk()
-    size = norm(raw, [n for n in case.learned if n in raw])
-    return min(1.0, case.max_norm / size) if size else 1.0
+    return next((n for n in case.names if n in raw and n in case.found and not case.same(n, grads[n], raw[n])), None)
 
 
 def described(differing: list[str], case: Case) -> str:
@@ -123,11 +135,9 @@ def described(differing: list[str], case: Case) -> str:
         return "The shape is wrong, and neither a sum nor another order of its axes gives the right gradient."
     if not np.isfinite(wrong).all():
         return f"{int((~np.isfinite(wrong)).sum())} of {wrong.size} entries are not finite."
+    if factor := ratio(differing[0], case):
+        return f"Every entry is {factor:.6g} times the right one, which is no size in this network."
     gap = np.abs(wrong - right) > case.eps[differing[0]] * max(float(np.max(np.abs(right))), 1e-300)
-    nonzero = right != 0
-    ratios = wrong[nonzero] / right[nonzero]
     text = f"{int(gap.sum())} of {gap.size} entries differ"
-    if ratios.size and np.ptp(ratios) <= 1e-6 * abs(ratios).max() and not wrong[~nonzero].any():
-        return f"Every entry is {ratios.flat[0]:.6g} times the right one, which is no size in this network."
     dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)
     return f"{text}; the cosine between found and right is {dot:.3g}. No known mistake gives these numbers."

@@ -36,6 +36,7 @@ def at_joins(tape: Tape) -> Iterator[Mistake]:
     joins = {k: arrived for k, arrived in tape.arrived.items() if len(arrived) > 1}
     for some, where in [*(([k], f"at {tape.name(k)}") for k in joins), (list(joins), "wherever paths meet")]:
         yield from one_kept(tape, some, where, joins)
+        yield from counted_twice(tape, some, where, joins)
         yield from sent_early(tape, some, where, joins)
 
 
@@ -48,7 +49,19 @@ def one_kept(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) 
         words = f"Of {most} cotangents that arrive {where}, only {'the last' if last else f'number {k + 1}'} is kept."
         leaf = len(some) == 1 and not tape.parents[some[0]]
         cause = "overwritten instead of accumulated" if last or leaf else "detached path"
-        yield Mistake(cause, words, tape.walk(merges=merges), 6 if last else 8.5)
+        grads = tape.walk(merges=merges)
+        yield Mistake(cause, words, grads, 6 if last else 8.5)
+        if not last and not leaf:  # who goes through the paths in another order overwrites in another, too
+            yield Mistake("overwritten instead of accumulated", words, grads, 8.6)
+
+
+def counted_twice(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -> Iterator[Mistake]:
+    """Add one of the cotangents once more than it arrives."""
+    most = max((len(joins[k]) for k in some), default=0)
+    for k in range(most):
+        merges = {j: (lambda arrived, k=k: add_up([*arrived, *arrived[k : k + 1]])) for j in some}
+        words = f"Of {most} cotangents that arrive {where}, number {k + 1} is added twice."
+        yield Mistake(None, words, tape.walk(merges=merges), 22)
 
 
 def sent_early(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -> Iterator[Mistake]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from course_lib.oracle.joins import Mistake, at_joins
-from course_lib.oracle.rules import overwriting, rescaled, unmasked, unreduced, unselected, untransposed
+from course_lib.oracle.rules import miscounted, overwriting, rescaled, unmasked, unreduced, unselected, untransposed
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 from course_lib.oracle.walks import wrong_walks
 
@@ -81,6 +81,7 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
         *rescaled(tape, edge, g, right, op),
         *unreduced(tape, edge, g, right, op),
         *overwriting(tape, edge, g, right, op),
+        *miscounted(tape, edge, op),
     ]:
         kind = (cause, op, edge[1], words.partition(",")[0])  # sizes come after a comma
         yield slip(cause, words, kind, send=send, rank=rank)

@@ -10,7 +10,7 @@ import numpy as np
 
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 
-__all__ = ["overwriting", "rescaled", "unmasked", "unreduced", "unselected", "untransposed"]
+__all__ = ["miscounted", "overwriting", "rescaled", "unmasked", "unreduced", "unselected", "untransposed"]
 
 PERMUTATIONS = ("permute", "transpose", "t", "mt")
 PRODUCTS = ("mm", "bmm", "mv", "addmm")
@@ -124,6 +124,12 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
                 "mean vs sum",
                 3 if n > 2 else 6.5,
             )
+
+
+def miscounted(tape: Tape, edge: Edge, op: str) -> Iterator[Found]:
+    """Send the right cotangent twice, by half, or with the other sign."""
+    for factor, how in ((2.0, "counted twice"), (0.5, "halved"), (-1.0, "sent with the other sign")):
+        yield f"What {op} sends is {how}.", partial(weighted, tape, edge, factor), None, 22
 
 
 def unreduced(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:

@@ -5,13 +5,15 @@ from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from course_lib.oracle.closeness import norm
 from course_lib.oracle.shapes import ratio
 
 if TYPE_CHECKING:
     from course_lib.oracle.diagnosis import Case
 
-__all__ = ["scaled"]
+__all__ = ["cut", "scaled"]
 
 Found = tuple[str | None, str, tuple[str, ...], float]
 
@@ -81,6 +83,25 @@ def clipped_early(factor: float, same: tuple[str, ...], case: "Case", eps: float
     for scale in known(case.loss_scale, SCALES):
         if abs(factor / scale - 1) <= eps and scale >= 128:
             yield None, f"All are {scale:g} times too large: the loss scale was not divided out.", same, 14
+
+
+def cut(differing: list[str], case: "Case") -> Iterator[Found]:
+    """Clip each gradient by itself: its norm, or its entries."""
+    raw = case.right if case.max_norm is None or case.tape is None else case.tape.walk()
+    names = [n for n in case.found if n in raw and case.found[n].shape == raw[n].shape and case.found[n].size]
+    if not set(differing) <= set(names) or not all(np.isfinite(case.found[n]).all() for n in names):
+        return
+    same, sizes_of = tuple(differing), [norm(case.found, [n]) for n in names]
+    limit = case.max_norm or max(sizes_of)
+    apart = {n: raw[n] * min(1.0, limit / (norm(raw, [n]) or limit)) for n in names}
+    at_limit = sum(abs(size / limit - 1) < 1e-6 for size in sizes_of)
+    if at_limit > 1 and all(case.same(n, case.found[n], apart[n]) for n in names):
+        text = f"Each gradient is clipped to {limit:.4g} by its own norm. Clip all of them by the norm of all together."
+        yield None, text, same, 13
+    limit = max(float(np.max(np.abs(case.found[n]))) for n in names)
+    at_limit = sum(int((np.abs(case.found[n]) >= limit * (1 - 1e-9)).sum()) for n in names)
+    if at_limit > 1 and all(case.same(n, case.found[n], np.clip(raw[n], -limit, limit)) for n in names):
+        yield None, f"Each entry is cut to between {-limit:.4g} and {limit:.4g}: clipped by value.", same, 13
 
 
 def known(told: float | None, usual: tuple[float, ...]) -> tuple[float, ...]:
