@@ -203,7 +203,7 @@ def test_the_time_of_recomputing_is_backward_time():
     steps = torch.optim.SGD(model.parameters(), lr=0.1)
     found = profile_step(model, lambda out: out.sum(), steps, torch.randn(4, 64), **SHORT).modules
     assert found["inner"].calls == 1
-    assert found["inner"].backward_seconds > found["inner.0"].self_forward_seconds
+    assert found["inner"].backward_seconds > found["inner.0"].backward_seconds > 0
 
 
 @pytest.mark.parametrize(

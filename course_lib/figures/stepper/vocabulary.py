@@ -162,6 +162,7 @@ KEPT = {
     "condition": "the condition",
     "mask": "the mask",
     "y": "the classes",
+    "rows": "the row numbers",
     "index": "the indices",
     "indices": "the indices",
     "target": "the targets",
