@@ -147,7 +147,7 @@ def test_running_statistics_follow_torch():
 
 def test_fused_and_plain_forms_are_equal():
     """The fused linear, mean squared error and cross-entropy give what their plain forms give."""
-    from course_lib.autograd.ops import elementwise, linalg, losses
+    from course_lib.autograd.ops import activations, elementwise, linalg, losses
 
     rng = np.random.default_rng(0)
     x, w, b, t = (ag.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 3), (4, 3), (4,), (5, 4)))
@@ -157,7 +157,6 @@ def test_fused_and_plain_forms_are_equal():
         (ag.linear(x[:1], w, b), linalg.plain_linear(x[:1], w, b)),
         (ag.mse_loss(x @ w.T, t), losses.plain_mse_loss(x @ w.T, t)),
         (ag.cross_entropy(x @ w.T + b, y), losses.plain_cross_entropy(x @ w.T + b, y, None, -100, "mean", 0.0)),
-        (elementwise.kept(t, t.detach().numpy() > 0), elementwise.select(t, 0, t > 0)),
     ]
     for fused, plain in pairs:
         np.testing.assert_allclose(fused.detach().numpy(), plain.detach().numpy(), rtol=1e-12)
@@ -166,3 +165,16 @@ def test_fused_and_plain_forms_are_equal():
         ):
             assert (f is None) == (p is None)
             np.testing.assert_allclose(*([0, 0] if f is None else [f.numpy(), p.numpy()]), rtol=1e-12)
+    out = np.maximum(t.detach().numpy(), 0)
+    for g in (rng.standard_normal(out.shape), np.full(out.shape, np.inf), np.full(out.shape, np.nan)):
+        with np.errstate(all="ignore"):  # as in the walk
+            np.testing.assert_array_equal(activations.passed(g, out), elementwise.select(g, 0, out != 0))
+
+
+@pytest.mark.parametrize("shape", [(1,), (), (1, 4)])
+def test_a_bias_that_broadcasts_gets_its_sum(shape):
+    """A bias of another shape than (out_features,) takes the plain path, and its gradient has its shape."""
+    x, w, b = (ag.tensor(np.ones(s), requires_grad=True) for s in ((5, 3), (4, 3), shape))
+    ag.linear(x, w, b).sum().backward()
+    assert b.grad.shape == shape
+    assert b.grad.sum().item() == 20

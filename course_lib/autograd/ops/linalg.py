@@ -11,6 +11,7 @@ from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.primitive import Primitive, record
 from course_lib.autograd.ops.promotion import as_tensor_like, promoted
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
+from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
@@ -167,15 +168,21 @@ def linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "
     rows, columns = x.shape, w.shape
     if len(rows) != 2 or len(columns) != 2 or rows[1] != columns[1] or x.dtype is not w.dtype:
         return plain_linear(input, weight, bias)
-    out = x.dot(w.T)
-    if b is not None:
-        if b.dtype is not x.dtype or b.shape != columns[:1]:
-            return plain_linear(input, weight, bias)
-        out += b
+    if b is not None and (b.dtype is not x.dtype or b.shape != columns[:1]):
+        return plain_linear(input, weight, bias)
+    out = silent.copy().run(product_and_sum, x, w, b)
     p, q, r = input.node, weight.node, None if bias is None else bias.node
     if not grad_mode.recording or (p is None and q is None and r is None):
         return new_tensor(out)
     return record(affine, out, (p, q, r), (None if q is None else x, None if p is None else w))
+
+
+def product_and_sum(x: Any, w: Any, b: Any) -> Any:
+    """Compute ``x @ w.T + b``, adding in place."""
+    out = x.dot(w.T)
+    if b is not None:
+        out += b
+    return out
 
 
 def plain_linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":

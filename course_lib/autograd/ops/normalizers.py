@@ -7,7 +7,6 @@ import numpy as np
 
 from course_lib.autograd.ops.elementwise import abs as absolute
 from course_lib.autograd.ops.elementwise import exp, power, select, sign
-from course_lib.autograd.ops.pointwise import quiet
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.reductions import Dim, add_up, amax_of, amin_of, dims_of, keep, spread
 from course_lib.autograd.ops.shape import axis
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
-@quiet
 def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Take the largest element out of the exponentials, so that none overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
@@ -27,14 +25,12 @@ def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     return out if keepdim or not dim else out.reshape([n for i, n in enumerate(x.shape) if i not in dim])
 
 
-@quiet
 def stable_softmax(x: Any, dim: int) -> Any:
     """Divide exponentials by their sum, after taking out the largest."""
     y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(x)
     return y / np.add.reduce(y, dim, keepdims=True) if x.ndim else y
 
 
-@quiet
 def stable_log_softmax(x: Any, dim: int) -> Any:
     """Subtract the logarithm of the sum of exponentials."""
     if not x.ndim:
@@ -73,7 +69,7 @@ euclidean = Primitive(
 )
 p_norm = Primitive(
     "linalg_vector_norm",
-    quiet(lambda x, dim, keepdim, p: np.add.reduce(np.abs(x) ** p, dim, keepdims=keepdim) ** (1 / p)),
+    lambda x, dim, keepdim, p: np.add.reduce(np.abs(x) ** p, dim, keepdims=keepdim) ** (1 / p),
     lambda g, x, out, dim, keepdim, p: (
         spread(g, x.shape, dim, keepdim)
         * sign(x)

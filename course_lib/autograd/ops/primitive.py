@@ -14,6 +14,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode, variable
 from course_lib.autograd.node import Node
+from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Variable, new_tensor
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Op", "Primitive", "record"]
 
 Op = Callable[..., "Tensor"]
-new = object.__new__
+ndarray, new = np.ndarray, object.__new__
 
 
 class Primitive:
@@ -70,13 +71,16 @@ class Primitive:
         else:  # a vjp at work on arrays
             return self.forward(*args)  # type: ignore[no-any-return]
         values = [a.value if isinstance(a, Variable) else a for a in args]
-        out = self.forward(*values)
+        out = silent.copy().run(self.forward, *values)
         parents = tuple(getattr(a, "node", None) for a in tensors)
         if not grad_mode.recording or not any(parents):
             return new_tensor(out)
         values.append(out)
         saved = tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
-        return record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+        tensor = record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+        if tensor.value.base is not None:
+            clock.views.add(tensor)
+        return tensor
 
     def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
@@ -98,15 +102,13 @@ class Primitive:
 def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> "Tensor":
     """Wrap an array that ``op`` has computed, with the node that remembers how."""
     tensor: Tensor = new(variable.kind)
-    tensor.value = out if type(out) is np.ndarray else np.asarray(out)
+    tensor.value = out if type(out) is ndarray else np.asarray(out)
     tensor.node = node = new(Node)
     node.seq = clock.next_seq()
     node.op = op
     node.parents = parents
     node.saved = saved
     node.grad = node.watch = None
-    if tensor.value.base is not None:
-        clock.views.add(tensor)
     if grad_mode.observers:
         grad_mode.tell(tensor)
     return tensor

@@ -27,9 +27,11 @@ def result_dtype(x: Any, y: Any) -> Any:
     return np.promote_types(x.dtype, y.dtype)
 
 
-def promoted(x: "Tensor", y: "Tensor") -> tuple["Tensor", "Tensor"]:
-    """Cast two tensors to their common dtype."""
+def promoted(x: "Tensor", y: "Tensor", *, floating: bool = False) -> tuple["Tensor", "Tensor"]:
+    """Cast two tensors to their common dtype, to float32 if it must be ``floating`` and is not."""
     dtype = result_dtype(x.value, y.value)
+    if floating and dtype.kind != "f":
+        dtype = np.dtype(np.float32)
     return to(x, dtype), to(y, dtype)
 
 
