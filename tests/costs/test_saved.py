@@ -161,6 +161,28 @@ def test_a_transformer_layer_keeps_what_the_published_formula_says(b, s, h, a):
     assert found == training_cost(ours, input_grad=True).saved_bytes
 
 
+@pytest.mark.parametrize(("b", "s", "h", "a"), [(1, 128, 256, 4), (4, 1024, 1024, 16), (2, 3, 10, 5)])
+def test_a_transformer_layer_by_a_count_of_its_tensors(b, s, h, a):
+    """What the paper lists, tensor by tensor: 2 bytes an entry, masks of dropout 1; then the library, part by part."""
+    hidden, scores = s * b * h, a * s * s * b
+    by_hand = {
+        "norm": 2 * hidden,  # its input, twice
+        "qkv": 2 * hidden,  # one input for all three products
+        "attention": 3 * 2 * hidden + 2 * scores + scores + 2 * scores,  # q, k, v; softmax, mask, what was left of it
+        "projection": 2 * hidden,
+        "dropout": hidden,  # a mask, twice
+        "up": 2 * hidden,
+        "gelu": 4 * 2 * hidden,
+        "down": 4 * 2 * hidden,
+    }
+    total = sum(by_hand.values()) + by_hand["norm"] + by_hand["dropout"]
+    assert total == transformer_activation_bytes(b, s, h, a) == 34 * hidden + 5 * scores
+    layer = transformer_layer(b, s, h, a, drop=True, itemsize=2, stats_itemsize=0)
+    assert len(layer) == 10
+    assert {part.name.removeprefix("layer_"): part.saved_bytes for part in layer} == by_hand
+    assert training_cost(layer, input_grad=True).saved_bytes == total
+
+
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_transformer_layer_without_dropout(fused, dtype):
