@@ -1,0 +1,59 @@
+"""Measure the gradients of a model of this course's own engine, one after another, in double precision."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.monitoring.measures import careful_array
+from course_lib.monitoring.parameters import Array, array_of
+from course_lib.monitoring.reading import Done, Reading
+
+__all__ = ["ArrayReader"]
+
+
+class ArrayReader:
+    """Reads the gradients of parameters; what it offers is what :class:`TorchReader` offers.
+
+    Parameters
+    ----------
+    parameters : sequence of course_lib.autograd.Tensor
+        Whose ``.grad`` is read.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Any],
+    ) -> None:
+        self.parameters = list(parameters)
+        self.before: list[Array] = []
+        self.seen = {i: np.zeros(p.shape, int) for i, p in enumerate(self.parameters) if len(p.shape) == 1}
+
+    def moved(self) -> bool:
+        """Say whether a parameter is now elsewhere: never."""
+        return False
+
+    def keep_weights(self) -> None:
+        """Note the parameters' values."""
+        self.before = [array_of(p).copy() for p in self.parameters]
+
+    def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> tuple[Reading, float]:
+        """Measure every gradient, and the parameters if asked, and read a number."""
+        places = list(range(len(self.parameters)))
+        fixes = {i: careful_array(array_of(p.grad)) for i, p in enumerate(self.parameters) if p.grad is not None}
+        for i in self.seen.keys() & fixes.keys() if step else ():
+            self.seen[i][array_of(self.parameters[i].grad) != 0] = step
+        numbers = np.full((7, len(places)), math.nan)
+        if weights:
+            before = self.before
+            self.keep_weights()
+            moved = [a - b for a, b in zip(self.before, before, strict=bool(before))]
+            for k, arrays in enumerate([moved, before, self.before], start=4):
+                numbers[k, : len(arrays)] = [careful_array(a)[0] ** 2 for a in arrays]
+        absent = [i for i in places if i not in fixes]
+        return Reading((Done(numbers, places, fixes, absent),), len(places)), float(extra or 0)
+
+    def last_seen(self) -> dict[int, Array]:
+        """For each vector among the parameters, the last step at which each element had a gradient; 0 for never."""
+        return dict(self.seen)

@@ -1,0 +1,61 @@
+"""Say in words what the gradients of a training run show."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from course_lib.monitoring.evidence import Evidence, Finding
+from course_lib.monitoring.history import History
+from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.signs import SIGNS, healthy
+
+__all__ = ["Diagnosis", "diagnose"]
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What was found, the gravest first; prints as text, a paragraph a finding.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Never empty: if nothing is wrong, the one finding is of kind ``"healthy"``.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the findings."""
+        return tuple(finding.kind for finding in self.findings)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.kinds == ("healthy",)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+
+def diagnose(
+    history: History, *, shapes: Sequence[tuple[int, ...]], looks: Sequence[int], last_seen: Mapping[int, Array]
+) -> Diagnosis:
+    """Look for each sign of trouble in a history.
+
+    Parameters
+    ----------
+    history : History
+        Of at least one step.
+    shapes : sequence of tuple of int
+        Of the parameters.
+    looks : sequence of int
+        The latest steps at which it was noted which elements of vectors have a gradient.
+    last_seen : mapping of int to numpy.ndarray
+        For vectors, the last of those steps at which each element had one.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(All-NaN|Mean of empty)", RuntimeWarning)  # a parameter without a gradient
+        evidence = Evidence.of(history, shapes, looks=looks, last_seen=last_seen)
+        found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
+        return Diagnosis(found or (healthy(evidence),))

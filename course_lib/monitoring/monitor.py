@@ -1,0 +1,226 @@
+"""Watch the gradients of a model while it trains."""
+
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from course_lib.errors import InputError, MonitorError
+from course_lib.extras import load
+from course_lib.monitoring.diagnosis import Diagnosis, diagnose
+from course_lib.monitoring.history import History, Record
+from course_lib.monitoring.parameters import Array, refuse_without_gradient, shape_of, trainable
+from course_lib.monitoring.stats import reader_of
+from course_lib.monitoring.zeroing import ZeroWatch
+
+__all__ = ["GradientMonitor"]
+
+ALWAYS = 10  # changes of the parameters that are measured before it is one in ``update_every``
+LOOK_EVERY = 5  # measured steps, once the first twenty are over, at which it is noted which units have a gradient
+
+
+class GradientMonitor:
+    r"""Measures every gradient at each step, keeps the numbers, draws them, and says what they show.
+
+    Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
+    changes nothing: no random number is drawn, and the model's results are the same to the last bit.
+
+    **Cost.** All small tensors are reduced together by some fifteen kernels, and one transfer to the host for each
+    device and precision; a gradient whose numbers look wrong, because something is not finite, or its squares are out
+    of range, is measured again on its own. ``benchmarks/monitoring.py`` measures it.
+
+    **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
+    measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
+    :math:`w_0` are the parameters at the call of :meth:`step` before. That costs as much as all the rest, so it is done
+    for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
+
+    **Memory.** Tensors of more than 65,536 elements are measured where they are. Of the others there are copies in
+    single precision (double for double): one of the gradients, and two of the parameters; and one of the large
+    parameters. The history holds at most 200 bytes a parameter and step, for the latest ``keep`` steps.
+
+    **What is attached.** From the first step to :meth:`close`, one hook on one parameter, which sees whether its
+    gradient was emptied before it is added to.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module
+        Its parameters that require grad now are watched, on whatever device, in the order of ``named_parameters()``,
+        which :meth:`diagnose` takes for the order of the forward pass.
+    every : int
+        Measure the first of so many steps. The change of the parameters is that over one step all the same.
+    keep : int
+        How many measured steps the history holds.
+    update_every : int or None
+        Measure the change of the parameters at one of so many measured steps, once the first ten are over; 1 for all,
+        None for none, and then no parameter is copied.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import manual_seed, nn, optim, randn
+    >>> _ = manual_seed(0)
+    >>> model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    >>> optimizer = optim.SGD(model.parameters(), lr=0.1)
+    >>> with GradientMonitor(model) as monitor:
+    ...     for _ in range(5):
+    ...         optimizer.zero_grad()
+    ...         (model(randn(32, 8)) ** 2).mean().backward()
+    ...         monitor.step()
+    ...         optimizer.step()
+    >>> monitor.diagnose().healthy
+    True
+    """
+
+    def __init__(self, model: Any, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
+        for name, value in (("every", every), ("keep", keep), ("update_every", update_every or 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
+        self._parameters = trainable(model)
+        self.every, self.update_every, self._closed, self._count = every, update_every, False, 0
+        self._history = History(list(self._parameters), keep=keep)
+        self._reader: Any = None
+        self._watch: ZeroWatch | None = None
+        self._looks, self._last_seen = deque[int](maxlen=ALWAYS), dict[int, Array]()
+
+    def step(self) -> None:
+        """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
+
+        Raises
+        ------
+        MonitorError
+            If no parameter has a gradient, or the monitor was closed.
+        """
+        if self._closed:
+            raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
+        refuse_without_gradient(self._parameters)
+        if self._reader is None or self._reader.moved():
+            self._reader = reader_of(list(self._parameters.values()))
+        self._count += 1
+        if self._due(self._count):
+            self._measure()
+        elif self._weights_due(self._count + 1):
+            self._reader.keep_weights()
+
+    def _measure(self) -> None:
+        """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
+        now, turn = self._count, (self._count - 1) // self.every
+        waiting = self._watch.waiting() if self._watch else None
+        weights = self._weights_due(now)
+        if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
+            self._looks.append(now)
+        reading, left = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
+        if reading.nonfinite and not weights and self.update_every is not None:
+            reading, weights = self._reader.measure(weights=True)[0], True
+        if self._weights_due(now + 1) and not weights:
+            self._reader.keep_weights()
+        self._history.records.append(record := Record(now, reading, left))
+        self._watch = self._watch or self._new_watch(record)
+
+    def _due(self, step: int) -> bool:
+        return (step - 1) % self.every == 0
+
+    def _weights_due(self, step: int) -> bool:
+        """Say whether the parameters are measured at a step: the first ten that are, and then some."""
+        if self.update_every is None or not self._due(step):
+            return False
+        turn = (step - 1) // self.every
+        return turn <= ALWAYS or turn % self.update_every == 0
+
+    @property
+    def history(self) -> Any:
+        """What was measured, as a pandas DataFrame: a row for each step and parameter.
+
+        Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
+        value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
+        """
+        return self._history.frame()
+
+    def diagnose(self) -> Diagnosis:
+        """Say in words what the history shows, with the layers, steps and numbers that show it.
+
+        Returns
+        -------
+        Diagnosis
+            Its ``kinds`` are among ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``
+            and ``"unreached"``, or just ``"healthy"``; printed, it is text.
+
+        Raises
+        ------
+        MonitorError
+            If there was no step yet.
+        """
+        self._refuse_empty()
+        shapes = [shape_of(p) for p in self._parameters.values()]
+        return diagnose(self._history, shapes=shapes, looks=list(self._looks), last_seen=self._seen())
+
+    def heat_map(self, *, title: str = "Gradients by layer and step") -> Any:
+        """Draw the root mean square of each gradient, a row a parameter with two dimensions or more, a column a step.
+
+        Returns
+        -------
+        course_lib.figures.HeatMapFigure
+        """
+        self._refuse_empty()
+        rms, names = self.weight_rms()
+        figures = load("course_lib.figures", extra="book")
+        return figures.heat_map({"": rms.T}, rows=names, columns=self._history.steps, title=title, value="rms gradient")
+
+    def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> Any:
+        """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale.
+
+        Returns
+        -------
+        course_lib.figures.LineFigure
+        """
+        self._refuse_empty()
+        norms, names = self._history.array("norm"), self._history.names
+        if unknown := set(parameters) - set(names):
+            raise InputError(f"there is no parameter {sorted(unknown)[0]!r}. The names are in monitor.history.")
+        if len(parameters) > 3:
+            raise InputError(f"at most three parameters can be drawn beside the total, but {len(parameters)} came.")
+        series = {"all together": np.sqrt(np.nansum(norms**2, axis=1)).tolist()}
+        series |= {name: norms[:, names.index(name)].tolist() for name in parameters}
+        lines = load("course_lib.figures", extra="book").lines
+        return lines(series, x_label="step", y_label="gradient norm", title=title, y_scale="log")
+
+    def weight_rms(self) -> tuple[Array, list[str]]:
+        """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.
+
+        Weights are the parameters with two dimensions or more; if there are none, all parameters. The norm grows with
+        the number of elements, the root mean square does not, so layers of different size can be compared by it.
+        """
+        shapes = [shape_of(p) for p in self._parameters.values()]
+        chosen = [i for i, shape in enumerate(shapes) if len(shape) > 1] or list(range(len(shapes)))
+        count = np.array([max(1, int(np.prod(shapes[i]))) for i in chosen])
+        return self._history.array("norm")[:, chosen] / np.sqrt(count), [self._history.names[i] for i in chosen]
+
+    def close(self) -> None:
+        """Take everything off the model and let the copies go; what was measured can still be read."""
+        if self._watch is not None:
+            self._watch.close()
+        self._last_seen = self._seen()
+        self._reader, self._watch, self._closed = None, None, True
+
+    def __enter__(self) -> "GradientMonitor":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "watching"
+        return f"GradientMonitor({len(self._parameters)} parameters, {self._count} steps, {state})"
+
+    def _seen(self) -> dict[int, Array]:
+        return self._last_seen if self._reader is None else self._reader.last_seen()
+
+    def _refuse_empty(self) -> None:
+        if not len(self._history):
+            raise MonitorError("nothing was measured yet. Call step() after each backward(), then ask again.")
+
+    def _new_watch(self, record: Record) -> ZeroWatch | None:
+        """Watch the smallest of the parameters whose gradient is not zero."""
+        moving = [p for p, norm in zip(self._parameters.values(), record.measures.norm, strict=True) if norm > 0]
+        return ZeroWatch(min(moving, key=lambda p: int(np.prod(shape_of(p))))) if moving else None

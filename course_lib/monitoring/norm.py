@@ -1,0 +1,87 @@
+"""The norm of all gradients of a model together."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.errors import InputError
+from course_lib.extras import load
+from course_lib.monitoring.parameters import Array, array_of, is_torch, with_gradient
+
+__all__ = ["combined", "compute_grad_norm"]
+
+
+def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
+    r"""Return the norm of all gradients of a model together, as if they were one vector.
+
+    .. math:: \|g\|_p = \Bigl( \sum_i |g_i|^p \Bigr)^{1/p}, \qquad \|g\|_\infty = \max_i |g_i|
+
+    Each gradient is divided by its largest absolute value first, so that powers of finite numbers neither overflow nor
+    vanish. On a device, everything is read in one transfer.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module
+        After ``backward()``.
+    norm_type : float
+        Any p above 0, or ``math.inf``.
+
+    Returns
+    -------
+    float
+        ``nan`` if an element is NaN, else ``inf`` if one is infinite.
+
+    Raises
+    ------
+    MonitorError
+        If no parameter has a gradient.
+    InputError
+        If p is not above 0, or this is not a model with trainable parameters.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> model = nn.Linear(2, 1, bias=False)
+    >>> model(tensor([[3e19, 4e19]])).sum().backward()
+    >>> f"{compute_grad_norm(model):.3g}", f"{compute_grad_norm(model, math.inf):.3g}"
+    ('5e+19', '4e+19')
+    """
+    if not norm_type > 0:
+        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type}: below 0 there is no norm.")
+    grads = [p.grad.detach() for p in with_gradient(model).values() if p.grad is not None]
+    scaled = (
+        scaled_norms(grads, norm_type) if is_torch(grads[0]) else [scaled_array(array_of(g), norm_type) for g in grads]
+    )
+    return combined([m * norm if math.isfinite(m) and m > 0 else m for m, norm in scaled], norm_type)
+
+
+def scaled_norms(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
+    """Return the largest absolute value m of each torch tensor, and the p-norm of the tensor over m."""
+    torch = load("torch", extra="torch")
+    found: dict[Any, list[Any]] = {}
+    for grad in grads:
+        g = (grad if grad.layout is torch.strided else grad.to_dense()).abs()
+        g = g.reshape(-1).to(torch.promote_types(g.dtype, torch.float32))
+        if len(g):
+            m = g.max()
+            norm = torch.linalg.vector_norm(g / torch.where((m > 0) & (m < math.inf), m, 1), p)
+            found.setdefault((g.device, g.dtype), []).append(torch.stack([m, norm]))
+    return [(m, norm) for place in found.values() for m, norm in torch.stack(place).tolist()]
+
+
+def scaled_array(g: Array, p: float) -> tuple[float, float]:
+    """Return the same of a NumPy array."""
+    m = float(np.abs(g).max(initial=0))
+    return m, float(np.linalg.norm((g / (m if 0 < m < math.inf else 1)).reshape(-1), p))
+
+
+def combined(norms: Sequence[float], p: float) -> float:
+    """Return the p-norm of non-negative numbers."""
+    largest = max(norms, default=0.0)
+    if any(math.isnan(n) for n in norms):
+        return math.nan
+    if largest in (0.0, math.inf) or p == math.inf:
+        return largest
+    return float(largest * sum((n / largest) ** p for n in norms) ** (1 / p))

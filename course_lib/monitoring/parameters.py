@@ -1,0 +1,86 @@
+"""Find a model's trainable parameters and their gradients, whichever library they belong to."""
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.autograd import Tensor
+from course_lib.errors import InputError, MonitorError
+
+__all__ = ["Array", "array_of", "is_torch", "shape_of", "trainable", "with_gradient"]
+
+Array = NDArray[np.float64]
+
+
+def trainable(model: Any) -> dict[str, Any]:
+    """Return the parameters that require grad by their dotted names, in the order in which the model defines them.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module
+        Anything whose ``named_parameters()`` gives tensors of one of the two libraries.
+
+    Raises
+    ------
+    InputError
+        If it is not a model, or nothing in it is to be trained, or a lazy layer has no shape yet.
+    """
+    if not hasattr(model, "named_parameters"):
+        raise InputError(
+            f"a model with named_parameters() is needed, such as a torch.nn.Module, but a {type(model).__name__} came. "
+            "Pass the model, not its parameters or its output."
+        )
+    found = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    if not found:
+        raise InputError(
+            f"there must be a parameter that requires grad, but {type(model).__name__} has none. "
+            "If its layers are frozen, call requires_grad_(True) on those that are to be trained."
+        )
+    for name, p in found.items():
+        if not isinstance(p, Tensor) and not is_torch(p):
+            raise InputError(
+                f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
+            )
+        if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
+            raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
+    return found
+
+
+def with_gradient(model: Any) -> dict[str, Any]:
+    """Return the trainable parameters, of which at least one has a gradient.
+
+    Raises
+    ------
+    MonitorError
+        If none has.
+    """
+    found = trainable(model)
+    refuse_without_gradient(found)
+    return found
+
+
+def refuse_without_gradient(parameters: dict[str, Any]) -> None:
+    """Say what to do if no parameter has a gradient."""
+    if all(p.grad is None for p in parameters.values()):
+        raise MonitorError(
+            f"gradients must be there to be looked at, but the .grad of all {len(parameters)} parameters is None. "
+            "Call this after loss.backward(), and before optimizer.zero_grad()."
+        )
+
+
+def is_torch(value: Any) -> bool:
+    """Say whether this is a torch tensor, without loading torch: if it is one, torch is loaded."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def shape_of(p: Any) -> tuple[int, ...]:
+    """Return a tensor's shape as plain numbers."""
+    return tuple(int(n) for n in p.shape)
+
+
+def array_of(tensor: Tensor) -> Array:
+    """Return the elements of one of this course's tensors in double precision."""
+    return np.asarray(tensor.numpy(), dtype=np.float64)

@@ -1,0 +1,121 @@
+"""The gradients of a model at one moment, as a table of their statistics."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.extras import load
+from course_lib.monitoring.array_reader import ArrayReader
+from course_lib.monitoring.norm import combined
+from course_lib.monitoring.parameters import is_torch, shape_of, with_gradient
+from course_lib.monitoring.torch_reader import TorchReader
+
+__all__ = ["GradientStats", "ParameterStats", "log_gradient_stats", "reader_of"]
+
+
+@dataclass(frozen=True)
+class ParameterStats:
+    """The gradient of one parameter in numbers; NaN where there is none.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    norm, mean, std, max : float
+        Euclidean norm, mean, standard deviation (with n - 1; 0 for one element) and largest absolute value.
+    nonfinite : bool
+        Whether an element is infinite or NaN.
+    """
+
+    shape: tuple[int, ...]
+    norm: float
+    mean: float
+    std: float
+    max: float
+    nonfinite: bool
+
+
+@dataclass(frozen=True, repr=False)
+class GradientStats(Mapping[str, ParameterStats]):
+    """The statistics of each parameter by its name; prints as a table.
+
+    Attributes
+    ----------
+    total_norm : float
+        The Euclidean norm of all gradients together.
+    """
+
+    parameters: dict[str, ParameterStats]
+    total_norm: float
+
+    def __getitem__(self, name: str) -> ParameterStats:
+        return self.parameters[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parameters)
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def frame(self) -> Any:
+        """Return the table as a pandas DataFrame, one row a parameter."""
+        pandas = load("pandas", extra="torch")
+        return pandas.DataFrame([vars(row) for row in self.values()], index=pandas.Index(list(self), name="parameter"))
+
+    def __repr__(self) -> str:
+        name_width = max(9, *map(len, self))
+        shapes = {name: "x".join(map(str, row.shape)) or "scalar" for name, row in self.items()}
+        shape_width = max(5, *map(len, shapes.values()))
+        lines = [f"{'parameter':{name_width}}  {'shape':>{shape_width}}{'norm':>11}{'mean':>11}{'std':>11}{'max':>11}"]
+        for name, row in self.items():
+            numbers = "".join(f"{value + 0:11.3g}" for value in (row.norm, row.mean, row.std, row.max))
+            if math.isnan(row.norm) and not row.nonfinite:
+                numbers = "  no gradient"
+            lines.append(f"{name:{name_width}}  {shapes[name]:>{shape_width}}{numbers}")
+        lines.append(f"{'all together':{name_width + shape_width + 2}}{self.total_norm:11.3g}")
+        return "\n".join(lines)
+
+
+def reader_of(parameters: Sequence[Any]) -> TorchReader | ArrayReader:
+    """Return the reader for the library that the parameters belong to."""
+    return TorchReader(parameters) if is_torch(parameters[0]) else ArrayReader(parameters)
+
+
+def log_gradient_stats(model: Any) -> GradientStats:
+    """Measure the gradient of every trainable parameter.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module
+        After ``backward()``. Nothing in it is changed.
+
+    Returns
+    -------
+    GradientStats
+        A mapping from names to statistics, in float64 whatever the gradients are in, that prints as a table.
+
+    Raises
+    ------
+    MonitorError
+        If no parameter has a gradient.
+    InputError
+        If this is not a model with trainable parameters.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> model = nn.Sequential(nn.Linear(2, 1))
+    >>> _ = model[0].weight.zero_(), model[0].bias.zero_()
+    >>> model(tensor([[3.0, 4.0]])).sum().backward()
+    >>> log_gradient_stats(model)
+    parameter  shape       norm       mean        std        max
+    0.weight     1x2          5        3.5      0.707          4
+    0.bias         1          1          1          0          1
+    all together            5.1
+    """
+    found = with_gradient(model)
+    m = reader_of(list(found.values())).measure()[0].measures()
+    rows = zip(m.norm.tolist(), m.mean.tolist(), m.std.tolist(), m.largest.tolist(), m.nonfinite.tolist(), strict=True)
+    table = {name: ParameterStats(shape_of(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
+    norms = [row.norm for name, row in table.items() if found[name].grad is not None]
+    return GradientStats(table, combined(norms, 2))
