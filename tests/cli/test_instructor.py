@@ -1,0 +1,216 @@
+"""What an instructor does with a class: grade, break off, go on, add points, look for copies, package."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from rich.console import Console
+
+from course_lib.cli import main
+from course_lib.cli.progress import Progress
+from course_lib.grading.exercise import load
+from course_lib.grading.gradebook import Outcome
+from course_lib.grading.report import SubmissionReport
+from tests.grading.conftest import SOURCE, TESTS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def course(capsys):
+    """Return a function that runs ``course`` and gives its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return caught.value.code or 0, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def classroom(tmp_path, monkeypatch):
+    """A working directory with the tiny exercise and five submissions; two are wrong."""
+    monkeypatch.chdir(tmp_path)
+    (key := tmp_path / "exercises" / "double" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE, encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
+    exercise = load(key)
+    for learner in ("ada", "bob", "cem", "dan", "eva"):
+        (folder := tmp_path / "submissions" / learner).mkdir(parents=True)
+        notebook = exercise.reference() if learner not in ("bob", "dan") else exercise.pristine()
+        notebook.metadata.title = learner  # bytes of its own
+        nbformat.write(notebook, folder / "double.ipynb")
+    return tmp_path
+
+
+def points_of(folder):
+    """Return everyone's points and what they are told, as grades.json says."""
+    submissions = json.loads((folder / "grades" / "grades.json").read_text())["submissions"]
+    return {entry["learner"]: entry["points"] for entry in submissions}
+
+
+def assert_refused(result, came):
+    """One line of what was expected, what came and what to do; status 2."""
+    status, out, err = result
+    assert (status, out) == (2, "")
+    assert err.startswith("course: ")
+    assert err.count("\n") == 1
+    assert came in err
+    assert ";" in err
+
+
+def test_points_by_hand_are_in_the_next_reports(course, classroom):
+    """Added, taken back in part, told to the learner, and kept by a regrade."""
+    assert course("grade", "submissions", "-j", 1)[0] == 0
+    assert course("points", "bob", "double", "1.5", "--why", "at the board")[:2] == (
+        0,
+        "bob, double: +1.5, by hand +1.5 in all\n",
+    )
+    assert course("points", "bob", "double", "-0.5", "--why", "half of it")[1] == (
+        "bob, double: -0.5, by hand +1 in all\n"
+    )
+    status, out, _ = course("grade", "submissions", "--regrade")
+    assert status == 0
+    assert "in the gradebook already" not in out
+    assert points_of(classroom) == {"ada": 3, "bob": 1, "cem": 3, "dan": 0, "eva": 3}
+    assert "+1.5 by your instructor: at the board" in (classroom / "grades" / "learners" / "bob.html").read_text()
+    assert "5 of 5 were in the gradebook already" in course("grade", "submissions")[1]
+
+
+def test_points_for_nobody_are_refused(course, classroom):
+    """A name that is not there, with the likely one; no reason; no number; no gradebook."""
+    assert_refused(course("points", "ada", "double", 1, "--why", "x"), "grades/gradebook.sqlite, found none")
+    course("grade", "submissions", "-j", 1)
+    assert_refused(course("points", "adda", "double", 1, "--why", "x"), "found none (did you mean ada?)")
+    assert_refused(course("points", "ada", "triple", 1, "--why", "x"), "an attempt of ada at triple")
+    assert_refused(course("points", "ada", "double", "nan", "--why", "x"), "found nan points")
+    assert_refused(course("points", "ada", "double", 1, "--why", " "), "found no reason")
+    assert course("points", "ada", "double", "many", "--why", "x")[0] == 2
+    assert course("points", "zoe", "double", 1, "--why", "oral exam", "--absent")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "came"),
+    [
+        (["--course", "none.toml"], "none.toml"),
+        (["--course", "bad.toml"], "expected TOML in bad.toml"),
+        (["--submitted", "none.csv"], "none.csv"),
+        (["--submitted", "bad.toml"], "expected the columns learner, exercise, submitted"),
+        (["--report", "pdf"], "expected --report to be one of html, junit"),
+        (["--gradebook", "bad.toml"], "file is not a database"),
+        (["--gradebook", "mysql://x"], "found mysql://"),
+        (["--gradebook", "none/book.sqlite"], "expected a folder for the gradebook"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_grading(course, classroom, arguments, came):
+    """One sentence each, and nothing is written."""
+    (classroom / "bad.toml").write_text("due = = \nlonger than an empty file is, by more than sixteen bytes" * 20)
+    before = {path: path.read_bytes() for path in classroom.rglob("*") if path.is_file()}
+    assert_refused(course("grade", "submissions", "-j", 1, *arguments), came)
+    assert {path: path.read_bytes() for path in classroom.rglob("*") if path.is_file()} == before
+
+
+def test_rules_are_found_and_applied(course, classroom):
+    """``course.toml`` in the working directory counts, and the times of a table."""
+    (classroom / "course.toml").write_text("[exercises.double]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n")
+    (classroom / "times.csv").write_text("learner,exercise,submitted\nada,double,2025-12-31T23:00:00Z\n")
+    status, out, _ = course("grade", "submissions", "--submitted", "times.csv", "--report", "junit")
+    assert status == 0
+    assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 1.5, "dan": 0, "eva": 1.5}
+    assert "late: 50 % of 3 points taken" in " ".join(out.replace("│", " ").split())
+    assert not (classroom / "grades" / "learners").exists()
+
+
+def test_broken_off_it_says_how_to_go_on_and_does(classroom):
+    """Ctrl-C after the first grade: one line, status 130, what was graded is kept; then only the rest is graded."""
+    command = [sys.executable, "-m", "course_lib.cli", "grade", "submissions", "-j", "2"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not recorded(classroom) and process.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the whole foreground group
+    out, err = process.communicate(timeout=120)
+    kept = recorded(classroom)
+    if process.returncode == 0:
+        pytest.skip("this machine was done before it could be interrupted")
+    assert (process.returncode, out) == (130, "")
+    assert err.count("\n") == 1
+    assert err.startswith("course: stopped with ")
+    assert "run the same command again to go on from there" in err
+    assert 1 <= len(kept) <= 5
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(kept)} of 5 were in the gradebook already" in done.stdout
+    assert set(kept) <= set(recorded(classroom))
+    assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 3, "dan": 0, "eva": 3}
+
+
+def recorded(folder):
+    """Return who was graded when, as the gradebook says."""
+    path = folder / "grades" / "gradebook.sqlite"
+    if not path.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as book:
+        if not book.execute("SELECT 1 FROM sqlite_master WHERE name = 'attempts'").fetchone():
+            return []
+        return book.execute("SELECT learner, graded_at FROM attempts").fetchall()
+
+
+def test_similar_lists_and_grade_does_too(course, classroom):
+    """Two copies of an unusual answer: a table for a human, in grades.json, and no points lost."""
+    odd = "def halve(x):\n    y = 1.0 * x\n    for k in range(60):\n        y = y - (2 * y - x) * 0.25\n    return y\n"
+    for learner in ("ada", "eva"):
+        path = classroom / "submissions" / learner / "double.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        next(cell for cell in notebook.cells if cell.id == "halve").source = odd
+        nbformat.write(notebook, path)
+    status, out, _ = course("similar", "submissions", "--exercise", "double")
+    assert status == 0
+    assert "ada" in out
+    assert "100%" in out
+    assert "5 submissions, 1 pairs alike by at least 60%" in out
+    status, out, _ = course("grade", "submissions")
+    assert "alike, for you to look at: no points depend on it" in out
+    document = json.loads((classroom / "grades" / "grades.json").read_text())
+    assert [(pair["first"], pair["second"], pair["alike"]) for pair in document["similar"]] == [("ada", "eva", 1.0)]
+    assert points_of(classroom)["ada"] == 3
+    assert_refused(course("similar", "nowhere"), "expected a folder of submissions")
+
+
+def test_packages_are_written_once(course, classroom):
+    """Each kind; a second time the name is taken; an unknown exercise or place is refused."""
+    assert course("package", "gradescope", "double", "--out", "a.zip")[:2] == (
+        0,
+        "written: a.zip, with the key in it\n",
+    )
+    before = (classroom / "a.zip").read_bytes()
+    assert_refused(course("package", "gradescope", "double", "--out", "a.zip"), "found something at a.zip")
+    assert (classroom / "a.zip").read_bytes() == before
+    assert course("package", "classroom", "double", "--out", "repo")[0] == 0
+    assert_refused(course("package", "classroom", "triple", "--out", "b"), "expected the text of exercise 'triple'")
+    assert_refused(course("package", "classroom", "double", "--out", "b", "--no-sandbox"), "without --no-sandbox")
+    assert course("package", "elsewhere", "double", "--out", "b")[0] == 2
+
+
+def test_the_progress_bar_counts_and_leaves_known_ones_out():
+    """On a terminal: how many of how many, how they did, and time left; elsewhere nothing."""
+    for terminal in (True, False):
+        shown = io.StringIO()
+        console = Console(file=shown, force_terminal=terminal, width=100)
+        with Progress(total=3, console=console) as progress:
+            for status, known in (("graded", True), ("graded", False), ("rejected", False)):
+                progress.show(Outcome(SubmissionReport("ada", "double", status, 0, 1), known=known))
+        assert ("2/2" in shown.getvalue()) is terminal
+        assert ("1 known · 1 graded · 1 rejected" in shown.getvalue()) is terminal
