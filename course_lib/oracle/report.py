@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 __all__ = ["Difference", "Report"]
+
+NARROWEST = 72  # characters, for the sentences under a table
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,9 @@ class Report:
         ]
         notes = [f"{engine} could not run the loss: {why}" for engine, why in self.failed.items()]
         verdict = str(self.first) if self.first else "All agree."
-        return "\n".join([*lines, f"Each number is relative to {self.reference}.", *notes, verdict])
+        said = [f"Each number is relative to {self.reference}.", *notes, *verdict.splitlines()]
+        width = max(len(lines[0]), NARROWEST)
+        return "\n".join([*lines, *(part for line in said for part in wrap(line, width, break_on_hyphens=False))])
 
     def cell(self, engine: str, name: str) -> str:
         """Write one error; a star marks the first that is too large."""

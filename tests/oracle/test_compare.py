@@ -214,9 +214,10 @@ def test_the_table_is_as_it_is_read():
         "w         (2, 2)   0.0e+00  *1.0e+00",
         "x         (1, 2)   0.0e+00         -",
         "Each number is relative to autograd.",
-        "The first to differ, from the loss towards the inputs, is w (manual), by 2 (relative 1) at (1, 1): "
-        "-2 instead of 0.",
-        "Likely cause: missing mask. The cotangent passes relu everywhere, though 1 of 2 places are shut.",
+        "The first to differ, from the loss towards the inputs, is w (manual), by",
+        "2 (relative 1) at (1, 1): -2 instead of 0.",
+        "Likely cause: missing mask. The cotangent passes relu everywhere, though",
+        "1 of 2 places are shut.",
     ]
 
 
