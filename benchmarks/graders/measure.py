@@ -52,8 +52,15 @@ def measure(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> Cos
         done.set()
         sampler.join()
         cpu = _cpu_seconds(group)
-        group.rmdir()
+        _remove(group)
     return Cost(cpu, wall, peak[0])
+
+
+def _remove(group: Path) -> None:
+    """Remove the group once its last process, killed with its sandbox, is gone."""
+    while (group / "cgroup.procs").read_text():
+        time.sleep(SAMPLE_SECONDS)
+    group.rmdir()
 
 
 def _cpu_seconds(group: Path) -> float:

@@ -28,9 +28,6 @@ SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 
 SETFCAP = 1 << 31  # without it root may not be itself in a namespace it makes (user_namespaces(7))
 CLEAR_ALL, FILTER, CAPABILITY_VERSION = 4, 2, 0x20080522
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 0x20, 0x1000, 0x4000, 0x40000
-# Files of the whole machine's among those of processes; to real root some of them are writable.
-MACHINE_WIDE = ("sys", "sysrq-trigger", "irq", "bus")
-
 _libc = ctypes.CDLL(None, use_errno=True)
 _holding_gil = ctypes.PyDLL(None, use_errno=True)
 
@@ -86,7 +83,7 @@ def mount_proc() -> None:
     _mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def furnish(*, shared: list[str], empty: list[str], size_bytes: int, home: str) -> None:
+def furnish(*, shared: list[str], empty: list[str], read_only: list[str], size_bytes: int, home: str) -> None:
     """Build the view: empty places in memory, devices and processes of its own; the rest stays, read-only as it is.
 
     Parameters
@@ -95,6 +92,8 @@ def furnish(*, shared: list[str], empty: list[str], size_bytes: int, home: str) 
         Folders that stay as they are although they lie below one of the ``empty`` places.
     empty : list of str
         Places to cover by an empty file system of at most ``size_bytes`` each.
+    read_only : list of str
+        Parts of ``/proc`` that belong to the whole machine.
     home : str
         The working directory.
     """
@@ -110,10 +109,9 @@ def furnish(*, shared: list[str], empty: list[str], size_bytes: int, home: str) 
         os.close(descriptor)
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
-    for place in (f"/proc/{name}" for name in MACHINE_WIDE):
-        if Path(place).exists() and os.access(place, os.W_OK):
-            _mount(place, place, flags=BIND | REC)
-            _mount("none", place, flags=BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC)
+    for place in read_only:
+        _mount(place, place, flags=BIND | REC)
+        _mount("none", place, flags=BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC)
     _raise_loopback()
     os.chdir(home)
 

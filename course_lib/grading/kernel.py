@@ -14,13 +14,12 @@ from queue import Empty
 from typing import Any
 
 import zmq
-from jupyter_client.manager import KernelManager
-from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager, RunningKernel
+from nbval.kernel import RunningKernel
 
-from course_lib.grading.child import MIME
-from course_lib.grading.limits import Limits
+from course_lib.grading.child import REQUEST
+from course_lib.grading.limits import Limits, Stopped
 from course_lib.grading.messages import check_form
-from course_lib.grading.provisioner import KernelProvisioner
+from course_lib.grading.provisioner import kernel_manager
 from course_lib.grading.sandbox import BUBBLEWRAP, WARM
 from course_lib.grading.warm import Zygote
 
@@ -32,14 +31,6 @@ RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would 
 IDLE_SECONDS = 5.0
 DYING_SECONDS = 3.0
 SHORT = "/tmp"  # noqa: S108 - mkdtemp makes a folder there that nobody else may enter
-
-
-class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
-    """The kernel is gone, and why, in words for the learner; ``later`` if it was gone before this was asked of it."""
-
-    def __init__(self, reason: str, *, later: bool = False) -> None:
-        super().__init__(f"not run, because {reason}" if later else reason)
-        self.later = later
 
 
 class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type information
@@ -83,14 +74,18 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._context.setsockopt(zmq.MAXMSGSIZE, self.limits.message_bytes)
         self._context.setsockopt(zmq.LINGER, 0)
         self._context.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
-        self.km = self._manager(self._sandbox)
+        self.km = kernel_manager(self._folder, context=self._context)
+        provisioner: Any = self.km.provisioner
+        provisioner.sandbox, provisioner.limits, provisioner.zygote = self._sandbox, self.limits, self._zygote
+        provisioner.folder, provisioner.home = self._folder, self._home
         self.kc = self.km.client(context=self._context)
         try:
             self.km.start_kernel(cwd=str(self._cwd or self._home))
             self._cold |= not self.km.provisioner.warm
             self.kc.load_connection_info(self.km.get_connection_info())
             self.kc.start_channels(stdin=False, hb=False, control=False)
-            self._dropped = self.kc.iopub_channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            channels = (self.kc.iopub_channel, self.kc.shell_channel)
+            self._monitors = [channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED) for channel in channels]
             self._await_start()
         except BaseException:
             self.stop()
@@ -98,22 +93,6 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         # Once connected nobody needs the paths. A removed directory takes no new files, so from here on the learner's
         # code can write nowhere but in its own memory.
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _manager(self, sandbox: str) -> Any:
-        manager = KernelManager(
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            kernel_spec_manager=NbvalKernelspecManager(),
-            context=self._context,
-            transport="ipc",
-            ip=f"{self._folder}/s",
-            connection_file=f"{self._folder}/c.json",
-        )
-        provisioner = KernelProvisioner(kernel_spec=manager.kernel_spec, parent=manager)
-        provisioner.sandbox, provisioner.limits = sandbox, self.limits
-        provisioner.folder, provisioner.home = self._folder, self._home
-        provisioner.zygote = self._zygote
-        manager.provisioner = provisioner
-        return manager
 
     def _await_start(self) -> None:
         """Ask until the answer comes on both sockets; a broadcast is lost if our subscription comes after it."""
@@ -132,7 +111,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         raise self.end(f"the kernel did not start within {self.limits.start_seconds:g} s")
 
     def _check_alive(self) -> None:
-        dropped = self._started and self._dropped.poll(0)
+        dropped = self._started and any(monitor.poll(0) for monitor in self._monitors)
         patience = time.monotonic() + DYING_SECONDS
         while (alive := self.is_alive()) and dropped and time.monotonic() < patience:
             time.sleep(POLL_SECONDS)  # a process that dies closes its sockets first
@@ -194,6 +173,16 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._heard_chars = 0
         return str(super().execute_cell_input(cell_input, allow_stdin=False))
 
+    def request(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Ask the other end of the wire (:mod:`course_lib.grading.child`) for something and return its reply."""
+        self.revive()
+        self._heard.clear()
+        self._heard_chars = 0
+        self.kc.shell_channel.send(message := self.kc.session.msg(REQUEST, content))
+        reply = self.await_reply(message["header"]["msg_id"])
+        self._listen()
+        return reply
+
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the reply to one request, no longer than a cell or the rest of the notebook may take."""
         allowed = min(timeout or self.limits.cell_seconds, self.limits.cell_seconds)
@@ -235,7 +224,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         if kind == "stream":
             self._heard_chars += len(content["text"])
         elif kind in ("display_data", "execute_result", "error"):
-            self._heard_chars += len(repr(content)) if MIME not in content.get("data", ()) else 0
+            self._heard_chars += len(repr(content))
         if self._heard_chars > self.limits.output_chars:
             raise self.end(f"{self.doing} put out more than {self.limits.output_chars:,} characters")
         self._heard.append(message)

@@ -1,13 +1,10 @@
 """What a hidden test sees of a submission: functions to call, names to read, the source of an answer."""
 
-import json
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from course_lib.grading.child import MIME
 from course_lib.grading.codec import CodecError, decode, encode
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.points import LearnerError
@@ -15,7 +12,6 @@ from course_lib.grading.words import one_line
 
 __all__ = ["Call", "Learner"]
 
-IDLE_SECONDS = 5.0
 MESSAGE_CHARS = 300
 
 
@@ -66,12 +62,9 @@ class Learner:
         return self._answers.get(cell, "")
 
     def _request(self, request: dict[str, Any]) -> dict[str, Any]:
-        code = f"__import__('course_lib.grading.child', fromlist=['serve']).serve({json.dumps(request)!r})"
-        self._kernel.doing = f"`{request['name']}`"
-        msg_id = self._kernel.execute_cell_input(code)
-        self._kernel.await_reply(msg_id)
-        reply = self._reply(msg_id)
         name = request["name"]
+        self._kernel.doing = f"`{name}`"
+        reply = self._kernel.request(request)
         match reply.get("status"):
             case "ok":
                 return reply
@@ -86,21 +79,6 @@ class Learner:
             case "raised":
                 raise LearnerError(f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": "))
         raise LearnerError(f"`{name}` gave no answer that can be read")
-
-    def _reply(self, msg_id: str) -> dict[str, Any]:
-        """Collect the reply to one request from the kernel's broadcasts; the last one counts."""
-        reply: Any = {}
-        until = time.monotonic() + IDLE_SECONDS
-        while time.monotonic() < until:
-            message = self._kernel.get_message("iopub", timeout=IDLE_SECONDS)
-            content = message["content"]
-            if message["parent_header"].get("msg_id") != msg_id:
-                continue
-            if message["msg_type"] == "display_data" and MIME in content.get("data", ()):
-                reply = content["data"][MIME]
-            if message["msg_type"] == "status" and content.get("execution_state") == "idle":
-                break
-        return reply if isinstance(reply, dict) else {}
 
     @staticmethod
     def _decoded(name: str, data: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "Stopped"]
 
 
 @dataclass(frozen=True)
@@ -45,3 +45,11 @@ class Limits:
             "RLIMIT_NPROC": self.processes,
             "RLIMIT_CORE": 0,
         }
+
+
+class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
+    """The kernel is gone, and why, in words for the learner; ``later`` if it was gone before this was asked of it."""
+
+    def __init__(self, reason: str, *, later: bool = False) -> None:
+        super().__init__(f"not run, because {reason}" if later else reason)
+        self.later = later

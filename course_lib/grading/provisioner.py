@@ -4,7 +4,9 @@ import json
 import sys
 from typing import Any
 
+from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 
 from course_lib.grading import confine
 from course_lib.grading.limits import Limits
@@ -12,7 +14,7 @@ from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.started import Beside, Inside, Started
 from course_lib.grading.warm import Unavailable, Zygote
 
-__all__ = ["KernelProvisioner"]
+__all__ = ["KernelProvisioner", "kernel_manager"]
 
 
 class KernelProvisioner(LocalProvisioner):
@@ -60,3 +62,25 @@ class KernelProvisioner(LocalProvisioner):
         process, self.process = self.process, None
         if process is not None:
             process.end()
+
+
+def kernel_manager(folder: str, *, context: Any) -> Any:
+    """Return a manager of a kernel whose sockets and connection file lie in ``folder``, with a provisioner to fill in.
+
+    Parameters
+    ----------
+    folder : str
+        Its path must be short: those of sockets hold 107 bytes at most.
+    context : zmq.Context
+        Whose sockets connect to it.
+    """
+    manager = KernelManager(
+        kernel_name=CURRENT_ENV_KERNEL_NAME,
+        kernel_spec_manager=NbvalKernelspecManager(),
+        context=context,
+        transport="ipc",
+        ip=f"{folder}/s",
+        connection_file=f"{folder}/c.json",
+    )
+    manager.provisioner = KernelProvisioner(kernel_spec=manager.kernel_spec, parent=manager)
+    return manager

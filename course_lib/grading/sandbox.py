@@ -14,7 +14,18 @@ from pathlib import Path
 from course_lib.errors import InputError
 from course_lib.grading.limits import Limits
 
-__all__ = ["BUBBLEWRAP", "EMPTY", "HOME", "NONE", "WARM", "bubblewrap", "environment", "readable", "require"]
+__all__ = [
+    "BUBBLEWRAP",
+    "EMPTY",
+    "HOME",
+    "NONE",
+    "WARM",
+    "bubblewrap",
+    "environment",
+    "machine_wide",
+    "readable",
+    "require",
+]
 
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
@@ -55,6 +66,15 @@ def readable() -> Iterator[str]:
     yield str(Path(__file__).resolve().parents[1])
 
 
+def machine_wide() -> list[str]:
+    """Return what in ``/proc`` is the machine's and not a process's, and could be written to: by root, without a cap.
+
+    Bubblewrap covers some of it, but not ``/proc/sys``, whose folder nobody may write to and whose files root may.
+    """
+    entries = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and not path.is_symlink())
+    return sorted(str(path) for path in entries if path.is_dir() or path.stat().st_mode & 0o222)
+
+
 def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = False) -> list[str]:
     """Return the command line that precedes the one to be confined.
 
@@ -71,6 +91,8 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
     command += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox"]
     command += ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP"] if nesting else ["--disable-userns"]
     command += ["--proc", "/proc", "--dev", "/dev"]
+    for path in () if nesting else machine_wide():
+        command += ["--ro-bind-try", path, path]
     for path in SYSTEM:
         linked = Path(path).is_symlink()
         command += ["--symlink", str(Path(path).readlink()), path] if linked else ["--ro-bind-try", path, path]

@@ -24,6 +24,11 @@ __all__ = ["KeyFailure", "Session", "collect_tests", "run"]
 
 # What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
 NOTEBOOK, TESTS = "notebook", "tests"
+# Parts of pytest that write files, watch over this process, or cost each submission time and are for other uses.
+UNUSED = (
+    *("cacheprovider", "faulthandler", "unraisableexception", "threadexception", "doctest", "junitxml", "logging"),
+    *("pastebin", "stepwise", "setuponly", "setupplan", "recwarn", "subtests", "warnings"),
+)
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
@@ -182,7 +187,7 @@ def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
 
 def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: list[str] | None = None) -> None:
     (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    off = [f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")]
+    off = [f"-pno:{name}" for name in UNUSED]
     options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={folder}", "-q", "--capture=no"]
     options += ["--import-mode=importlib", "--color=no", "-pnbval.plugin", *off, *(extra or [])]
     for name in placeholders:

@@ -20,7 +20,7 @@ from pathlib import Path
 from course_lib.grading import pids, zygote
 from course_lib.grading.limits import Limits
 from course_lib.grading.offspring import READY
-from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, environment, readable
+from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, environment, machine_wide, readable
 from course_lib.grading.started import Forked
 from course_lib.grading.watch import number
 
@@ -75,7 +75,13 @@ class Zygote:
         connection.settimeout(FORK_SECONDS)
         shared = [folder, *(path for path in readable() if path.startswith(tuple(f"{place}/" for place in EMPTY)))]
         order = {
-            "view": {"shared": shared, "empty": EMPTY, "size_bytes": limits.home_bytes, "home": HOME},
+            "view": {
+                "shared": shared,
+                "empty": EMPTY,
+                "read_only": machine_wide(),
+                "size_bytes": limits.home_bytes,
+                "home": HOME,
+            },
             "rlimits": limits.rlimits(),
             "connection_file": connection_file,
         }
