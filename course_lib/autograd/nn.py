@@ -7,28 +7,14 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import ops
-from course_lib.autograd.ops import activations, layers, linalg, losses, random, shape
+from course_lib.autograd.ops import activations, elementwise, layers, linalg, losses, random, shape
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = [
-    "GELU",
-    "BatchNorm1d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Flatten",
-    "LayerNorm",
-    "Linear",
-    "MSELoss",
-    "Module",
-    "Parameter",
-    "RNNCell",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Tanh",
-    "functional",
+    "GELU", "BatchNorm1d", "CrossEntropyLoss", "Dropout", "Flatten", "LayerNorm", "Linear", "MSELoss", "Module",
+    "Parameter", "RNNCell", "ReLU", "Sequential", "Sigmoid", "Tanh", "functional",
 ]  # fmt: skip
 
 functional = ops
@@ -158,10 +144,8 @@ class RNNCell(Module):
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(hidden_size)
-        self.weight_ih, self.weight_hh = (
-            uniform(bound, hidden_size, input_size),
-            uniform(bound, hidden_size, hidden_size),
-        )
+        self.weight_ih = uniform(bound, hidden_size, input_size)
+        self.weight_hh = uniform(bound, hidden_size, hidden_size)
         self.bias_ih, self.bias_hh = uniform(bound, hidden_size), uniform(bound, hidden_size)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
@@ -169,7 +153,7 @@ class RNNCell(Module):
         if hx is None:
             hx = new_tensor(np.zeros((*input.shape[:-1], self.weight_hh.shape[0]), input.dtype))
         x, h = linalg.linear(input, self.weight_ih, self.bias_ih), linalg.linear(hx, self.weight_hh, self.bias_hh)
-        return (x + h).tanh()
+        return elementwise.tanh(x + h)
 
 
 class LayerNorm(Module):
@@ -255,7 +239,7 @@ def layer(name: str, function: Any, doc: str) -> Any:
 
 
 ReLU = layer("ReLU", activations.relu, "See :func:`relu`.")
-Tanh = layer("Tanh", Tensor.tanh, "See :func:`tanh`.")
+Tanh = layer("Tanh", elementwise.tanh, "See :func:`tanh`.")
 Sigmoid = layer("Sigmoid", activations.sigmoid, "See :func:`sigmoid`.")
 GELU = layer("GELU", activations.gelu, "See :func:`gelu`.")
 Flatten = layer("Flatten", lambda x: shape.flatten(x, 1), "Keep the first dimension and join the others.")

@@ -8,7 +8,7 @@ from course_lib.autograd import clock, grad_mode, hooks
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Node"]
+__all__ = ["LEAF", "Node"]
 
 FREED = (
     "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has been walked "
@@ -88,3 +88,13 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
+
+
+class Leaf:
+    """Stands at the end of a path in the graph, where ``.grad`` is filled."""
+
+    name = "AccumulateGrad"
+    vjps = ()
+
+
+LEAF = Leaf()

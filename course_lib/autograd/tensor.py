@@ -2,37 +2,25 @@
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from course_lib.autograd import differentiate, hooks, inplace, printing, variable
-from course_lib.autograd.node import Node
+from course_lib.autograd.methods import METHODS
+from course_lib.autograd.node import LEAF, Node
 from course_lib.autograd.ops import (
-    activations,
     comparison,
     elementwise,
     indexing,
     linalg,
-    normalizers,
     promotion,
-    reductions,
 )
 from course_lib.autograd.ops import shape as shapes
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Tensor"]
-
-
-class Leaf:
-    """Stands at the end of a path in the graph, where ``.grad`` is filled."""
-
-    name = "AccumulateGrad"
-    vjps = ()
-
-
-LEAF = Leaf()
 
 
 class Tensor(Variable):
@@ -200,29 +188,33 @@ class Tensor(Variable):
 
     # operators: those with an underscore write in place
 
-    __add__ = __radd__ = add = elementwise.add
-    __mul__ = __rmul__ = mul = elementwise.mul
-    __sub__ = sub = elementwise.sub
-    __truediv__ = div = elementwise.div
-    __neg__ = neg = elementwise.neg
-    __abs__ = abs = elementwise.abs
-    __pow__ = pow = elementwise.pow
-    __matmul__ = matmul = linalg.matmul
+    __add__ = __radd__ = elementwise.add
+    __mul__ = __rmul__ = elementwise.mul
+    __sub__ = elementwise.sub
+    __truediv__ = elementwise.div
+    __neg__ = elementwise.neg
+    __abs__ = elementwise.abs
+    __pow__ = elementwise.pow
+    __matmul__ = linalg.matmul
     __getitem__ = indexing.getitem
     __setitem__ = inplace.set_item
-    __iadd__ = add_ = inplace.add_
-    __isub__ = sub_ = inplace.sub_
-    __imul__ = mul_ = inplace.mul_
-    __itruediv__ = div_ = inplace.div_
-    __eq__ = eq = comparison.eq  # type: ignore[assignment]
-    __ne__ = ne = comparison.ne  # type: ignore[assignment]
-    __lt__ = lt = comparison.lt
-    __le__ = le = comparison.le
-    __gt__ = gt = comparison.gt
-    __ge__ = ge = comparison.ge
-    __and__ = logical_and = comparison.logical_and
-    __or__ = logical_or = comparison.logical_or
-    __invert__ = logical_not = comparison.logical_not
+    __iadd__ = inplace.add_
+    __isub__ = inplace.sub_
+    __imul__ = inplace.mul_
+    __itruediv__ = inplace.div_
+    __eq__ = comparison.eq  # type: ignore[assignment]
+    __ne__ = comparison.ne  # type: ignore[assignment]
+    __lt__ = comparison.lt
+    __le__ = comparison.le
+    __gt__ = comparison.gt
+    __ge__ = comparison.ge
+    __and__ = comparison.logical_and
+    __or__ = comparison.logical_or
+    __invert__ = comparison.logical_not
+
+    if TYPE_CHECKING:  # METHODS, which are set below
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __rsub__(self, other: Any) -> "Tensor":
         return elementwise.sub(other, self)
@@ -236,70 +228,6 @@ class Tensor(Variable):
     def __rpow__(self, other: Any) -> "Tensor":
         return elementwise.pow(other, self)
 
-    # functions of the package that are methods too
-
-    atan = elementwise.atan
-    clamp = elementwise.clamp
-    cos = elementwise.cos
-    cosh = elementwise.cosh
-    erf = elementwise.erf
-    exp = elementwise.exp
-    expm1 = elementwise.expm1
-    log = elementwise.log
-    log1p = elementwise.log1p
-    maximum = elementwise.maximum
-    minimum = elementwise.minimum
-    reciprocal = elementwise.reciprocal
-    rsqrt = elementwise.rsqrt
-    sign = elementwise.sign
-    sin = elementwise.sin
-    sinh = elementwise.sinh
-    sqrt = elementwise.sqrt
-    square = elementwise.square
-    tan = elementwise.tan
-    tanh = elementwise.tanh
-    relu = activations.relu
-    sigmoid = activations.sigmoid
-    sum = reductions.sum
-    mean = reductions.mean
-    var = reductions.var
-    std = reductions.std
-    prod = reductions.prod
-    amax = reductions.amax
-    amin = reductions.amin
-    argmax = reductions.argmax
-    cumsum = reductions.cumsum
-    logsumexp = normalizers.logsumexp
-    softmax = normalizers.softmax
-    log_softmax = normalizers.log_softmax
-    mm = linalg.mm
-    bmm = linalg.bmm
-    mv = linalg.mv
-    dot = linalg.dot
-    outer = linalg.outer
-    addmm = linalg.addmm
-    clone = shapes.clone
-    reshape = shapes.reshape
-    view = shapes.view
-    flatten = shapes.flatten
-    ravel = shapes.ravel
-    permute = shapes.permute
-    t = shapes.t
-    transpose = shapes.transpose
-    squeeze = shapes.squeeze
-    unsqueeze = shapes.unsqueeze
-    expand = shapes.expand
-    split = shapes.split
-    index_select = indexing.index_select
-    gather = indexing.gather
-    isnan = comparison.isnan
-    isfinite = comparison.isfinite
-    allclose = comparison.allclose
-    equal = comparison.equal
-    copy_ = inplace.copy_
-    fill_ = inplace.fill_
-    zero_ = inplace.zero_
-
     # conversions last: their names hide Python's own
 
     T: Any = property(lambda self: shapes.permute(self, tuple(reversed(range(self.ndim)))))
@@ -311,4 +239,6 @@ class Tensor(Variable):
     bool = lambda self: self.to(np.bool_)  # noqa: E731
 
 
+for name, function in METHODS.items():
+    setattr(Tensor, name, function)
 variable.kind = Tensor

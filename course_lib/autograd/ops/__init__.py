@@ -23,15 +23,6 @@ from course_lib.autograd.ops.normalizers import *  # noqa: F403
 from course_lib.autograd.ops.reductions import *  # noqa: F403
 from course_lib.autograd.ops.shape import *  # noqa: F403
 
-__all__ = [
-    *activations.__all__,
-    *comparison.__all__,
-    *elementwise.__all__,
-    *indexing.__all__,
-    *layers.__all__,
-    *linalg.__all__,
-    *losses.__all__,
-    *normalizers.__all__,
-    *reductions.__all__,
-    *shape.__all__,
-]
+MODULES = (activations, comparison, elementwise, indexing, layers, linalg, losses, normalizers, reductions, shape)
+
+__all__ = [name for module in MODULES for name in module.__all__]

@@ -181,7 +181,7 @@ def nll_loss(
 ) -> "Tensor":
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
     rows, y, w, _ = rows_of(input, target, weight, ignore_index)
-    loss = -rows[np.arange(len(y)), y] * w
+    loss = rows[np.arange(len(y)), y] * -w
     return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
@@ -210,7 +210,7 @@ def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -
 
 
 softplus_of_minus: Op = unary(
-    "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: g * -sigmoid(-x), "minus log sigmoid"
+    "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: -g * sigmoid(-x), "minus log sigmoid"
 )
 
 

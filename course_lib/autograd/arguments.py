@@ -1,0 +1,52 @@
+"""What functions of functions share: one tensor or several, in and out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd.ops.shape import viewed
+from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import new_tensor
+from course_lib.errors import AutogradError
+
+__all__ = ["Inputs", "alike", "direction", "leaves", "listed", "zeros_if_none"]
+
+Inputs = Tensor | Sequence[Tensor]
+
+
+def listed(x: Any) -> list[Tensor]:
+    """Take one tensor and several alike."""
+    return [x] if isinstance(x, Tensor) else list(x)
+
+
+def alike(results: Sequence[Any], given: Any) -> Any:
+    """Return one tensor for one, and a tuple for several."""
+    return results[0] if isinstance(given, Tensor) else tuple(results)
+
+
+def leaves(inputs: Inputs, create_graph: bool) -> list[Tensor]:
+    """Make inputs that require grad: new leaves, or, to be differentiated through, views of the given tensors."""
+    return [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
+
+
+def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
+    """Check the vector of a product; without one, 1 for a single number."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise AutogradError(
+                f"without v, the {what} must be a single number, but the shapes are {[x.shape for x in like]}. Pass v."
+            )
+        return [new_tensor(np.ones(like[0].shape, like[0].dtype))]
+    vs = listed(v)
+    if [x.shape for x in vs] != [x.shape for x in like]:
+        raise AutogradError(
+            f"v must have the shapes of the {what}, {[x.shape for x in like]}, but it has {[x.shape for x in vs]}. "
+            f"Pass one tensor for each {what}."
+        )
+    return vs
+
+
+def zeros_if_none(g: Tensor | None, x: Tensor) -> Tensor:
+    """Make the gradient of what was not used."""
+    return new_tensor(np.zeros(x.shape, x.dtype)) if g is None else g
