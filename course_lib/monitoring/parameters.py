@@ -83,4 +83,4 @@ def shape_of(p: Any) -> tuple[int, ...]:
 
 def array_of(tensor: Tensor) -> Array:
     """Return the elements of one of this course's tensors in double precision."""
-    return np.asarray(tensor.numpy(), dtype=np.float64)
+    return np.asarray(tensor.detach().numpy(), dtype=np.float64)

@@ -104,13 +104,12 @@ def log_gradient_stats(model: Any) -> GradientStats:
     Examples
     --------
     >>> from course_lib.autograd import nn, tensor
-    >>> model = nn.Sequential(nn.Linear(2, 1))
-    >>> _ = model[0].weight.zero_(), model[0].bias.zero_()
+    >>> model = nn.Linear(2, 1)
     >>> model(tensor([[3.0, 4.0]])).sum().backward()
     >>> log_gradient_stats(model)
     parameter  shape       norm       mean        std        max
-    0.weight     1x2          5        3.5      0.707          4
-    0.bias         1          1          1          0          1
+    weight       1x2          5        3.5      0.707          4
+    bias           1          1          1          0          1
     all together            5.1
     """
     found = with_gradient(model)
