@@ -1,0 +1,221 @@
+"""Heat maps of sizes that span orders of magnitude, side by side where there is room, below each other on a phone."""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.errors import InputError
+
+__all__ = ["HeatMapFigure", "heat_map"]
+
+WIDTH, ROW, TOP, BOTTOM = 344, 14, 24, 34  # pixels; a phone shows this width as it is
+CHARACTER, LONGEST = 6.4, 15  # of 11-pixel text, and of a row's name
+LEVELS = 8  # at most, so that neighbours can be told apart
+FAINTEST, DARKEST = 0.06, 0.95
+NUMBER = 40  # room for the value at the end of a row
+BROKEN = "#d55e00"
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeatMapFigure:
+    """Maps that share one scale: inline SVGs in a notebook or a page, a few lines of text anywhere else."""
+
+    maps: Mapping[str, Array]
+    rows: Sequence[str]
+    columns: Sequence[int]
+    title: str
+    value: str
+
+    def describe(self) -> str:
+        """Say in words what the maps show: the range of each, and its first and last row at the end."""
+        said = [_in_words(name, values, self.rows) for name, values in self.maps.items()]
+        return f"{self.title}. {self.value}, by row and column. {' '.join(said)}"
+
+    def _repr_html_(self) -> str:
+        scale = Scale.of(list(self.maps.values()))
+        drawn = [self._map(name, values, scale) for name, values in self.maps.items()]
+        return (
+            f'<div class="bp-figure"><div style="display:flex;flex-wrap:wrap;gap:12px 20px;justify-content:center">'
+            f"{''.join(drawn)}</div>{scale.legend(self.value, self.maps)}</div>"
+        )
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+    def _map(self, name: str, values: Array, scale: "Scale") -> str:
+        labels = [row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}" for row in self.rows]
+        left = 8 + CHARACTER * max(map(len, labels))
+        cell, height = (WIDTH - left - NUMBER) / values.shape[1], ROW * len(labels)
+        words = f"{self.title}. {_in_words(name, values, self.rows)}"
+        parts = [f'<text x="{left}" y="15" font-weight="600">{html.escape(name)}</text>'] if name else []
+        parts += [f'<g transform="translate({left:g},{TOP})">{scale.cells(values, cell)}</g>']
+        parts += [_row(label, values[i, -1], left, TOP + ROW * (i + 0.75)) for i, label in enumerate(labels)]
+        foot, right = TOP + height + 14, left + cell * values.shape[1]
+        parts += [f'<text x="{left:g}" y="{foot}">{self.columns[0]}</text>']
+        parts += [f'<text x="{right:g}" y="{foot}" text-anchor="end">{self.columns[-1]}</text>']
+        parts += [f'<text x="{(left + right) / 2:g}" y="{foot}" text-anchor="middle">step</text>']
+        return (
+            f'<svg viewBox="0 0 {WIDTH} {TOP + height + BOTTOM - 14}" width="{WIDTH}" role="img" '
+            f'aria-label="{html.escape(words, quote=True)}" style="max-width:100%;height:auto" '
+            f'font-family="system-ui,sans-serif" font-size="11" fill="currentColor">{"".join(parts)}</svg>'
+        )
+
+
+def _row(label: str, last: float, left: float, y: float) -> str:
+    """Name a row before it, and say its last value after it."""
+    return (
+        f'<text x="{left - 5:g}" y="{y:g}" text-anchor="end">{html.escape(label)}</text>'
+        f'<text x="{WIDTH - NUMBER + 4}" y="{y:g}">{_short(last)}</text>'
+    )
+
+
+def _short(value: float) -> str:
+    """Say a value in at most five characters.
+
+    Examples
+    --------
+    >>> _short(0.00321), _short(0.0), _short(float("nan"))
+    ('3e-3', '0', 'nan')
+    """
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+") if value and math.isfinite(value) else f"{value:g}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Which power of ten belongs to which shade: from ``low`` on, a shade for each ``decades`` powers."""
+
+    low: int
+    decades: int
+    count: int
+
+    @classmethod
+    def of(cls, maps: Sequence[Array]) -> "Scale":
+        """Choose a scale for all values above 0 that are finite."""
+        values = np.concatenate([values.reshape(-1) for values in maps])
+        values = values[np.isfinite(values) & (values > 0)]
+        powers = np.floor(np.log10(values if len(values) else np.ones(1)))
+        low, high = int(powers.min()), int(powers.max())
+        decades = -(-(high - low + 1) // LEVELS)
+        return cls(low, decades, -(-(high - low + 1) // decades))
+
+    def shade(self, level: int) -> float:
+        """Return how much of the page's own colour a level gets: the larger, the more."""
+        return FAINTEST + (DARKEST - FAINTEST) * (level + 1) / self.count if self.count > 1 else 0.5
+
+    def level(self, values: Array) -> Array:
+        """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = (np.floor(np.log10(values)) - self.low) // self.decades
+        return np.where(np.isfinite(values), np.where(values > 0, level, -1), -2)
+
+    def cells(self, values: Array, width: float) -> str:
+        """Draw one path for each level, in which neighbours in a row are one piece."""
+        levels, drawn = self.level(values), []
+        for level in np.unique(levels).astype(int):
+            path = "".join(
+                f"M{start * width:.4g},{y * ROW}h{(stop - start) * width:.4g}v{ROW - 1}h{(start - stop) * width:.4g}z"
+                for y, row in enumerate(levels)
+                for start, stop in _runs(row == level)
+            )
+            drawn.append(f'<path d="{path}" {self.paint(level)}/>')
+        return "".join(drawn)
+
+    def paint(self, level: int) -> str:
+        """Return how a level is painted: an outline for 0, another colour, crossed out, for what is not finite."""
+        if level == -1:
+            return 'fill="none" stroke="currentColor" stroke-width=".8" stroke-dasharray="2 2"'
+        if level == -2:
+            return f'fill="{BROKEN}" stroke="{BROKEN}"'
+        return f'fill-opacity="{self.shade(level):.2f}"'
+
+    def legend(self, value: str, maps: Mapping[str, Array]) -> str:
+        """Draw a swatch for each level that occurs, as text that wraps."""
+        seen = sorted({int(level) for values in maps.values() for level in np.unique(self.level(values))})
+        ends = {level: f"from {_short(10.0 ** (self.low + level * self.decades))}" for level in seen if level >= 0}
+        words = {-2: "not finite", -1: "exactly 0", **ends}
+        swatches = "".join(
+            '<span style="white-space:nowrap;margin:0 6px"><svg width="16" height="12" aria-hidden="true" '
+            f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.paint(level)}/></svg> {words[level]}</span>'
+            for level in seen
+        )
+        return f'<div style="font-size:.8rem">{html.escape(value)}: {swatches}</div>'
+
+
+def _runs(chosen: Any) -> list[tuple[int, int]]:
+    """Return where each run of true values begins and ends.
+
+    Examples
+    --------
+    >>> _runs(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _in_words(name: str, values: Array, rows: Sequence[str]) -> str:
+    there = values[np.isfinite(values)]
+    said = f"between {there.min():.2g} and {there.max():.2g}" if len(there) else "nothing finite"
+    broken = values.size - len(there)
+    said += f", {broken} of {values.size} not finite" if broken else ""
+    last = values[[0, -1], -1]
+    ends = f"in the last column {last[0]:.2g} in {rows[0]} and {last[1]:.2g} in {rows[-1]}"
+    return f"{name + ': ' if name else ''}{said}; {ends}."
+
+
+def heat_map(
+    maps: Mapping[str, Any],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[int],
+    title: str,
+    value: str,
+) -> HeatMapFigure:
+    """Draw sizes as shades of the page's own colour, the larger the stronger, on one logarithmic scale.
+
+    What is exactly 0 is an empty outline, and what is not finite has a colour of its own; the value in the last column
+    stands at the end of each row. So nothing depends on colour.
+
+    Parameters
+    ----------
+    maps : mapping of str to array, shape (len(rows), len(columns))
+        Values of at least 0, under the name of each map.
+    rows : sequence of str
+        Their names; of long ones the end is shown.
+    columns : sequence of int
+        Their numbers; the first and the last are shown.
+    title, value : str
+        What the figure shows, and what its values are.
+
+    Raises
+    ------
+    InputError
+        If there is no map, or the values of one do not fit the rows and columns, or one is below 0.
+
+    Examples
+    --------
+    >>> sizes = {"a run": [[1e-6, 1e-7], [0.1, 0.2]]}
+    >>> heat_map(sizes, rows=["first", "last"], columns=[1, 2], title="Two layers", value="rms gradient")
+    Two layers. rms gradient, by row and column. a run: between 1e-07 and 0.2; in the last column 1e-07 in first and
+    0.2 in last.
+    """
+    arrays = {name: np.array(values, dtype=np.float64) for name, values in maps.items()}
+    shape = len(rows), len(columns)
+    if not arrays or 0 in shape:
+        raise InputError("a heat map needs at least one map, with a row and a column, but there is none.")
+    for name, values in arrays.items():
+        if values.shape != shape:
+            raise InputError(
+                f"each map must have a row for each name and a column for each number, {shape}, but {name!r} has shape "
+                f"{values.shape}. Transpose it?"
+            )
+        if (values < 0).any():
+            raise InputError(f"values must be at least 0, for a logarithmic scale, but {name!r} has {values.min():g}.")
+    return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value)
