@@ -1,17 +1,20 @@
 """Run as a script, the first thing inside the sandbox: set the resource limits, then become the kernel.
 
-The kernel starts in this same process, because a second interpreter would cost every submission another start-up. A
-process forked from the zygote calls the same two functions.
+There the kernel is a fork of this process, because a second interpreter would cost every submission another start-up,
+and what bubblewrap would have stand beside it is open to everyone of the same user. Without a sandbox it is this very
+process. One forked from the zygote calls the same functions.
 """
 
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 __all__ = ["limit", "main", "serve"]
 
+FIRST = 1  # the number of a process namespace's first process
 # History would be an SQLite file in the home; frontends and debuggers have no business in a grading run.
 OPTIONS = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor", "--IPKernelApp.log_level=CRITICAL"]
 
@@ -38,9 +41,15 @@ def serve(connection_file: str) -> None:
 
 def main(arguments: list[str]) -> None:
     """Apply ``arguments[0]``, a JSON object of rlimits, and serve the connection file ``arguments[1]``."""
-    limit(json.loads(arguments[0]))
     # The very files the grader runs, wherever it found them, so that both ends of the wire speak alike.
     sys.path.insert(0, str(Path(__file__).parents[2]))
+    if os.getpid() == FIRST:
+        first = importlib.import_module("course_lib.grading.first")
+        if kernel := first.beget():
+            first.mind(kernel)
+            os._exit(0)
+        os.closerange(3, 1 << 16)
+    limit(json.loads(arguments[0]))
     importlib.import_module("course_lib.grading.child")
     del sys.path[0]
     serve(arguments[1])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from course_lib.grading.seccomp import program
 
-__all__ = ["SETFCAP", "clone_apart", "drop_capabilities", "forgo_tracing", "furnish", "lock", "mount_proc", "name_user"]
+__all__ = ["SETFCAP", "allow_tracing", "clone_apart", "drop_capabilities", "furnish", "lock", "mount_proc", "name_user"]
 
 # linux/sched.h, linux/prctl.h, linux/mount.h
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
@@ -59,7 +59,7 @@ def clone_apart() -> tuple[int, int]:
 
 def name_user(uid: int, outer_uid: int, gid: int, outer_gid: int) -> None:
     """Say who this process is in its new user namespace, and who that is in the one around it."""
-    _done(_libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # or its own files in /proc would be root's
+    allow_tracing(True)  # or its own files in /proc would be root's
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{uid} {outer_uid} 1"),
@@ -68,9 +68,9 @@ def name_user(uid: int, outer_uid: int, gid: int, outer_gid: int) -> None:
         Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
 
 
-def forgo_tracing() -> None:
-    """Let no process of the same user look into this one or take its descriptors."""
-    _done(_libc.prctl(SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+def allow_tracing(allowed: bool, /) -> None:
+    """Say whether processes of the same user may look into this one and take its descriptors."""
+    _done(_libc.prctl(SET_DUMPABLE, int(allowed), 0, 0, 0), "prctl")
 
 
 def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:

@@ -8,18 +8,16 @@ import contextlib
 import json
 import os
 import random
-import select
 import signal
 import socket
 import sys
 from typing import Any, NoReturn
 
-from course_lib.grading import confine, isolate
+from course_lib.grading import confine, first, isolate
 
 __all__ = ["live"]
 
 ORDER_BYTES = 1 << 16
-REAP_MILLISECONDS = 1000
 READY = b"ready"
 
 
@@ -39,32 +37,17 @@ def live(connection: socket.socket, *, uid: int, gid: int) -> NoReturn:
         isolate.name_user(0, uid, 0, gid)  # root of its own namespace: a devpts needs one
         isolate.furnish(**order["view"])
         isolate.lock(uid, gid)
-        kernel = os.fork()
-        if kernel == 0:
+        if not (kernel := first.beget()):
             _become_kernel(connection, order)
-        isolate.forgo_tracing()
-        _mind(kernel, connection)
+        first.mind(kernel, connection.fileno())
     except BaseException as error:
         with contextlib.suppress(OSError):
             connection.sendall(f"{type(error).__name__}: {error}".encode())
     os._exit(1)
 
 
-def _mind(kernel: int, connection: socket.socket) -> None:
-    """Return once the kernel is dead or the grader gone; meanwhile bury what other processes leave behind."""
-    watch = select.poll()
-    watch.register(descriptor := os.pidfd_open(kernel), select.POLLIN)
-    watch.register(connection, select.POLLIN | select.POLLHUP)
-    while not watch.poll(REAP_MILLISECONDS):
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-    os.close(descriptor)
-
-
 def _become_kernel(connection: socket.socket, order: dict[str, Any]) -> NoReturn:
     """Be what a process started afresh would be; the connection is the last thing of the zygote's that is let go."""
-    os.setsid()
     confine.limit(order["rlimits"])
     _reseed()
     connection.sendall(READY)

@@ -80,7 +80,7 @@ class Inside:
         try:
             wrapper = bubblewrap(limits=limits, sockets=folder)
             refused = [] if calls is None else ["--seccomp", str(calls)]
-            command = [wrapper[0], "--info-fd", str(writer), *refused, *wrapper[1:], *script]
+            command = [wrapper[0], "--as-pid-1", "--info-fd", str(writer), *refused, *wrapper[1:], *script]
             given = [writer] if calls is None else [writer, calls]
             self._process = _start(pids.inside(self._group, command), home=home, cwd="/", pass_fds=given)
         finally:

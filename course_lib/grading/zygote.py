@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
         # As root bubblewrap covers parts of its own, and a /proc with covers is none that a child may make anew.
         isolate.mount_proc()
     isolate.drop_capabilities(but=isolate.SETFCAP if os.geteuid() == 0 else 0)
-    isolate.forgo_tracing()
+    isolate.allow_tracing(False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # or the first collection in a child would copy every page that was shared
