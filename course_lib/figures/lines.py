@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from course_lib.errors import InputError
 from course_lib.figures.canvas import Drawing, canvas
 
 __all__ = ["lines"]
@@ -21,6 +22,7 @@ def lines(
     x: Sequence[float] | None = None,
     y_scale: Literal["linear", "log"] = "linear",
     target: tuple[str, float] | None = None,
+    marks: Mapping[str, Sequence[float]] | None = None,
 ) -> Drawing:
     """Draw each series against its index, or against given points, evenly spaced.
 
@@ -38,24 +40,42 @@ def lines(
         How the values are spaced.
     target : (str, float), optional
         A level to mark, and its name.
+    marks : mapping of str to sequence of float, optional
+        What was measured where a series says what to expect: drawn as marks alone, in the colour of the series of that
+        name.
+
+    Raises
+    ------
+    InputError
+        If marks belong to no series.
 
     Examples
     --------
     >>> lines({"loss": [2.0, 1.0, 0.5]}, x_label="step", y_label="loss", title="The loss over three steps")
     The loss over three steps. loss: from 2 to 0.5, between 0.5 and 2.
     """
+    marks = marks or {}
+    if alone := sorted(set(marks) - set(series)):
+        raise InputError(
+            f"marks must have a series of the same name, but {alone[0]!r} has none. There are: {', '.join(series)}."
+        )
     with canvas(title) as page:
-        axes = page.figure.subplots()
+        axes, handles = page.figure.subplots(), {}
         for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
-            axes.plot(values, dashes, marker=marker if x else "", color=colour, linewidth=2, label=name)
+            drawn = axes.plot(values, dashes, marker=marker if x else "", color=colour, linewidth=2)
+            if name in marks:
+                drawn += axes.plot(marks[name], marker, color=colour, markersize=5)
+            handles[name] = tuple(drawn) if len(drawn) > 1 else drawn[0]
         if x is not None:
             axes.set_xticks(range(len(x)), [f"{value:g}" for value in x])
         if target is not None:
-            axes.axhline(target[1], color="black", linewidth=1, label=target[0])
+            handles[target[0]] = axes.axhline(target[1], color="black", linewidth=1)
         axes.set(xlabel=x_label, ylabel=y_label, yscale=y_scale)
         axes.spines[["top", "right"]].set_visible(False)
-        page.figure.legend(frameon=False, loc="outside upper center", ncols=2, handlelength=2.6)
-    return page.drawing(f"{title}. {' '.join(_in_words(name, values) for name, values in series.items())}")
+        legend = {"frameon": False, "loc": "outside upper center", "ncols": 2, "handlelength": 2.6}
+        page.figure.legend(list(handles.values()), list(handles), **legend)
+    said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
+    return page.drawing(f"{title}. {' '.join(_in_words(name, values) for name, values in said.items())}")
 
 
 def _in_words(name: str, values: Sequence[float]) -> str:

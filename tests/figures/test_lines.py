@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from course_lib.errors import InputError
 from course_lib.figures import lines
 
 SERIES = {"with reset": [0.0, 2.0, 3.0], "without": [0.0, 5.0, 1.0]}
@@ -73,3 +74,16 @@ def test_what_is_not_finite_is_told():
     """A loss that became NaN is a gap in the line, and a number in the words."""
     assert "loss: from 2 to 1, between 1 and 2, 1 not finite." in repr(chart({"loss": [2.0, 1.0, float("nan")]}))
     assert "loss: nothing finite." in repr(chart({"loss": [float("inf")]}))
+
+
+def test_what_was_measured_is_marks_beside_the_line():
+    """The same colour, a mark for each value, and in words after the lines."""
+    drawn = chart(marks={"without": [0.1, 4.0, 1.5]})
+    assert drawn.description.endswith("between 0 and 5. without, measured: from 0.1 to 1.5, between 0.1 and 4.")
+    assert drawn.svg.count("<use ") - chart().svg.count("<use ") == 4  # three values, and the mark in the legend
+
+
+def test_marks_need_the_line_they_are_measured_against():
+    """Marks without one would have no name in the legend."""
+    with pytest.raises(InputError, match=r"a series of the same name.*'else' has none.*without"):
+        chart(marks={"else": [1.0]})
