@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EPS", "error", "is_close", "norm", "scale_of", "worst"]
+__all__ = ["EPS", "error", "is_close", "norm", "rounded_to", "scale_of", "worst"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +25,7 @@ def error(found: Array, right: Array) -> float:
 def gap(found: Array, right: Array) -> Array:
     """Take the distance of each entry; equal infinities and NaNs are equal, a NaN alone is as far off as can be."""
     with np.errstate(invalid="ignore"):
-        away = np.nan_to_num(np.abs(found - right), nan=np.inf)
+        away = np.nan_to_num(np.abs(found - right), nan=np.inf, posinf=np.inf)
     same = (found == right) | (np.isnan(found) & np.isnan(right))
     return np.where(same, 0.0, away)
 
@@ -46,6 +46,17 @@ def is_close(found: Array, right: Array, eps: float, scale: float) -> bool:
         return False
     largest = float(np.max(np.abs(right))) if right.size else 0.0
     return bool(np.all(gap(found, right) <= eps * max(largest, eps * scale)))
+
+
+def rounded_to(found: Array, right: Array) -> str | None:
+    """Name the narrower dtype whose numbers these are, if they are as close to the right ones as it comes."""
+    largest = float(np.max(np.abs(right))) if right.size else 0.0
+    for dtype in ("float16", "float32"):
+        with np.errstate(over="ignore"):
+            exact = np.array_equal(found.astype(dtype).astype(np.float64), found)
+        if exact and bool(np.all(gap(found, right) <= EPS[dtype] / 10 * largest)):
+            return dtype
+    return None
 
 
 def worst(found: Array, right: Array) -> tuple[int, ...]:

@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from course_lib.errors import InputError
+from course_lib.errors import CourseError, InputError
+from course_lib.oracle.checks import check_arguments, check_loss, one_sentence
 from course_lib.oracle.closeness import EPS, error, is_close, norm, worst
 from course_lib.oracle.diagnosis import Case, diagnose
 from course_lib.oracle.engines import DIFFERENCES, ENGINES, Arrays, Engine, by_differences, floats
@@ -16,6 +18,7 @@ from course_lib.oracle.tape import Tape, record
 
 __all__ = ["compare"]
 
+KNOWN = (*ENGINES, DIFFERENCES)
 Loss = Callable[..., Any]
 Manual = Mapping[str, Any] | Sequence[Any] | Callable[..., Any]
 
@@ -57,7 +60,7 @@ def compare(
     Raises
     ------
     InputError
-        If no engine can run the loss, or names do not fit.
+        If no engine can run the loss, if it is not finite or differs from call to call, or if arguments do not fit.
 
     Notes
     -----
@@ -78,7 +81,13 @@ def compare(
     >>> compare(loss, {"x": x, "w": w}, {"w": x.T @ [[1.0, 0.0]]}, engines=["autograd", "differences"]).agrees
     True
     """
+    engines = [engines] if isinstance(engines, str) else engines
+    check_arguments(loss, arrays, engines, KNOWN, {"max_norm": max_norm, "loss_scale": loss_scale})
     inputs = as_float64(arrays)
+    if not any(a.dtype.kind == "f" for a in inputs.values()):
+        raise InputError(
+            f"at least one array must hold floating numbers to differentiate, but of {[*inputs]} none does."
+        )
     found, failed, probes, tape = run_all(loss, inputs, engines)
     names = backward_order(tape, [name for name, _ in floats(inputs, probes)])
     reference = most_agreed(found)
@@ -104,8 +113,6 @@ def run_all(
     loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str]
 ) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None]:
     """Run each engine; one that cannot says why and is left out."""
-    if unknown := set(names) - {*ENGINES, DIFFERENCES}:
-        raise InputError(f"engines must be among {[*ENGINES, DIFFERENCES]}, but {sorted(unknown)} are not.")
     found: dict[str, Arrays] = {}
     failed: dict[str, str] = {}
     probes: Arrays = {}
@@ -116,14 +123,16 @@ def run_all(
             continue
         try:
             engine: Engine = ENGINES[name](own)
+            check_loss(partial(engine.value, inputs, {}), inputs)
             probes = probes or engine.watched(inputs)
             found[name] = engine.grads(inputs, probes)
             runner = runner or engine
             tape = record(engine, inputs, probes) if name == "autograd" else tape
         except Exception as why:
-            failed[name] = f"{type(why).__name__}: {why}"
+            failed[name] = str(why) if isinstance(why, CourseError) else f"{type(why).__name__}: {why}"
     if runner is None:
-        raise InputError("no engine could run the loss. " + " ".join(f"{n}: {why}" for n, why in failed.items()))
+        said = one_sentence(failed) or f"Of {[*names]}, none has one; pass autograd, torch or jax as well."
+        raise InputError(f"no engine could run the loss. {said}")
     if DIFFERENCES in names:
         found[DIFFERENCES] = by_differences(runner, inputs, probes)
     return found, failed, probes, tape
@@ -140,10 +149,15 @@ def by_hand(manual: Manual, inputs: Arrays, found: Mapping[str, Arrays]) -> tupl
     """Turn what the reader gave into float64 arrays by name, and the precision each came in."""
     known = next(iter(found.values()))
     given = called(manual, inputs) if callable(manual) else manual
+    if given is None or (isinstance(given, Mapping) and not given):
+        raise InputError(f"there is no gradient to compare: manual gave {given}. Return those of {sorted(known)}.")
     if not isinstance(given, Mapping):
         order = [name for name, a in inputs.items() if a.dtype.kind == "f"]
+        given = [given] if hasattr(given, "shape") else given  # an array alone
         if len(given) != len(order):
-            raise InputError(f"gradients without names are taken in the order {order}, but there are {len(given)}.")
+            raise InputError(
+                f"gradients without names are taken in the order {order}, but {len(given)} came. Name them."
+            )
         given = dict(zip(order, given, strict=True))
     if unknown := set(given) - set(known):
         raise InputError(f"there are gradients of {sorted(known)}, but not of {sorted(unknown)}. Rename or drop them.")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.oracle.closeness import is_close, norm, scale_of
+from course_lib.oracle.closeness import is_close, norm, rounded_to, scale_of
 from course_lib.oracle.engines import Arrays
 from course_lib.oracle.mistakes import mistakes
 from course_lib.oracle.scales import cut, scaled
-from course_lib.oracle.shapes import ratio, reshaped
+from course_lib.oracle.shapes import ratio, reordered, reshaped
 from course_lib.oracle.tape import Tape
 
 __all__ = ["CAUSES", "Case", "Suspect", "Verdict", "diagnose"]
@@ -79,14 +79,19 @@ def diagnose(differing: list[str], case: Case) -> Verdict:
     """Name the likeliest cause of the first difference, what else would do, and what stays unexplained."""
     found = [s for s in suspects(differing, case) if differing[0] in s.explains]
     if not found:
-        alike = [name for name in differing if ratio(differing[0], case) and ratio(name, case)]
-        return None, described(differing, case), (), tuple(name for name in differing[1:] if name not in alike)
+        return None, described(differing[0], case), (), ()  # what comes later may follow from the first
     found.sort(key=lambda s: (-len(s.explains), s.misses, s.rank))
     best = found[0]
     equals = [s for s in found if (len(s.explains), s.misses) == (len(best.explains), best.misses)]
     also = dict.fromkeys(s.cause for s in equals if s.cause not in (None, best.cause))
+    nameless = [lowered(s.words) for s in equals if s.cause is None and best.cause is not None]
     rest = tuple(name for name in differing if name not in best.explains)
-    return best.cause, best.words, tuple(a for a in also if a), rest
+    return best.cause, best.words, (*(a for a in also if a), *nameless[:1]), rest
+
+
+def lowered(words: str) -> str:
+    """Turn a sentence into a phrase."""
+    return f"{words[0].lower()}{words[1:].removesuffix('.')}"
 
 
 def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
@@ -128,16 +133,22 @@ def before_clipping(grads: Arrays, case: Case) -> str | None:
     return next((n for n in case.names if n in raw and n in case.found and not case.same(n, grads[n], raw[n])), None)
 
 
-def described(differing: list[str], case: Case) -> str:
+def described(name: str, case: Case) -> str:
     """Say what can be seen, where no mistake reproduces the numbers."""
-    wrong, right = case.found[differing[0]], case.right[differing[0]]
+    wrong, right = case.found[name], case.right[name]
     if wrong.shape != right.shape:
         return "The shape is wrong, and neither a sum nor another order of its axes gives the right gradient."
     if not np.isfinite(wrong).all():
         return f"{int((~np.isfinite(wrong)).sum())} of {wrong.size} entries are not finite."
-    if factor := ratio(differing[0], case):
+    if not np.isfinite(right).all():
+        return f"{int((~np.isfinite(right)).sum())} of {right.size} entries of the right gradient are not finite."
+    if dtype := rounded_to(wrong, right):
+        return f"Its entries are {dtype} numbers, and no further off than {dtype} rounds. Compute them in float64."
+    if factor := ratio(name, case):
         return f"Every entry is {factor:.6g} times the right one, which is no size in this network."
-    gap = np.abs(wrong - right) > case.eps[differing[0]] * max(float(np.max(np.abs(right))), 1e-300)
+    if slices := reordered(name, case):
+        return slices
+    gap = np.abs(wrong - right) > case.eps[name] * max(float(np.max(np.abs(right))), 1e-300)
     text = f"{int(gap.sum())} of {gap.size} entries differ"
     dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)
-    return f"{text}; the cosine between found and right is {dot:.3g}. No known mistake gives these numbers."
+    return f"{text}; the cosine between found and right is {dot:.4g}. No known mistake gives these numbers."

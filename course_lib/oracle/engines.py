@@ -10,6 +10,7 @@ import numpy as np
 from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.oracle.checks import check_value
 from course_lib.oracle.namespaces import Namespace, for_autograd, for_jax, for_torch
 
 __all__ = ["DIFFERENCES", "ENGINES", "Engine"]
@@ -43,11 +44,19 @@ class Engine:
         """Run the loss, and see that it is one number."""
         self.xp._probes = probes
         value = self.loss(**arrays, **({"xp": self.xp} if self.wants_xp else {}))
-        if tuple(getattr(value, "shape", ())):
-            raise InputError(
-                f"a loss is one number, but this one has shape {tuple(value.shape)}. Add .sum() or .mean() to it."
-            )
+        check_value(value)
         return value
+
+    def tracked(self, arrays: Mapping[str, Any], probes: Mapping[str, Any]) -> Any:
+        """Run the loss, and see that it can be differentiated."""
+        loss = self.call(arrays, probes)
+        if not hasattr(loss, "backward"):
+            raise InputError(
+                f"a loss must be a result of {self.name}'s own operations, but this one is of type "
+                f"{type(loss).__name__}, which no graph leads to. Compute it without float(), "
+                f".item() and NumPy's functions."
+            )
+        return loss
 
     def value(self, arrays: Arrays, probes: Arrays) -> float:
         """Run the loss without gradients."""
@@ -92,8 +101,7 @@ class Autograd(Engine):
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
         leaves, watched = self.leaves(arrays), self.leaves(probes)
-        loss = self.call(leaves, watched)
-        loss.backward()
+        self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
         return {n: filled(both[n].grad, a) for n, a in floats(arrays, probes)}
 
@@ -117,7 +125,7 @@ class Torch(Engine):
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
         leaves, watched = self.leaves(arrays), self.leaves(probes)
-        self.call(leaves, watched).backward()
+        self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
         return {
             n: np.zeros(a.shape) if both[n].grad is None else both[n].grad.numpy() for n, a in floats(arrays, probes)

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from course_lib.oracle.engines import Arrays
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 
@@ -33,7 +35,7 @@ class Mistake:
 
 def at_joins(tape: Tape) -> Iterator[Mistake]:
     """Where paths meet: keep one of the cotangents, or send them on before all have arrived."""
-    joins = {k: arrived for k, arrived in tape.arrived.items() if len(arrived) > 1}
+    joins = {k: arrived for k, arrived in tape.arrived.items() if sum(bool(np.any(g)) for g in arrived) > 1}
     for some, where in [*(([k], f"at {tape.name(k)}") for k in joins), (list(joins), "wherever paths meet")]:
         yield from one_kept(tape, some, where, joins)
         yield from counted_twice(tape, some, where, joins)

@@ -8,6 +8,7 @@ import numpy as np
 from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.oracle.checks import numbers
 
 __all__ = ["Namespace", "for_autograd", "for_jax", "for_torch"]
 
@@ -107,6 +108,6 @@ def as_float64(arrays: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         array = array.detach() if hasattr(array, "detach") else array
         if hasattr(array, "is_floating_point"):  # a torch tensor: NumPy knows no bfloat16, and no GPU
             array = (array.double() if array.is_floating_point() else array).cpu().numpy()
-        copy = np.array(array)
+        copy = numbers(name, array)
         copies[name] = copy.astype(np.float64) if copy.dtype.kind not in "biu" else copy
     return copies

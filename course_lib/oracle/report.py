@@ -125,4 +125,6 @@ class Report:
         """Write one error; a star marks the first that is too large."""
         error = self.errors.get((engine, name))
         star = "*" if engine in self.wrong and self.wrong[engine].name == name else ""
-        return "-" if error is None else f"{star}shape" if error == float("inf") else f"{star}{error:.1e}"
+        if error is None or self.grads[engine][name].shape == self.grads[self.reference][name].shape:
+            return "-" if error is None else f"{star}{error:.1e}"
+        return f"{star}shape"

@@ -14,6 +14,7 @@ __all__ = ["miscounted", "overwriting", "rescaled", "unmasked", "unreduced", "un
 
 PERMUTATIONS = ("permute", "transpose", "t", "mt")
 PRODUCTS = ("mm", "bmm", "mv", "addmm")
+NOTHING = 1e-5  # a row whose part is smaller is not what is left over
 SCATTERS = ("index", "indexselect", "embedding", "gather")
 Found = tuple[str, Send, str | None, float]  # words, what is sent, cause, rank
 
@@ -56,6 +57,9 @@ def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
                 "missing mask",
                 4,
             )
+        if level != 1:
+            words = f"The mask of {op} is applied, but its factor {level:.4g} is left out."
+            yield words, partial(weighted, tape, edge, 1 / level), None, 16
     else:
         yield f"The derivative of {op} is left out.", add_up, None, 20
 
@@ -83,7 +87,9 @@ def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
     def swap(a: Any, turn: bool) -> Any:
         return np.swapaxes(a, -1, -2) if turn and a.ndim > 1 else a
 
-    for operand in [a for a in node.saved if isinstance(a, np.ndarray) and a.ndim > 1]:
+    for letter, operand in zip("ab", node.saved, strict=False):  # of the product a @ b
+        if not isinstance(operand, np.ndarray) or operand.ndim < 2:
+            continue
         for first, turn_g, turn_o in [(f, s, t) for f in (0, 1) for s in (0, 1) for t in (0, 1)]:
 
             def send(arrived: Any, o: Any = operand, first: int = first, s: int = turn_g, t: int = turn_o) -> Any:
@@ -95,10 +101,10 @@ def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
             except ValueError:
                 continue
             if sent.shape == right.shape and not np.allclose(sent, right):
-                a, b = "g.T" if turn_g else "g", "a.T" if turn_o else "a"
-                product = f"{a} @ {b}" if first == 0 else f"{b} @ {a}"
+                g_, o_ = "g.T" if turn_g else "g", f"{letter}.T" if turn_o else letter
+                product = f"{g_} @ {o_}" if first == 0 else f"{o_} @ {g_}"
                 yield (
-                    f"{product}, with a {operand.shape}, is sent, and it has the right shape.",
+                    f"{product} is sent back through a @ b, where {letter} is {operand.shape}, and its shape fits.",
                     send,
                     "missing transpose",
                     5,
@@ -107,15 +113,14 @@ def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
 
 def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
     """Divide or multiply by the number of things that are summed or averaged."""
-    sizes = {}
+    sizes: dict[int, str] = {}
     if op in PRODUCTS:
         if not tape.parents[tape.parent(edge)]:
             sizes = {n: f"dim {axis} of {g.shape}" for axis, n in enumerate(g.shape) if n > 1}
     elif g.size != right.size:
-        large = max(g.shape, right.shape, key=prod)
-        dims = [(axis, n) for axis, n in enumerate(large) if n > 1]
-        for some in (c for r in range(1, len(dims) + 1) for c in combinations(dims, r)):
-            sizes[prod(n for _, n in some)] = f"dim {', '.join(str(a) for a, _ in some)} of {large}"
+        small, large = sorted((g.shape, right.shape), key=prod)
+        for some in (c for r in range(1, len(large) + 1) for c in combinations(gone(small, large), r)):
+            sizes.setdefault(prod(large[a] for a in some), f"dim {', '.join(map(str, some))} of {large}")
     for n, what in sizes.items():
         for factor, done in ((float(n), "multiplied by"), (1.0 / n, "divided by")):
             yield (
@@ -124,6 +129,14 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
                 "mean vs sum",
                 3 if n > 2 else 6.5,
             )
+
+
+def gone(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
+    """List the axes that were summed away, or broadcast, between two shapes; all that could be, if that is open."""
+    lead = len(large) - len(small)
+    kept = [n == 1 or (lead <= a and small[a - lead] == n) for a, n in enumerate(large)]
+    stretched = all(n in (1, large[lead + a]) for a, n in enumerate(small))
+    return tuple(a for a, n in enumerate(large) if n > 1 and not (stretched and kept[a]))
 
 
 def miscounted(tape: Tape, edge: Edge, op: str) -> Iterator[Found]:
@@ -156,6 +169,9 @@ def overwriting(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator
         for row, word in ((-1, "last"), (0, "first")):
             mask = np.zeros_like(g)
             mask[row] = 1
+            part = np.abs(tape.vjp(edge, mask * g)).max(initial=0)
+            if part < NOTHING * np.abs(right).max(initial=0):
+                continue  # with nothing in that row it would be a detached path
             words = f"Only the {word} of the {g.shape[0]} rows at {op} counts."
             yield words, partial(weighted, tape, edge, mask), cause, 6
     if op in SCATTERS and g.size <= 4096:

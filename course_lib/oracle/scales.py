@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cut", "scaled"]
 
+MOST_PASSES = 16  # more are not added up by mistake
+
 Found = tuple[str | None, str, tuple[str, ...], float]
 
 SCALES = (
@@ -61,6 +63,10 @@ def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
             if abs(factor / c - 1) <= eps:
                 text = f"All that differs is {done} {n}, which is {what}."
                 yield "mean vs sum", text, same, 21 if case.tape else 3.5
+    passes, everything = round(factor), {n for n in case.found if case.right[n].any()} <= set(same)
+    if 2 <= passes <= MOST_PASSES and everything and abs(factor / passes - 1) <= eps:
+        text = f"All gradients are {passes} times the right ones, as if that many backward passes had been added up."
+        yield None, text, same, 21.5
 
 
 def clipped_early(factor: float, same: tuple[str, ...], case: "Case", eps: float) -> Iterator[Found]:
@@ -110,11 +116,14 @@ def known(told: float | None, usual: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def sizes(case: "Case") -> dict[int, str]:
-    """Name the sizes that a mean could have divided by: axes of the tensors, and of two of them together."""
+    """Name the sizes that a mean could have divided by: axes of results, or, if these are not known, of inputs."""
     found: dict[int, str] = {}
-    for name in case.names:
-        shape = case.right[name].shape
-        axes = [(a, n) for a, n in enumerate(shape) if n > 1]
-        for some in (c for r in (1, 2, 3) for c in combinations(axes, r)):
-            found.setdefault(prod(n for _, n in some), f"axis {', '.join(str(a) for a, _ in some)} of {name} {shape}")
+    shapes = {f"{name} {case.right[name].shape}": case.right[name].shape for name in case.names}
+    if case.tape:  # a mean over an axis that weights alone have would be no mean over results
+        tape, leaves = case.tape, set(case.tape.leaves.values())
+        of_results = [arrived[0].shape for k, arrived in tape.arrived.items() if k not in leaves]
+        shapes = {f"a result {shape}": shape for shape in dict.fromkeys(of_results)}
+    for r, (said, shape) in product((1, 2, 3), shapes.items()):
+        for some in combinations([a for a, n in enumerate(shape) if n > 1], r):
+            found.setdefault(prod(shape[a] for a in some), f"axis {', '.join(map(str, some))} of {said}")
     return found

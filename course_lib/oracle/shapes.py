@@ -9,7 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from course_lib.oracle.diagnosis import Case
 
-__all__ = ["reshaped"]
+__all__ = ["ratio", "reordered", "reshaped"]
+
+MOST_SLICES, FEW_SLICES = 256, 12
 
 Found = tuple[str | None, str, tuple[str, ...], float]
 
@@ -72,6 +74,20 @@ def flipped(name: str, case: "Case") -> tuple[str | None, str, float] | None:
     if not case.same(name, -case.found[name], case.right[name]):
         return None
     return None, "It is the right gradient with the other sign.", 15
+
+
+def reordered(name: str, case: "Case") -> str | None:
+    """Say in which order rows, columns or other slices stand, if they are the right ones in another."""
+    wrong, right = case.found[name], case.right[name]
+    for axis, n in enumerate(wrong.shape):
+        rows, wanted = (np.moveaxis(a, axis, 0) for a in (wrong, right))
+        if not 1 < n <= MOST_SLICES or not wanted.any():
+            continue
+        nearest = [int(np.argmin([np.abs(row - w).max() for w in wanted])) for row in rows]
+        if sorted(nearest) == list(range(n)) and case.same(name, rows, wanted[nearest]):
+            order = f"the order {nearest}" if n <= FEW_SLICES else "another order"
+            return f"Along axis {axis} it holds the right entries, but in {order}."
+    return None
 
 
 def ratio(name: str, case: "Case") -> float | None:

@@ -109,7 +109,7 @@ def by_hand(x, wq, wk, wv, wo, g, b, w1, b1, w2, b2, bug=""):
         ("skip lost", "wo", LOST, "add"),
         ("branch lost", "wo", {"detached path"}, "Nothing is sent from mm"),
         ("skip twice", "wo", {None}, "added twice"),
-        ("wo untransposed", "wv", {"missing transpose"}, "g @ a"),
+        ("wo untransposed", "wv", {"missing transpose"}, "g @ b is sent back through a @ b"),
         ("p untransposed", "wv", {"missing transpose"}, "a @ g"),
         ("softmax: left out", "wk", {None}, "derivative of softmax is left out"),
         ("softmax: diagonal", "wk", {None}, "No known mistake"),

@@ -259,21 +259,68 @@ def test_what_the_reader_passes_is_not_changed():
         np.testing.assert_array_equal(given[name], copy)
 
 
+def noisy(x):
+    return (x * np.random.default_rng().random()).sum()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: compare(two_layers, arrays(), engines=["tensorflow"]), r"\['tensorflow'\] are not"),
-        (lambda: compare(two_layers, arrays(), [np.ones(3)]), r"order \['x', 'w_0', 'w_1'\], but there are 1"),
+        (lambda: compare(two_layers, arrays(), [np.ones(3)]), r"order \['x', 'w_0', 'w_1'\], but 1 came"),
         (lambda: compare(two_layers, arrays(), {"w": 1}), r"but not of \['w'\]\. Rename"),
         (lambda: compare(lambda x: x * 2, {"x": np.ones(3)}), r"one number, but this one has shape \(3,\)\. Add \.sum"),
         (lambda: compare(lambda y: y.sum(), {"x": np.ones(3)}), "no engine could run the loss.*unexpected keyword"),
-        (lambda: compare(two_layers, arrays(), engines=["differences"]), "no engine"),
+        (lambda: compare(two_layers, arrays(), engines=["differences"]), "none has one; pass autograd"),
+        (lambda: compare(two_layers, arrays(), engines=[]), "but there are none"),
+        (lambda: compare({"tf": two_layers}, arrays()), r"\['tf'\] are not"),
+        (lambda: compare("loss", arrays()), "loss must be a function"),
+        (lambda: compare(two_layers, list(arrays().values())), "mapping of names to arrays.*it is a list"),
+        (lambda: compare(lambda x: (x * x).sum(), {"x": np.arange(3)}), r"of \['x'\] none does"),
+        (lambda: compare(lambda x: None, {"x": np.ones(3)}), r"\. autograd, torch, jax: .*None\. Is a return"),
+        (lambda: compare(lambda x: float(x.sum()), {"x": np.ones(3)}, engines=["autograd"]), "without float"),
+        (lambda: compare(lambda x: x.sum(), {"x": np.array([1, np.nan])}), "is nan, and there is NaN or infinity in x"),
+        (lambda: compare(lambda x, xp: xp.log(x).sum(), {"x": np.zeros(2)}), "is -inf, and all arrays are finite"),
+        (lambda: compare(noisy, {"x": np.ones(2)}), "it gave .* and then .* Draw random numbers"),
+        (lambda: compare(two_layers, arrays(), {}), r"no gradient to compare: manual gave \{\}"),
+        (lambda: compare(two_layers, arrays(), lambda **a: None), "manual gave None"),
+        (lambda: compare(two_layers, arrays(), {"x": "abc"}), "x must be an array of real numbers.*<U3"),
+        (lambda: compare(two_layers, arrays(), {"x": np.ones((5, 4)) + 1j}), "dtype is complex128"),
+        (lambda: compare(two_layers, arrays(), {"x": [[1, 2], [3]]}), "NumPy cannot make one of it"),
+        (lambda: compare(two_layers, arrays(), max_norm=-1), "max_norm must be positive and finite, but it is -1"),
+        (lambda: compare(two_layers, arrays(), loss_scale=0), "loss_scale must be positive"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_reason(call, message):
     """Each message says what came and what to do."""
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_is_shown_as_that(broken):
+    """Its shape is right, so the table must not say that it is not."""
+    x, w_0, w_1 = manual_mlp_grad(**arrays())
+    w_0[1, 2] = broken
+    report = compare(two_layers, arrays(), [x, w_0, w_1], engines=["autograd"])
+    assert (report.first.name, report.first.index, report.first.cause) == ("w_0", (1, 2), None)
+    assert report.cell("manual", "w_0") == "*inf"
+    assert report.first.evidence == "1 of 24 entries are not finite."
+
+
+def test_one_array_alone_is_the_gradient_of_the_one_input():
+    """It is not taken for a sequence of its rows."""
+    x = np.random.default_rng(0).normal(size=(1, 3))
+    assert compare(lambda x: (x * x).sum(), {"x": x}, lambda x: 2 * x, engines=["autograd"]).agrees
+
+
+def test_a_missing_engine_is_named_and_the_others_go_on(monkeypatch):
+    """With what to install."""
+    monkeypatch.setitem(sys.modules, "jax", None)
+    report = compare(two_layers, arrays(), manual_mlp_grad)
+    assert report.agrees
+    assert report.engines == ("autograd", "torch", "differences", "manual")
+    assert "pip install 'the-backward-pass[jax]'" in report.failed["jax"]
 
 
 def test_importing_it_loads_neither_torch_nor_jax():

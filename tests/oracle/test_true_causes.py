@@ -1,0 +1,217 @@
+"""Mistakes whose numbers could be taken for others': the cause that is named must be true, or none."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.oracle import compare
+
+FAST = ["autograd", "differences"]
+
+
+def arrays(seed=0, **shapes):
+    random = np.random.default_rng(seed)
+    return {name: random.normal(size=shape) for name, shape in shapes.items()}
+
+
+def instead(y, fake):
+    """Keep the value of one tensor, with the gradient of another: how a wrong rule is planted in torch."""
+    return y.detach() + fake - fake.detach()
+
+
+def grads(wrong, given):
+    """Differentiate a loss by torch, which has the mistake in it."""
+    leaves = {name: torch.tensor(a, requires_grad=a.dtype.kind == "f") for name, a in given.items()}
+    wrong(**leaves).backward()
+    return {n: None if t.grad is None else t.grad.numpy() for n, t in leaves.items() if t.is_floating_point()}
+
+
+def first(loss, given, wrong):
+    manual = wrong if isinstance(wrong, dict) else grads(wrong, given)
+    return compare(loss, given, manual, engines=FAST).first
+
+
+# a network of three layers, with sizes that are all different
+
+
+def perceptron(x, w0, b0, w1, b1, w2, b2, xp):
+    h = xp.tanh(x @ w0 + b0)
+    return ((xp.relu(h @ w1 + b1) @ w2 + b2) ** 2).mean()
+
+
+SIZES = {"x": (7, 4), "w0": (4, 6), "b0": (6,), "w1": (6, 5), "b1": (5,), "w2": (5, 3), "b2": (3,)}
+
+
+def right_grads(given):
+    return grads(lambda **t: perceptron(**t, xp=torch), given)
+
+
+def test_micro_batches_that_were_added_up_are_not_taken_for_a_mean_over_features():
+    """Four is the number of features too, but no result has that size."""
+    given = arrays(1, **SIZES)
+    found = first(perceptron, given, {n: 4 * g for n, g in right_grads(given).items()})
+    assert (found.name, found.cause) == ("b2", None)
+    assert (
+        found.evidence == "All gradients are 4 times the right ones, as if that many backward passes had been added up."
+    )
+
+
+def test_where_a_number_has_two_readings_both_are_given():
+    """Three times the gradient: a sum over three outputs, or three passes."""
+    given = arrays(1, **SIZES)
+    found = first(perceptron, given, {n: 3 * g for n, g in right_grads(given).items()})
+    assert found.cause == "mean vs sum"
+    assert "size of dim 1 of (7, 3)" in found.evidence
+    assert any("3 times the right ones" in other for other in found.also)
+
+
+def test_what_comes_below_an_unknown_mistake_is_not_called_another():
+    """The wrong slope of tanh makes all below it wrong: there is nothing to look for next."""
+    given = arrays(1, **SIZES)
+
+    def wrong(x, w0, b0, w1, b1, w2, b2):
+        z = x @ w0 + b0
+        h = instead(torch.tanh(z), z * (1 - z.detach() ** 2))
+        return ((torch.relu(h @ w1 + b1) @ w2 + b2) ** 2).mean()
+
+    found = first(perceptron, given, wrong)
+    assert (found.name, found.cause, found.unexplained) == ("b0", None, ())
+    assert "No known mistake" in found.evidence
+
+
+@pytest.mark.parametrize("order", [[1, 2, 3, 0], [3, 2, 1, 0]])
+def test_rows_in_another_order_are_seen(order):
+    """All entries are there, in other places."""
+    given = arrays(1, **SIZES)
+    right = right_grads(given)
+    found = first(perceptron, given, {**right, "w0": right["w0"][order]})
+    assert (found.name, found.cause) == ("w0", None)
+    assert found.evidence == f"Along axis 0 it holds the right entries, but in the order {order}."
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rounding_that_hides_in_float64_is_called_rounding(dtype):
+    """The arrays say float64, their entries do not."""
+    given = arrays(1, x=(200, 40), w=(40, 30))
+    given = {name: a.astype(dtype).astype(np.float64) for name, a in given.items()}
+    right = given["x"].T @ (2 * given["x"] @ given["w"])
+    rounded = (right * (1 + 2e-7)).astype(dtype).astype(np.float64)
+    found = first(lambda x, w: ((x @ w) ** 2).sum(), given, {"w": rounded})
+    assert found.cause is None
+    assert f"entries are {dtype} numbers" in found.evidence
+
+
+# attention: paths that carry nothing, square matrices, rows that hardly count
+
+MASK = np.tril(np.ones((5, 5)))
+
+
+def attention(x, wq, wk, wv, wo, xp):
+    q, k, v = x @ wq, x @ wk, x @ wv
+    s = q @ k.T / math.sqrt(4.0)
+    p = xp.softmax(xp.where(xp.tensor(MASK) > 0, s, s * 0 - 1e9), dim=-1)
+    return ((x + (p @ v) @ wo) ** 2).mean()
+
+
+def wrong_attention(bug):
+    def loss(x, wq, wk, wv, wo):
+        q, k, v = x @ wq, (x.detach() if bug == "keys" else x) @ wk, x @ wv
+        s = q @ k.T / 2
+        s = instead(s, q @ k.T) if bug == "scale" else s
+        p = torch.softmax(torch.where(torch.tensor(MASK) > 0, s, s * 0 - 1e9), -1)
+        p = p.detach() if bug == "weights" else p
+        return ((x + (p @ v) @ wo) ** 2).mean()
+
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("bug", "where", "cause", "evidence"),
+    [
+        ("scale", "wk", None, "The derivative of div is left out."),
+        ("weights", "wk", "detached path", "Nothing is sent from mm (5, 4) to softmax."),
+        ("keys", "x", "detached path", "Nothing is sent from mm (5, 4) to x."),
+    ],
+)
+def test_a_path_that_carries_nothing_explains_nothing(bug, where, cause, evidence):
+    """The masked scores send zeros to the same node: it is no place where paths meet."""
+    given = arrays(4, x=(5, 4), wq=(4, 4), wk=(4, 4), wv=(4, 4), wo=(4, 4))
+    found = first(attention, given, wrong_attention(bug))
+    assert (found.name, found.cause, found.evidence) == (where, cause, evidence)
+
+
+def test_a_matrix_that_is_not_transposed_at_any_step():
+    """g @ w where g @ w.T was due, at each of four; another product has that shape, and is right."""
+
+    def loss(xs, h, u, w, v, xp):
+        for t in range(4):
+            h = xp.tanh(xs[t] @ u + h @ w)
+        return 0.5 * ((h @ v) ** 2).sum()
+
+    def wrong(xs, h, u, w, v):
+        for t in range(4):
+            z = xs[t] @ u + h @ w
+            h = torch.tanh(instead(z, xs[t] @ u + h @ w.detach().T + h.detach() @ w))
+        return 0.5 * ((h @ v) ** 2).sum()
+
+    given = arrays(9, xs=(4, 2, 3), h=(2, 5), u=(3, 5), w=(5, 5), v=(5, 2))
+    found = first(loss, given, wrong)
+    assert (found.name, found.cause, found.unexplained) == ("w", "missing transpose", ())
+    assert found.evidence.endswith("So at each of 4 places.")
+
+
+# normalisation, dropout, convolution by windows
+
+
+def batch_norm(x, w, xp):
+    c = x - xp.mean(x, dim=0)
+    return ((c / xp.sqrt(xp.mean(c * c, dim=0) + 1e-5) @ w) ** 4).sum()
+
+
+def test_a_batch_norm_with_both_statistics_for_constants():
+    """Two paths are cut, and both are named."""
+    given = arrays(3, x=(8, 4), w=(4, 3))
+
+    def wrong(x, w):
+        c = x - x.mean(0).detach()
+        return ((c / torch.sqrt((c * c).mean(0).detach() + 1e-5) @ w) ** 4).sum()
+
+    found = first(batch_norm, given, wrong)
+    assert (found.name, found.cause) == ("x", "detached path")
+    assert "from mean (4,) to mul. Nothing is sent from mean (4,) to x. In all, 2 paths" in found.evidence
+
+
+def test_a_dropout_without_its_scale_on_the_way_back():
+    """The mask is there, and 1 / (1 - p) is not."""
+    keep = np.random.default_rng(3).random((5, 6)) < 0.6
+    given = arrays(12, x=(5, 3), w=(3, 6), v=(6, 2))
+
+    def wrong(x, w, v):
+        h = torch.tanh(x @ w)
+        return ((instead(h * torch.tensor(keep / 0.6), h * torch.tensor(keep)) @ v) ** 2).sum()
+
+    found = first(lambda x, w, v, xp: (((xp.tanh(x @ w) * xp.tensor(keep / 0.6)) @ v) ** 2).sum(), given, wrong)
+    assert (found.name, found.cause) == ("w", None)
+    assert found.evidence == "The mask of mul is applied, but its factor 1.667 is left out."
+
+
+@pytest.mark.parametrize(("bug", "name"), [("bias", "b"), ("weight", "w")])
+def test_a_mean_over_positions_names_the_positions(bug, name):
+    """Six positions, and 3 * 2 = 6 by chance in other axes."""
+
+    def loss(x, w, b, xp):
+        windows = xp.stack([x[:, i : i + 3] for i in range(6)], dim=1)
+        return (xp.relu(windows @ w + b) ** 2).sum()
+
+    def wrong(x, w, b):
+        windows = torch.stack([x[:, i : i + 3] for i in range(6)], dim=1)
+        w, b = (instead(t, t / 6) if bug == n else t for n, t in (("weight", w), ("bias", b)))
+        return (torch.relu(windows @ w + b) ** 2).sum()
+
+    found = first(loss, arrays(8, x=(3, 8), w=(3, 2), b=(2,)), wrong)
+    assert (found.name, found.cause) == (name, "mean vs sum")
+    assert "divided by 6" in found.evidence
+    assert "1 of " in found.evidence
+    assert found.evidence.endswith("(3, 6, 2).")
