@@ -13,6 +13,8 @@ from course_lib.monitoring.rows import Rows
 
 __all__ = ["Done", "Part", "Reading"]
 
+ROUNDING = 1e-15  # of a difference between sums of squares in double precision
+
 
 @dataclass(frozen=True)
 class Part:
@@ -66,7 +68,9 @@ def measured(numbers: Array, sizes: Any, fixes: Mapping[int, tuple[float, ...]],
     """Turn sums, squares, largest and smallest elements of gradients, and squares of weights, into the measures."""
     sums, squares, high, low, moved, before, now = numbers
     n = np.maximum(sizes, 1)
-    variance = np.maximum(squares - sums**2 / n, 0) / np.maximum(n - 1, 1)
+    spread = squares - sums**2 / n
+    spread = np.where((n > 1) & (spread > ROUNDING * squares), spread, 0)
+    variance = spread / np.maximum(n - 1, 1)
     ratio = np.where(before > 0, np.sqrt(moved / before), math.nan)
     columns = [np.sqrt(squares), sums / n, np.sqrt(variance), np.maximum(high, -low), 0 * n, ratio, np.sqrt(now)]
     found = np.array(columns, dtype=np.float64)

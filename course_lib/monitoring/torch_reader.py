@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -73,7 +73,12 @@ class TorchReader:
 
 
 class Group:
-    """Parameters on one device, in one precision."""
+    """Parameters on one device, in one precision.
+
+    Sums start in single precision, which is fastest. The first step at which that is not enough, because squares are
+    out of its range, or a standard deviation is a difference of nearly equal numbers, they are read once more in
+    double precision, and from then on only there: squares of single precision neither overflow nor vanish in it.
+    """
 
     def __init__(self, torch: ModuleType, parameters: Sequence[Any], where: list[int]) -> None:
         self.torch, self.where = torch, where
@@ -84,11 +89,12 @@ class Group:
         self.known = False
         self.large_before: list[Any] = []
         self.seen = torch.zeros(self.rows.vector_shape, dtype=torch.int32, device=self.rows.like.device)
-        tiny = torch.finfo(self.rows.dtype).tiny
-        self.range = tiny**0.4, tiny**-0.4  # largest absolute values whose squares, and their sums, are in range
+        self.wide, self.sums_in = False, self.rows.dtype
+        self.can_widen = self.sums_in is torch.float32 and self.rows.like.device.type != "mps"  # which has no float64
+        tiny = torch.finfo(self.sums_in).tiny
+        self.range = tiny**0.4, tiny**-0.4  # absolute values and norms whose squares, and their sums, are in range
         sizes = self.rows.sizes[self.rows.order]
         # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
-        sizes = self.rows.sizes[self.rows.order]
         self.cancels = np.where(sizes > 1, CANCELS * sizes, math.inf)
         self.row_cancels = np.sqrt(np.where(self.rows.lengths > 1, CANCELS * self.rows.lengths, math.inf))
 
@@ -98,7 +104,7 @@ class Group:
         odd = self.complex or any([g is None or g.layout is not self.strided for g in grads])  # noqa: C419  # twice as fast
         grads = [self.plain(g) for g in grads] if odd else grads
         self.rows.load(self.grad_views, grads, gaps=odd)
-        waiting = self.reduced(self.rows.matrices(self.grads, grads))
+        waiting = self.reduced(grads)
         waiting += self.weights() if weights else []
         waiting += [] if extra is None else [extra.to(waiting[0]).reshape(1)]
         host = self.torch.cat(waiting).cpu().numpy()  # the one transfer
@@ -106,46 +112,60 @@ class Group:
             seen = self.grads[: self.seen.shape[0], : self.seen.shape[1]]
             self.seen.masked_fill_(seen != 0, step)
         numbers = host[: len(host) - (extra is not None)].reshape(7 if weights else 4, -1)
-        fixes: dict[int, tuple[float, ...]] = {}
-        if reduce := self.rows.many or not self.fine(numbers):
+        fine, fixes = self.fine(numbers), dict[int, tuple[float, ...]]()
+        if not fine and self.can_widen and not self.wide:
+            self.wide, self.sums_in = True, self.torch.float64
+            again = self.torch.cat(self.reduced(grads)).cpu().numpy().reshape(4, -1)
+            numbers = np.concatenate([again, numbers[4:]])
+        if reduce := self.rows.many or self.wide or not fine:
             numbers = self.rows.by_tensor(numbers)
-            fixes = self.careful(numbers, grads)
+            fixes = self.fixes(numbers, grads)
         absent = [i for i, g in enumerate(grads) if g is None] if odd else []
         part = Part(numbers, self.rows, self.where, reduced=reduce, fixes=fixes, absent=absent)
         return part, float(host[-1]) if extra is not None else 0.0
 
     def fine(self, numbers: Array) -> bool:
         """Say whether the numbers of all rows are finite, in range, and no difference of nearly equal ones."""
-        sums, norms = numbers[0], numbers[1]
-        if not (norms.max() < self.range[1] and norms.min() > self.range[0]):
+        sums, norms, high, low = numbers[:4]
+        if not norms.max() < self.range[1]:
             return False
-        return bool((np.abs(sums) <= self.row_cancels * norms).all())
+        if (least := norms.min()) == 0:
+            zero = norms == 0
+            if high[zero].any() or low[zero].any():  # squares that vanished
+                return False
+            least = norms[~zero].min(initial=math.inf)
+        return bool(least > self.range[0] and (np.abs(sums) <= self.row_cancels * norms).all())
 
-    def reduced(self, matrices: Iterator[Any]) -> list[Any]:
+    def reduced(self, grads: list[Any]) -> list[Any]:
         """Reduce each row to its sum, norm, largest and smallest element: one vector for each of the four."""
-        dtype, kinds = self.rows.dtype, ([], [], [], [])  # type: tuple[Any, tuple[list[Any], ...]]
-        for x in matrices:
+        dtype, kinds = self.sums_in, ([], [], [], [])  # type: tuple[Any, tuple[list[Any], ...]]
+        for x in self.rows.matrices(self.grads.to(dtype), grads):
             kinds[0].append(x.sum(1, dtype=dtype))
-            kinds[1].append(self.norms(x))
+            kinds[1].append(self.torch.linalg.vector_norm(x, dim=1, dtype=dtype))
             kinds[2].append(x.amax(1).to(dtype))
             kinds[3].append(x.amin(1).to(dtype))
         return [row for kind in kinds for row in kind]
 
-    def careful(self, numbers: Array, grads: list[Any]) -> dict[int, tuple[float, ...]]:
-        """Measure again what is not finite, out of range, or left of a difference, in one more transfer."""
+    def fixes(self, numbers: Array, grads: list[Any]) -> dict[int, tuple[float, ...]]:
+        """Return the measures of what is not finite; and, unless sums are wide, of what they are not enough for.
+
+        Those are measured again, in one more transfer.
+        """
         sums, squares, high, low = numbers[:4]
         largest = np.maximum(high, -low)
+        broken = {self.rows.order[k]: unscaled(largest[k], 0, 0, 0) for k in np.flatnonzero(~np.isfinite(largest))}
+        if self.wide:
+            return broken
         with np.errstate(all="ignore"):
             precise = sums * sums <= self.cancels * squares
-        fine = (largest > self.range[0]) & (largest < self.range[1]) & precise
-        if fine.all():
-            return {}
-        flagged = [self.rows.order[k] for k in np.flatnonzero(~fine & (largest != 0))]
-        flagged = [i for i in flagged if grads[i] is not None]
+        fine = (largest == 0) | (largest > self.range[0]) & (largest < self.range[1]) & precise
+        flagged = [i for i in (self.rows.order[k] for k in np.flatnonzero(~fine)) if i not in broken]
+        if not flagged:
+            return broken
         sqrt, where, dtype = self.torch.sqrt, self.torch.where, self.rows.dtype
         found = [self.torch.stack(careful(grads[i].reshape(-1).to(dtype), sqrt=sqrt, where=where)) for i in flagged]
-        numbers = self.torch.stack(found).tolist() if found else []
-        return {i: unscaled(*row) for i, row in zip(flagged, numbers, strict=True)}
+        rows = self.torch.stack(found).tolist()
+        return broken | {i: unscaled(*row) for i, row in zip(flagged, rows, strict=True)}
 
     def plain(self, tensor: Any) -> Any:
         """Return a tensor as dense real numbers."""
