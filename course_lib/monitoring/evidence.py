@@ -106,6 +106,12 @@ class Evidence:
             last_seen=last_seen,
         )
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether gradients still held those of the step before, in at least half of the steps."""
+        left = int((self.left_over > 0).sum())
+        return left > 0 and 2 * left >= len(self.steps) - 1
+
     def named(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
         """Return the names of some parameters."""
         return tuple(self.names[i] for i in chosen)

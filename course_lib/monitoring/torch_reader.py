@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -112,7 +112,8 @@ class Group:
             seen = self.grads[: self.seen.shape[0], : self.seen.shape[1]]
             self.seen.masked_fill_(seen != 0, step)
         numbers = host[: len(host) - (extra is not None)].reshape(7 if weights else 4, -1)
-        fine, fixes = self.fine(numbers), dict[int, tuple[float, ...]]()
+        fine = self.fine(numbers)
+        fixes: Mapping[int, tuple[float, ...]] = {}
         if not fine and self.can_widen and not self.wide:
             self.wide, self.sums_in = True, self.torch.float64
             again = self.torch.cat(self.reduced(grads)).cpu().numpy().reshape(4, -1)
@@ -146,7 +147,7 @@ class Group:
             kinds[3].append(x.amin(1).to(dtype))
         return [row for kind in kinds for row in kind]
 
-    def fixes(self, numbers: Array, grads: list[Any]) -> dict[int, tuple[float, ...]]:
+    def fixes(self, numbers: Array, grads: list[Any]) -> Mapping[int, tuple[float, ...]]:
         """Return the measures of what is not finite; and, unless sums are wide, of what they are not enough for.
 
         Those are measured again, in one more transfer.

@@ -1,0 +1,92 @@
+"""See gradients that explode: beyond the weights, from step to step, or from layer to layer.
+
+The thresholds were set between what healthy networks show (``tests/monitoring/zoo.py``: perceptrons up to 50 layers,
+convolutions, residual and recurrent networks, Transformers, at several seeds) and what broken ones do.
+"""
+
+import numpy as np
+
+from course_lib.monitoring.evidence import Evidence, Finding, Indices, span
+from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.vanishing import APART
+
+__all__ = ["FIRST", "exploding"]
+
+TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy networks stay below 40
+GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
+JUMP = 100  # of the norm, over the five steps before
+OVERWRITTEN = 0.5  # norm of the update over the norm of the parameters; healthy networks stay below 0.2
+FIRST = 3  # steps, whose largest norm counts as where it began
+
+
+def exploding(e: Evidence) -> Finding | None:
+    """See gradients that are too large for the parameters, that grow without end, or that grow from layer to layer."""
+    finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
+    if not len(finite):
+        return None
+    total = e.total[finite]
+    growth = "" if e.adds_up else grown(e, finite, total)
+    seen = [too_large(e, finite), growth, towards_the_input(e), overwritten(e, finite)]
+    found = [words for words in seen if words]
+    if not found:
+        return None
+    worst = finite[np.argmax(total)]
+    advice = (
+        "Use an initialisation that keeps the variance (Xavier, He), a lower learning rate, or clip by global norm."
+    )
+    largest = e.weights[np.nanargmax(e.norm[worst, e.weights])]
+    return Finding(
+        "exploding", " ".join(found), advice, e.named([largest]), e.numbers(finite[total >= total.max() / 10])
+    )
+
+
+def too_large(e: Evidence, finite: Indices) -> str:
+    """Compare the norm of all gradients with the norm of all parameters."""
+    weights = np.sqrt(np.nansum(e.weight_norm[finite] ** 2, axis=1))
+    known = weights > 0
+    ratio = float(np.median(e.total[finite][known] / weights[known])) if known.any() else 0.0
+    if ratio < TOO_LARGE:
+        return ""
+    return (
+        f"The norm of all gradients is {ratio:.2g} times the norm of all parameters (the median of "
+        f"{span(e.numbers(finite))}; at most about 40 in healthy networks)."
+    )
+
+
+def grown(e: Evidence, finite: Indices, total: Array) -> str:
+    """Look for a norm that has left its beginnings far behind, or jumped."""
+    began, top = total[:FIRST].max(), int(np.argmax(total))
+    before = total[max(0, top - 5) : top]
+    jumped = len(before) > 0 and total[top] > JUMP * before.max() and total[top] > 10 * began
+    if not (began > 0 and (total[top] > GROWTH * began or jumped)):
+        return ""
+    return (
+        f"The norm of all gradients reached {total[top]:.3g} at step {e.steps[finite[top]]}, {total[top] / began:.2g} "
+        f"times the largest of its first {FIRST} steps ({began:.3g})."
+    )
+
+
+def overwritten(e: Evidence, finite: Indices) -> str:
+    """Look for updates that are as large as what they change."""
+    ratios = e.update_ratio[finite][:, e.weights]
+    known = ratios[np.isfinite(ratios).any(axis=1)]
+    if not len(known) or (ratio := float(np.median(np.nanmedian(known, axis=1)))) < OVERWRITTEN:
+        return ""
+    return (
+        f"An update changes a weight by {ratio:.2g} times its norm (the median; at most about 0.2 in healthy networks)."
+    )
+
+
+def towards_the_input(e: Evidence) -> str:
+    """Look for gradients that are larger the nearer a layer is to the input."""
+    rms = e.rms[e.weights]
+    if not (rms > 0).any():
+        return ""
+    top, least = int(np.nanargmax(rms)), int(np.nanargmin(np.where(rms > 0, rms, np.inf)))
+    if top >= least or rms[least] > APART * rms[top]:
+        return ""
+    first, last = e.named([e.weights[top], e.weights[least]])
+    return (
+        f"Towards the input the gradient grows: its rms is {rms[top]:.2g} in {first} and {rms[least]:.2g} in {last}, "
+        f"{rms[top] / rms[least]:.2g} times less."
+    )
