@@ -1,5 +1,6 @@
 """What must hold before and during training, and what a loss that is not finite says about its cause."""
 
+from numbers import Integral
 from typing import Any
 
 from course_lib.errors import InputError, TrainingError
@@ -11,7 +12,7 @@ __all__ = ["cause", "check_connected", "check_count", "check_gradients", "check_
 
 def check_count(name: str, value: Any) -> None:
     """Refuse what is not a positive whole number."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise InputError(f"{name} must be a positive integer, but {value!r} came")
 
 
@@ -38,6 +39,11 @@ def check_trainable(model: Any, optimizer: Any) -> None:
         raise InputError(
             f"the optimizer must have been made from model.parameters(), but a {type(optimizer).__name__} came; "
             "optax belongs to make_jax_step"
+        )
+    if "LBFGS" in type(optimizer).__name__:
+        raise InputError(
+            "the optimizer must step on gradients that are there, but LBFGS asks for the loss several times a step; "
+            "use another, or write a loop around optimizer.step(closure)"
         )
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if not held & trainable:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any, Literal
 
 from course_lib.errors import InputError, TrainingError
@@ -72,12 +74,28 @@ class Criterion:
 
 
 def setting(function: Any, name: str) -> Any:
-    """Read an option of a criterion: an attribute of a module, or an argument bound by ``functools.partial``."""
-    if isinstance(function, partial):
-        return function.keywords.get(name, setting(function.func, name))
-    if name == "weight" and not hasattr(function, "ignore_index"):
+    """Read an option of a criterion: an attribute of a module, an argument that is bound, or one that has a default.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import cross_entropy
+    >>> setting(cross_entropy, "ignore_index"), setting(partial(cross_entropy, reduction="sum"), "reduction")
+    (-100, 'sum')
+    """
+    bound = function.keywords if isinstance(function, partial) else {}
+    function = function.func if isinstance(function, partial) else function
+    defaults = default_arguments(function) | bound
+    if name == "weight" and not (hasattr(function, "ignore_index") or "ignore_index" in defaults):
         return None  # other losses multiply by their weight, and divide by the number of samples all the same
-    return getattr(function, name, None)
+    return defaults.get(name, getattr(function, name, None))
+
+
+def default_arguments(function: Any) -> dict[str, Any]:
+    """Return the arguments of a plain function that have a default; a module keeps its settings as attributes."""
+    if not isinstance(function, FunctionType):
+        return {}
+    parameters = signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
 def first_leaf(value: Any) -> Any:

@@ -58,8 +58,9 @@ def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
     """Apply a function to what stands in tuples, lists and dicts."""
     if isinstance(value, dict):
         return {key: tree_map(function, item) for key, item in value.items()}
-    if isinstance(value, list) or type(value) is tuple:
-        return type(value)(tree_map(function, item) for item in value)
+    if isinstance(value, (list, tuple)):
+        items = [tree_map(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return function(value)
 
 
@@ -81,8 +82,8 @@ class TorchFramework:
         except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
             raise InputError(
                 f"device must name one that torch {self.torch.__version__} can use here, but {device!r} came: "
-                f"{str(error).splitlines()[0]}. Pass device='cpu', or torch.accelerator.current_accelerator() where "
-                "there is one."
+                f"{str(error).splitlines()[0].rstrip('.')}. Pass device='cpu', or "
+                "torch.accelerator.current_accelerator() where there is one."
             ) from error
         places = {p.device for p in model.parameters()}
         if places and wanted not in places:
@@ -97,7 +98,8 @@ class TorchFramework:
 
         def moved(leaf: Any) -> Any:
             if isinstance(leaf, np.ndarray):
-                leaf = self.torch.as_tensor(leaf)
+                shareable = leaf.flags.writeable and min(leaf.strides, default=0) >= 0
+                leaf = self.torch.as_tensor(leaf if shareable else leaf.copy())
             if isinstance(leaf, self.torch.Tensor):
                 return leaf.to(device, non_blocking=True)
             return leaf.to(device) if hasattr(leaf, "to") else leaf

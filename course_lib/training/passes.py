@@ -1,11 +1,13 @@
 """What happens to each batch of a pass over the data: moved, judged, noted, and in training pulled back."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from course_lib.errors import InputError
+from course_lib.training.averages import kept_unless_good, running_averages
 from course_lib.training.checks import cause, check_connected, check_count, unpack
 from course_lib.training.criterion import Criterion, samples_in
 from course_lib.training.framework import Framework, framework_of
@@ -26,6 +28,7 @@ class Pass:
     device: Any
     tally: Tally
     title: str
+    averages: tuple[Any, ...] = ()
 
     @classmethod
     def over(
@@ -48,7 +51,9 @@ class Pass:
             sync_every = 1 if device is None or device.type == "cpu" else READ_EVERY
         check_count("sync_every", sync_every)
         tally = Tally(framework, judge.reduction, metrics or {}, sync_every)
-        return cls(model, judge, framework, device, tally, kind if epoch is None else f"{kind}, epoch {epoch}")
+        title = kind if epoch is None else f"{kind}, epoch {epoch}"
+        looks = kind == "train" and sync_every == 1  # only then is a bad loss known before the next batch
+        return cls(model, judge, framework, device, tally, title, tuple(running_averages(model)) if looks else ())
 
     def where(self, batch: int) -> str:
         """Name a batch in a message."""
@@ -77,11 +82,12 @@ class Pass:
         where, samples = self.where(self.tally.batches), samples_in(targets)
         if not samples:
             raise InputError(f"{where}: a batch must have samples, but its targets are empty; leave such batches out")
-        outputs = called(self.model, inputs)
-        loss = self.criterion(outputs, targets, where=where)
-        self.tally.add(loss, weight, samples, outputs, targets)
-        if self.tally.due:
-            self._read(inputs, targets)
+        with kept_unless_good(self.averages) if self.averages else nullcontext():
+            outputs = called(self.model, inputs)
+            loss = self.criterion(outputs, targets, where=where)
+            self.tally.add(loss, weight, samples, outputs, targets, where=where)
+            if self.tally.due:
+                self._read(inputs, targets)
         return loss
 
     def _read(self, inputs: Any = None, targets: Any = None) -> None:

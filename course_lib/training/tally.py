@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.errors import TrainingError
+from course_lib.errors import InputError, TrainingError
 from course_lib.training.framework import Framework
 
 __all__ = ["EpochLoss", "Metrics", "Tally"]
@@ -59,11 +59,17 @@ class Tally:
     pending: list[tuple[Any, ...]] = field(default_factory=list)
     read: list[list[float]] = field(default_factory=list)
 
-    def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any) -> None:
+    def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any, *, where: str) -> None:
         """Note a batch; the loss is detached, so that its graph can go."""
         outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
-        measured = [metric(outputs, targets) for metric in self.metrics.values()]
-        self.pending.append((loss.detach(), weight, *measured, samples))
+        measured = {name: metric(outputs, targets) for name, metric in self.metrics.items()}
+        for name, value in measured.items():
+            if tuple(getattr(value, "shape", ())):
+                raise InputError(
+                    f"{where}: a metric must be one number for a batch, but {name!r} has shape {tuple(value.shape)}; "
+                    "end it with .mean()"
+                )
+        self.pending.append((loss.detach(), weight, *measured.values(), samples))
         self.samples += samples
         self.batches += 1
 

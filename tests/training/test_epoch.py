@@ -4,6 +4,7 @@ import copy
 import gc
 import weakref
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -65,6 +66,9 @@ CRITERIA = {
     "mean": (nn.CrossEntropyLoss(), {}),
     "sum": (nn.CrossEntropyLoss(reduction="sum"), {}),
     "a function": (F.cross_entropy, {}),
+    "a function that ignores": (F.cross_entropy, {}),
+    "a bound function that ignores": (partial(F.cross_entropy, weight=torch.arange(1.0, 5.0).double()), {}),
+    "weights that only multiply": (partial(F.multi_margin_loss, weight=torch.arange(1.0, 5.0).double()), {}),
     "a bound sum": (partial(F.cross_entropy, reduction="sum"), {}),
     "a sum that says nothing": (lambda z, y: F.cross_entropy(z, y, reduction="sum"), {"reduction": "sum"}),
     "weights": (nn.CrossEntropyLoss(weight=torch.tensor([0.1, 1.0, 2.0, 5.0], dtype=torch.float64)), {}),
@@ -88,9 +92,11 @@ CRITERIA = {
 def test_the_mean_is_that_of_the_whole_set_as_one_batch(problem, name, batch_size):
     """However it is cut, and however the criterion reduces; a sum is divided by what it adds up."""
     criterion, options = CRITERIA[name]
-    if batch_size < 4 and "ignored" in name:
+    if batch_size < 4 and "ignore" in name:
         pytest.skip("a batch in which every sample is ignored has no mean")
     model, loader, x, y = problem(n=40, batch_size=batch_size)
+    if "that ignores" in name:
+        y[::3] = -100  # what torch ignores by itself; the loader sees the same tensor
     whole = criterion(model(x), y).item() / (40 if "sum" in name else 1)
     assert validate(model, loader, criterion, "cpu", **options) == pytest.approx(whole, rel=1e-12)
 
@@ -100,7 +106,9 @@ def test_the_mean_is_that_of_the_whole_set_as_one_batch(problem, name, batch_siz
 def test_accumulated_steps_are_those_of_the_large_batches(problem, name, accumulate):
     """Batches of 7, 7, 7, 7, 2: the last group is smaller, and so is its last member."""
     criterion, options = CRITERIA[name]
-    model, loader, _, _ = problem(n=30, batch_size=7)
+    model, loader, _, y = problem(n=30, batch_size=7)
+    if "that ignores" in name:
+        y[::3] = -100
     large, rate = copy.deepcopy(model), 0.01
     loss = train_epoch(model, loader, criterion, sgd(model, rate), "cpu", accumulate=accumulate, **options)
     joined = DataLoader(loader.dataset, batch_size=7 * accumulate)
@@ -242,6 +250,32 @@ def test_a_function_sees_complete_gradients_before_each_step(problem):
 
 class Mark:
     """Lives as long as the node that holds it."""
+
+
+class Pair(NamedTuple):
+    """Two inputs that belong together."""
+
+    left: Any
+    right: Any
+
+
+class Packed(nn.Module):
+    """Takes two inputs in one."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, pair):  # noqa: D102
+        return self.layer(pair.left) + pair.right
+
+
+def test_a_named_tuple_is_one_input_and_its_arrays_become_tensors():
+    """Whatever their strides, and also where they cannot be written to."""
+    left, right = np.ones((4, 2), np.float32)[::-1], np.broadcast_to(np.float32(2), (4, 1))
+    model = Packed()
+    loss = validate(model, [(Pair(left, right), right)], nn.MSELoss(), "cpu")
+    assert loss == pytest.approx(model.layer(torch.ones(4, 2)).square().mean().item())
 
 
 class Named(nn.Module):

@@ -36,6 +36,7 @@ def frozen():
     return nn.Linear(3, 1).requires_grad_(False)
 
 
+LINE = nn.Linear(3, 1)
 SGD = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)
 CASES = {
     "empty loader": ({"loader": []}, InputError, "must give at least one batch, but it gave none"),
@@ -81,6 +82,16 @@ CASES = {
     "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but 1.0 came; to clip, pass"),
     "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but 0.5 came"),
     "reduction": ({"reduction": "none"}, InputError, "its reduction is 'none'"),
+    "metric": (
+        {"metrics": {"gap": lambda z, y: z - y}},
+        InputError,
+        r"batch 0 .*'gap' has shape \(4, 1\); end it with",
+    ),
+    "closure": (
+        {"model": LINE, "optimizer": torch.optim.LBFGS(LINE.parameters())},
+        InputError,
+        r"LBFGS asks for the loss several times a step; use another",
+    ),
 }
 
 
@@ -131,6 +142,28 @@ def test_bad_data_are_found_before_they_do_harm(part, value):
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), two.parameters(), strict=True))
     with pytest.raises(TrainingError, match=f"validate, batch 2 .*Its {part} hold NaN"):
         validate(model, spoiled(part, value), nn.MSELoss(), "cpu")
+
+
+@pytest.mark.parametrize("library", [torch, autograd])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_running_averages_are_those_before_the_bad_batch(library, accumulate):
+    """One NaN in them would stay for ever; the two good batches before it are in."""
+    make = library.nn.Sequential, library.nn.Linear, library.nn.BatchNorm1d
+    library.manual_seed(0)
+    model = make[0](make[1](3, 1), make[2](1))
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    good = (rows, rows[:, :1])
+    seen = make[2](1)
+    bad = rows.copy()
+    bad[1, 0] = np.nan
+    optimizer = library.optim.SGD(model.parameters(), lr=0.0)
+    for _ in range(2):
+        seen(model[0](library.tensor(rows)))
+    with pytest.raises(TrainingError, match=r"batch 2 .*Its inputs hold NaN"):
+        train_epoch(model, [good, good, (bad, good[1])], library.nn.MSELoss(), optimizer, "cpu", accumulate=accumulate)
+    assert int(model[1].num_batches_tracked) == 2
+    assert np.array_equal(model[1].running_mean.numpy(), seen.running_mean.numpy())
+    assert np.array_equal(model[1].running_var.numpy(), seen.running_var.numpy())
 
 
 def test_bad_data_that_are_read_late_are_named_all_the_same():
