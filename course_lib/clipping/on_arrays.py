@@ -24,6 +24,8 @@ class ArrayGradients(Gradients):
         for name, array in named:
             if array.dtype.name not in FLOATS:
                 raise unsupported(name, array.dtype.name, "Convert it with .astype(np.float32), or leave it out.")
+            if isinstance(array, np.ma.MaskedArray):
+                raise unsupported(name, "masked", "Say what the masked entries are: g.filled(0).")
             self.names.append(name)
             self.arrays.append(array)
 

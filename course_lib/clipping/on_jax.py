@@ -99,7 +99,9 @@ def scaled_norm(arrays: list[Any], unit: Any, wide: Any) -> tuple[Any, Any]:
     limit = exponent_limit(wide)
     exponent = jnp.clip(jnp.frexp(jnp.where(jnp.isfinite(unit), unit, 1))[1], -limit, limit)
     down = jnp.ldexp(jnp.ones((), wide), -exponent)
-    return exponent, jnp.sqrt(sum(jnp.sum(jnp.square(x.astype(wide) * down)) for x in arrays))
+    square = sum(jnp.sum(jnp.square(x.astype(wide) * down)) for x in arrays)
+    some = square > 0  # the root has no slope at 0, and NaN would get into gradients that are taken through this
+    return exponent, jnp.where(some, jnp.sqrt(jnp.where(some, square, 1)), square)
 
 
 def multiplied(arrays: list[Any], bound: Any, scaled: Any, exponent: Any, wide: Any) -> list[Any]:
@@ -107,7 +109,7 @@ def multiplied(arrays: list[Any], bound: Any, scaled: Any, exponent: Any, wide: 
     jnp = load("jax.numpy", extra="jax")
     limit = exponent_limit(wide)
     b, b_exponent = bound
-    s, s_exponent = jnp.frexp(scaled)
+    s, s_exponent = jnp.frexp(jnp.where(scaled > 0, scaled, 1))
     ratio, power = (b / s).astype(wide), b_exponent - exponent - s_exponent  # the factor is ratio * 2^power
     within = (power > 0) | ((power == 0) & (ratio >= 1)) | jnp.isinf(b) | (scaled == 0)
     steps = []

@@ -114,6 +114,12 @@ class TorchGradients(Gradients):
             layout = "nested" if g.is_nested else str(g.layout).removeprefix("torch.")
             instead = "Make it dense first, p.grad = p.grad.to_dense(), or leave it out."
             raise unsupported(name, layout, instead)
+        if torch._debug_has_internal_overlap(g) == 1:
+            instead = "They cannot be written one by one: set p.grad = p.grad.clone() first."
+            raise unsupported(name, "a broadcast, whose entries share memory", instead)
+        if g.is_inference() and not torch.is_inference_mode_enabled():
+            instead = "It cannot be changed any more: set p.grad = p.grad.clone() first."
+            raise unsupported(name, "made in inference mode", instead)
         if dtype not in FLOATS:
             instead = "Clip torch.view_as_real(g) instead." if g.is_complex() else "Leave that parameter out."
             raise unsupported(name, dtype, instead)

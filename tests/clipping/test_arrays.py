@@ -138,6 +138,7 @@ def test_refuses_a_bound_that_is_not_above_zero(bound, message):
         ("weights", "but target is 'weights'"),
         (np.arange(3), "of target must be dense and one of float16, .* but it is int64"),
         (np.ones(2, complex), "but it is complex128"),
+        (np.ma.masked_array([1.0, 2.0], [False, True]), r"but it is masked\. Say what the masked entries are"),
         ([np.ones(1), tensor([1.0])], "all be of one library, but these are of NumPy and course_lib.autograd"),
     ],
     ids=str,

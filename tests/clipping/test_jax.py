@@ -30,6 +30,19 @@ def test_agrees_with_optax_on_ordinary_gradients(bound):
             np.testing.assert_allclose(f, r, rtol=1e-6)
 
 
+@pytest.mark.parametrize("g", [[0.0, 0.0], [1e-30, 0.0], [0.3, 0.4], [3.0, 4.0], [3e19, 4e19]])
+def test_can_be_differentiated(g):
+    """The clipped and the norm, against float64 by hand; at 0 they are the gradient itself, and 0."""
+    x, v = np.array(g), np.array([1.0, 2.0])
+    norm = np.linalg.norm(x)
+    unit = x / norm if norm else x
+    right = (v - unit * (unit @ v)) / norm if norm > 1 else v
+    came = jax.grad(lambda x: clip_by_global_norm({"w": x}, 1.0)[0]["w"] @ v.astype(np.float32))(jnp.array(g))
+    np.testing.assert_allclose(np.asarray(came, float), right, rtol=1e-5, atol=1e-6 * np.abs(right).max())
+    slope = jax.grad(lambda x: clip_by_global_norm([x], 1.0)[1])(jnp.array(g))
+    np.testing.assert_allclose(slope, unit, rtol=1e-5)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(DTYPES), st.data())
 def test_norm_and_clipped_agree_with_float64_over_all_normal_magnitudes(dtype, data):

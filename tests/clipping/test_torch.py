@@ -300,6 +300,21 @@ def test_refuses_what_it_would_get_wrong():
         clip_by_value(m, 1.0)
 
 
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_gradients_that_cannot_be_written_are_refused_before_any_is(clip):
+    """torch finds out half-way, when the first ones have been scaled."""
+    first, broken = (torch.nn.Parameter(torch.zeros(3)) for _ in range(2))
+    with torch.inference_mode():
+        made_there = torch.ones(3)
+    for grad, message in ((torch.ones(1).expand(3), "share memory"), (made_there, "made in inference mode")):
+        first.grad, broken.grad = torch.ones(3), grad
+        with pytest.raises(InputError, match=rf"of target\[1\] must be dense .*{message}.*p\.grad\.clone\(\)"):
+            clip([first, broken], 0.5)
+        assert torch.equal(first.grad, torch.ones(3))
+        broken.grad = broken.grad.clone()
+        clip([first, broken], 0.5)
+
+
 def test_refuses_where_nothing_has_a_gradient():
     """Before backward(), or gradients passed for parameters, torch says 0 and does nothing."""
     model = torch.nn.Linear(2, 2)
