@@ -9,6 +9,7 @@ meanwhile falls out of the ratio. Reported are medians and quartiles over the ro
 """
 
 import argparse
+import contextlib
 import datetime
 import importlib.metadata
 import json
@@ -23,7 +24,7 @@ from typing import Any
 
 __all__ = ["main"]
 
-ENGINES = ("hand", "ours", "pytorch", "hips", "scalar_micrograd", "jax_eager", "jax_jit")
+ENGINES = ("hand", "ours", "pytorch", "hips", "scalar_micrograd", "jax_eager", "jax_jit", "tiny", "tiny_jit")
 WORK = ("mlp_batch_64", "mlp_batch_1", "small_mlp", "chain_1000", "chain_10000", "diamonds", "reuse", "tower")
 TARGETS = {
     "mlp_batch_64": 1.06,
@@ -40,7 +41,7 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
 }
 RETURN_FREED_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000"}  # or what malloc keeps for later would count as in use
-PACKAGES = ("numpy", "torch", "autograd", "micrograd", "jax")
+PACKAGES = ("numpy", "torch", "autograd", "micrograd", "jax", "tinygrad")
 
 
 class Engine:
@@ -51,6 +52,8 @@ class Engine:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD | env
         )
+        assert self.process.stdout is not None
+        self.why_absent: str | None = json.loads(self.process.stdout.readline())
 
     def measure(self, work: str) -> float | None:
         """Ask for one measurement; None if the engine cannot do this work."""
@@ -63,6 +66,13 @@ class Engine:
     def close(self) -> None:
         """Let the process end."""
         self.process.communicate()
+
+
+def absent(engines: list[str]) -> dict[str, str]:
+    """Say of each engine that cannot take part why: it is not installed, or lacks what it needs."""
+    workers = {name: Engine(name, {}) for name in engines}
+    close_all(workers)
+    return {name: engine.why_absent for name, engine in workers.items() if engine.why_absent is not None}
 
 
 def rounds_of(work: str, engines: list[str], rounds: int) -> dict[str, list[float]]:
@@ -106,6 +116,15 @@ def summary(times: dict[str, list[float]]) -> dict[str, Any]:
     }
 
 
+def versions() -> dict[str, str]:
+    """Name the versions of Python and of the packages that are here."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 def table(results: dict[str, Any]) -> str:
     """Lay the results out for a terminal."""
     lines = [f"{'work':14}{'engine':18}{'ratio to hand':>14}  {'quartiles':16}{'a step':>10}  target"]
@@ -133,14 +152,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "autograd.json")
     args = parser.parse_args(argv)
     engines = list(dict.fromkeys(["hand", *args.engines.split(",")]))
-    results = {work: summary(rounds_of(work, engines, args.rounds)) for work in args.work.split(",")}
-    print(table(results))
+    missing = absent(engines)
+    present = [name for name in engines if name not in missing]
+    results = {work: summary(rounds_of(work, present, args.rounds)) for work in args.work.split(",")}
+    print(table(results), *(f"not measured: {name}: {why}" for name, why in missing.items()), sep="\n")
     if args.work == ",".join(WORK) and args.engines == ",".join(ENGINES):  # a part does not replace the whole
-        versions = {name: importlib.metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()}
         about = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "rounds": args.rounds,
-            "versions": versions,
+            "versions": versions(),
+            "absent": missing,
         }
         args.output.write_text(
             json.dumps(about | {"units": "seconds of CPU; bytes for tower", "results": results}, indent=1) + "\n"

@@ -1,4 +1,7 @@
-"""One engine in a process of its own: reads a workload a line, answers with CPU seconds, or bytes, a line."""
+"""One engine in a process of its own: reads a workload a line, answers with CPU seconds, or bytes, a line.
+
+Before the first it says why it cannot take part, or null if it can.
+"""
 
 import importlib
 import json
@@ -29,7 +32,12 @@ def memory_bytes(field: str) -> int:
 def main() -> None:
     """Answer until the input ends."""
     sys.setrecursionlimit(100_000)  # micrograd recurses
-    work = importlib.import_module(f"benchmarks.engines.{sys.argv[1]}").WORK
+    try:
+        work = importlib.import_module(f"benchmarks.engines.{sys.argv[1]}").WORK
+    except (ImportError, RuntimeError) as error:  # not installed, or installed and without what it needs
+        print(json.dumps(str(error).splitlines()[0]), flush=True)
+        return
+    print(json.dumps(None), flush=True)
     ready: dict[str, tuple[Any, int]] = {}
     for line in sys.stdin:
         name = line.strip()

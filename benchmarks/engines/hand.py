@@ -90,7 +90,7 @@ def chain(n: int) -> Callable[[], Any]:
         for _ in range(n // 2):
             db += g
             g = g * a
-        return g
+        return db
 
     return step
 
