@@ -19,6 +19,7 @@ TAG = "$"
 KINDS = "biufcU"
 MAX_DEPTH = 20
 MAX_BYTES = 32 << 20
+MAX_ITEMS = 500_000
 
 
 class CodecError(ValueError):
@@ -51,6 +52,8 @@ def encode(value: Any, *, depth: int = 0) -> Any:
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {TAG: "float", "value": repr(value)}
+    if isinstance(value, (list, tuple, dict)) and len(value) > MAX_ITEMS:
+        raise CodecError(f"a {type(value).__name__} of more than {MAX_ITEMS:,} items; an array may have more")
     if isinstance(value, list):
         return [encode(item, depth=depth + 1) for item in value]
     if isinstance(value, tuple):
@@ -154,6 +157,8 @@ def _decode_array(text: Any) -> Any:
         shape, fortran, dtype = _header(header)
         if math.prod(shape) * dtype.itemsize != len(raw) - len(header):
             raise CodecError("an array whose size is not what it says")
+        if math.prod(filter(None, shape)) * dtype.itemsize > MAX_BYTES:  # without an element it may say any size
+            raise CodecError(f"an array of more than {MAX_BYTES:,} bytes")
         array = np.frombuffer(raw, dtype=dtype, offset=len(header)).copy()
         return array.reshape(shape, order="F" if fortran else "C")
     except CodecError:

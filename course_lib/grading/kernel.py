@@ -16,25 +16,23 @@ from typing import Any
 import zmq
 from nbval.kernel import RunningKernel
 
+from course_lib.grading import messages, watch
 from course_lib.grading.child import REQUEST
 from course_lib.grading.limits import Limits, Stopped
-from course_lib.grading.messages import check_form
 from course_lib.grading.provisioner import kernel_manager
 from course_lib.grading.sandbox import BUBBLEWRAP, WARM
 from course_lib.grading.warm import Zygote
 
 __all__ = ["Kernel", "Stopped"]
 
-POLL_SECONDS = 0.1
-LOOK_SECONDS = 0.25
-RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would be over
-IDLE_SECONDS = 5.0
-DYING_SECONDS = 3.0
+POLL_SECONDS, LOOK_SECONDS = 0.1, 0.25
+IDLE_SECONDS, OUTPUT_SECONDS, DYING_SECONDS = 5.0, 20.0, 3.0
+PILE = 4  # messages of the largest size that may lie unread
 SHORT = "/tmp"  # noqa: S108 - mkdtemp makes a folder there that nobody else may enter
 
 
 class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type information
-    """Start a kernel for untrusted code and speak to it through nbval's interface.
+    """A kernel for untrusted code, with nbval's interface.
 
     Parameters
     ----------
@@ -61,23 +59,18 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.stopped, self.stops, self._kept = "", list[str](), list[str]()
         self.doing, self._started, self._cold = "its start", False, False
         self._heard: deque[dict[str, Any]] = deque()
-        self._look_again = 0.0
+        self._look_again = self._over = 0.0
         self._start()
 
     def _start(self) -> None:
-        self._started, self._heard_chars = False, 0
-        self._heard.clear()
+        self._started = False
+        self._hush()
         # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
         self._folder = tempfile.mkdtemp(prefix="k", dir=self._zygote.folder if self._zygote else SHORT)
         self._home = tempfile.mkdtemp()
-        self._context = zmq.Context()
-        self._context.setsockopt(zmq.MAXMSGSIZE, self.limits.message_bytes)
-        self._context.setsockopt(zmq.LINGER, 0)
-        self._context.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
-        self.km = kernel_manager(self._folder, context=self._context)
-        provisioner: Any = self.km.provisioner
-        provisioner.sandbox, provisioner.limits, provisioner.zygote = self._sandbox, self.limits, self._zygote
-        provisioner.folder, provisioner.home = self._folder, self._home
+        self._context = messages.context(self.limits.message_bytes)
+        how = {"sandbox": self._sandbox, "limits": self.limits, "zygote": self._zygote, "home": self._home}
+        self.km = kernel_manager(self._folder, context=self._context, **how)
         self.kc = self.km.client(context=self._context)
         try:
             self.km.start_kernel(cwd=str(self._cwd or self._home))
@@ -125,11 +118,11 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         if time.monotonic() < self._look_again:
             return
         self._look_again = time.monotonic() + LOOK_SECONDS
-        processes, memory_bytes = self.km.provisioner.use()
-        if processes > self.limits.processes:
-            raise self.end(f"{self.doing} started more than {self.limits.processes} processes")
-        if memory_bytes > self.limits.memory_bytes:
-            raise self.end(f"{self.doing} used more than {self.limits.memory_bytes >> 30} GiB of memory")
+        if too_much := self.limits.excess(*self.km.provisioner.use()):
+            raise self.end(f"{self.doing} {too_much}")
+        # What has been sent and cannot be read yet, because it has no end, say, lies in this process.
+        if watch.resident_bytes("/proc/self") > self._own_bytes + PILE * self.limits.message_bytes:
+            raise self.end(f"{self.doing} sent more than can be read")
 
     def end(self, reason: str) -> Stopped:
         """Kill the kernel and return the exception that says why."""
@@ -166,18 +159,21 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
                 raise
         self.doing = doing
 
+    def _hush(self) -> None:
+        """Forget what was heard so far, and what it took."""
+        self._heard.clear()
+        self._heard_chars, self._own_bytes = 0, watch.resident_bytes("/proc/self")
+
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """Send code to run, to a new kernel if the last one was stopped; return the id of the request."""
         self.revive()
-        self._heard.clear()
-        self._heard_chars = 0
+        self._hush()
         return str(super().execute_cell_input(cell_input, allow_stdin=False))
 
     def request(self, content: dict[str, Any]) -> dict[str, Any]:
         """Ask the other end of the wire (:mod:`course_lib.grading.child`) for something and return its reply."""
         self.revive()
-        self._heard.clear()
-        self._heard_chars = 0
+        self._hush()
         self.kc.shell_channel.send(message := self.kc.session.msg(REQUEST, content))
         reply = self.await_reply(message["header"]["msg_id"])
         self._listen()
@@ -196,14 +192,14 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
                 self._check_alive()
                 continue
             if message["parent_header"].get("msg_id") == msg_id:
+                self._over = time.monotonic() + OUTPUT_SECONDS
                 return dict(message["content"])
         if now >= self._deadline:
             raise self.end(f"the notebook as a whole did not finish within {self.limits.total_seconds:g} s")
         raise self.end(f"{self.doing} did not finish within {allowed:g} s")
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
-        """Return the next broadcast of the kernel; nbval asks for no other stream."""
-        assert stream == "iopub"
+        """Return the next broadcast of the kernel, the only stream nbval asks for."""
         if not self._heard:
             try:
                 self._hear(self._read(self.kc.iopub_channel, timeout))
@@ -212,19 +208,19 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
                 if not self._started:
                     raise
                 raise self.end(f"{self.doing} ended, but its output did not arrive") from None
+            self._check_use()
+            if self._started and time.monotonic() > self._over:  # each message by itself may come in time
+                raise self.end(f"{self.doing} ended, but its output did not")
         return self._heard.popleft()
 
     def _listen(self) -> None:
         """Take in what has been broadcast so far: a flood must be noticed while the cell runs, not piled up."""
-        while self.kc.iopub_channel.msg_ready():
+        enough = time.monotonic() + LOOK_SECONDS  # more may come than can be read, and the clock must be looked at
+        while time.monotonic() < enough and self.kc.iopub_channel.msg_ready():
             self._hear(self._read(self.kc.iopub_channel, 0))
 
     def _hear(self, message: dict[str, Any]) -> None:
-        content, kind = message["content"], message["msg_type"]
-        if kind == "stream":
-            self._heard_chars += len(content["text"])
-        elif kind in ("display_data", "execute_result", "error"):
-            self._heard_chars += len(repr(content))
+        self._heard_chars += messages.weight(message)
         if self._heard_chars > self.limits.output_chars:
             raise self.end(f"{self.doing} put out more than {self.limits.output_chars:,} characters")
         self._heard.append(message)
@@ -234,12 +230,9 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         if not channel.socket.poll(1000 * (IDLE_SECONDS if timeout is None else timeout)):
             raise Empty
         try:
-            # Straight from the socket: the client's own method starts an event loop for each message.
-            message: dict[str, Any] = self.kc.session.recv(channel.socket)[1]
-            check_form(message)
+            return messages.receive(channel.socket, self.kc.session)
         except Exception:
             raise self.end(f"{self.doing} made the kernel send a message that cannot be read") from None
-        return message
 
     def stop(self) -> None:
         """Kill the kernel and everything it started, and close the connection."""

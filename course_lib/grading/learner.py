@@ -49,9 +49,9 @@ class Learner:
         call = encode({"args": list(args), "kwargs": kwargs})
         reply = self._request({"name": name, "call": call, "arguments": True})
         after = self._decoded(name, reply.get("call"))
-        if not isinstance(after, dict) or not isinstance(after.get("args"), list):
+        if not _same_form(after, args, kwargs):
             raise LearnerError(f"`{name}` left its arguments in a state that is not plain data")
-        return Call(self._decoded(name, reply.get("value")), after["args"], dict(after.get("kwargs") or {}))
+        return Call(self._decoded(name, reply.get("value")), after["args"], after["kwargs"])
 
     def eval(self, name: str, /) -> Any:
         """Return the value of one of the learner's names as plain data."""
@@ -86,6 +86,14 @@ class Learner:
             return decode(data)
         except CodecError as error:
             raise LearnerError(f"`{name}` returned {error}") from error
+
+
+def _same_form(after: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Tell whether what came back for the arguments can be taken for them: as many, under the same names."""
+    if not isinstance(after, dict) or not isinstance(after.get("args"), list):
+        return False
+    named = after.get("kwargs")
+    return len(after["args"]) == len(args) and isinstance(named, dict) and named.keys() == kwargs.keys()
 
 
 def _text(reply: dict[str, Any], key: str) -> str:

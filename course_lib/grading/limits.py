@@ -46,6 +46,18 @@ class Limits:
             "RLIMIT_CORE": 0,
         }
 
+    def excess(self, processes: int, memory_bytes: int) -> str:
+        """Return what all processes together have too much of, in words that follow a subject; or nothing.
+
+        Examples
+        --------
+        >>> Limits().excess(1000, 0)
+        'started more than 128 processes'
+        """
+        if processes > self.processes:
+            return f"started more than {self.processes} processes"
+        return f"used more than {self.memory_bytes >> 30} GiB of memory" if memory_bytes > self.memory_bytes else ""
+
 
 class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
     """The kernel is gone, and why, in words for the learner; ``later`` if it was gone before this was asked of it."""

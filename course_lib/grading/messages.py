@@ -1,14 +1,57 @@
-"""What a kernel's messages must look like before anyone reads them: the learner's code can make it send anything."""
+"""A kernel's messages, read with care: the learner's code can make it send anything, and as much as it likes."""
 
 from typing import Any
 
-__all__ = ["check_form"]
+import zmq
+
+__all__ = ["context", "receive", "weight"]
+
+RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would be over
+HEADERS_BYTES = 2000  # what a message may have around what it says
+LIGHTEST = 10  # characters that a message counts for at least
+ESCAPED_BYTES = 6  # that a character of text takes at most in JSON
+# A list in a list takes three bytes in JSON and seventy here.
+MOST_PARTS = 1_000_000
 
 
-def check_form(message: dict[str, Any]) -> None:
-    """Assert what readers of a message rely on."""
+def context(message_bytes: int) -> zmq.Context[Any]:
+    """Return a context whose sockets take in no frame larger than this, and wait for nothing when they are closed."""
+    made = zmq.Context[Any]()
+    made.setsockopt(zmq.MAXMSGSIZE, message_bytes)
+    made.setsockopt(zmq.LINGER, 0)
+    made.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
+    return made
+
+
+def receive(socket: Any, session: Any) -> dict[str, Any]:
+    """Return one message that has come, with its ``size`` in bytes.
+
+    Raises
+    ------
+    Exception
+        Of any kind, if it is not what readers of a message rely on.
+    """
+    # Straight from the socket: the client's own method starts an event loop for each message.
+    _, frames = session.feed_identities(socket.recv_multipart(zmq.NOBLOCK))
+    parts = sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b","))
+    assert parts <= MOST_PARTS
+    message: dict[str, Any] = session.deserialize(frames)
+    _check_form(message)
+    return message | {"size": sum(map(len, frames))}
+
+
+def weight(message: dict[str, Any]) -> int:
+    """Return how many characters of output a broadcast counts for; whatever its kind, it takes memory and time."""
+    size: int = max(LIGHTEST, message["size"] - HEADERS_BYTES)
+    if message["msg_type"] != "stream":
+        return size
+    return max(LIGHTEST, len(message["content"]["text"]), size // ESCAPED_BYTES)
+
+
+def _check_form(message: dict[str, Any]) -> None:
     content = message["content"]
     assert isinstance(content, dict)
+    assert isinstance(message["msg_type"], str)
     assert isinstance(message["parent_header"], dict)
     match message["msg_type"]:
         case "stream":

@@ -64,8 +64,8 @@ class KernelProvisioner(LocalProvisioner):
             process.end()
 
 
-def kernel_manager(folder: str, *, context: Any) -> Any:
-    """Return a manager of a kernel whose sockets and connection file lie in ``folder``, with a provisioner to fill in.
+def kernel_manager(folder: str, *, context: Any, **how: Any) -> Any:
+    """Return a manager of a kernel whose sockets and connection file lie in ``folder``.
 
     Parameters
     ----------
@@ -73,6 +73,8 @@ def kernel_manager(folder: str, *, context: Any) -> Any:
         Its path must be short: those of sockets hold 107 bytes at most.
     context : zmq.Context
         Whose sockets connect to it.
+    **how
+        The attributes of its :class:`KernelProvisioner`.
     """
     manager = KernelManager(
         kernel_name=CURRENT_ENV_KERNEL_NAME,
@@ -83,4 +85,6 @@ def kernel_manager(folder: str, *, context: Any) -> Any:
         connection_file=f"{folder}/c.json",
     )
     manager.provisioner = KernelProvisioner(kernel_spec=manager.kernel_spec, parent=manager)
+    for name, value in {"folder": folder, **how}.items():
+        setattr(manager.provisioner, name, value)
     return manager

@@ -7,7 +7,7 @@ counts while it waits, and ends the submission that uses too much.
 import os
 from pathlib import Path
 
-__all__ = ["number", "use"]
+__all__ = ["number", "resident_bytes", "use"]
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -39,12 +39,12 @@ def use(first: int, *, enough: int) -> tuple[int, int]:
         processes = [f"{folder}/{name}" for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - it is quick
     except OSError:
         return 0, 0
-    memory_bytes = sum(map(_resident_bytes, processes))
+    memory_bytes = sum(map(resident_bytes, processes))
     return len(processes), memory_bytes if memory_bytes <= enough else sum(map(_memory_bytes, processes))
 
 
-def _resident_bytes(process: str) -> int:
-    """Return a process's memory, with all that it shares."""
+def resident_bytes(process: str) -> int:
+    """Return the memory that a process, given by its folder in ``/proc``, occupies with all that it shares."""
     try:
         with open(f"{process}/statm", "rb") as file:  # noqa: PTH123 - it is quick
             return int(file.read().split()[1]) * PAGE_BYTES

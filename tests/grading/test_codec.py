@@ -99,6 +99,12 @@ def test_a_list_that_holds_itself_is_refused():
         encode(endless)
 
 
+def test_a_list_too_long_is_refused():
+    """What would be large where it is unpacked is refused, in words, where it is packed."""
+    with pytest.raises(CodecError, match="a list of more than 500,000 items; an array may have more"):
+        encode([0.5] * 600_000)
+
+
 def header(shape, dtype="<f8", body=b"\0" * 8):
     """Return an array message whose header claims what it likes."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -113,6 +119,8 @@ def header(shape, dtype="<f8", body=b"\0" * 8):
         (npy(np.array([{}], dtype=object), allow_pickle=True), "not plain data"),
         (header("(1000000000000,)"), "size is not what it says"),
         (header("(2,)"), "size is not what it says"),
+        (header("(0, 1000000000000)", body=b""), "more than"),
+        (header("(0,)", dtype="<U100000000", body=b""), "more than"),
         (header("()", body=b"\0" * 9), "size is not what it says"),
         (header("(-1, -1)"), "not plain data"),
         (header("(1,)", dtype="|O"), "not plain data"),
