@@ -62,7 +62,8 @@ def lines(
     with canvas(title) as page:
         axes, handles = page.figure.subplots(), {}
         for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
-            drawn = axes.plot(values, dashes, marker=marker if x else "", color=colour, linewidth=2)
+            on_line = marker if x and name not in marks else ""
+            drawn = axes.plot(values, dashes, marker=on_line, color=colour, linewidth=2)
             if name in marks:
                 drawn += axes.plot(marks[name], marker, color=colour, markersize=5)
             handles[name] = tuple(drawn) if len(drawn) > 1 else drawn[0]

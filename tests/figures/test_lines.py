@@ -83,6 +83,13 @@ def test_what_was_measured_is_marks_beside_the_line():
     assert drawn.svg.count("<use ") - chart().svg.count("<use ") == 4  # three values, and the mark in the legend
 
 
+def test_a_line_with_marks_has_none_of_its_own():
+    """At given points, where a line would be marked, the marks are those of what was measured."""
+    one = {"a": [1.0, 2.0]}
+    plain, measured = (chart(one, x=[1, 2], marks=marks).svg for marks in (None, one))
+    assert plain.count("<use ") == measured.count("<use ")
+
+
 def test_marks_need_the_line_they_are_measured_against():
     """Marks without one would have no name in the legend."""
     with pytest.raises(InputError, match=r"a series of the same name.*'else' has none.*without"):
