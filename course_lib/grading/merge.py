@@ -8,7 +8,7 @@ from course_lib.errors import NotebookError
 from course_lib.grading.intake import Submission
 from course_lib.grading.words import one_line
 
-__all__ = ["check_exercise", "collect_answers", "merge"]
+__all__ = ["answers_of", "check_exercise", "collect_answers", "merge"]
 
 
 def check_exercise(submission: Submission, slug: str) -> None:
@@ -73,6 +73,11 @@ def merge(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
         if _is_answer(cell) and cell.id in answers:
             cell.source = answers[cell.id]
     return pristine
+
+
+def answers_of(notebook: NotebookNode) -> dict[str, str]:
+    """Return the text of the answer cells of a pristine or reference notebook by name."""
+    return {cell.id: cell.source for cell in notebook.cells if _is_answer(cell)}
 
 
 def _is_answer(cell: NotebookNode) -> bool:

@@ -49,7 +49,10 @@ class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and no
 
 @dataclass
 class Session:
-    """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each."""
+    """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each.
+
+    ``asked`` has for each test that failed what it had asked the kernel for last.
+    """
 
     notebook: NotebookNode
     tests: Path | None = None
@@ -57,6 +60,7 @@ class Session:
     answers: dict[str, str] = field(default_factory=dict)
     learner: str = ""
     broken: list[str] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
     _rows: dict[str, Row] = field(default_factory=dict)
 
     @property
@@ -85,6 +89,8 @@ class Session:
         # A row is written when the test is called, and again if setting it up or tearing it down fails.
         if call.when == "call" or error is not None:
             detail = str(report.longrepr) if error is not None else ""
+            if error is not None and self.kernel is not None:
+                self.asked[item.name] = self.kernel.doing
             row = _cell_row(item, error) if isinstance(item, Cell) else _test_row(item, error, detail)
             self._rows[item.nodeid] = row
 

@@ -21,9 +21,9 @@ from course_lib.extras import load
 from course_lib.grading import intake
 from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import Exercise
-from course_lib.grading.merge import collect_answers
+from course_lib.grading.merge import answers_of, collect_answers
 
-__all__ = ["Pair", "answers_of", "fingerprint", "similar_in", "similar_pairs"]
+__all__ = ["Pair", "fingerprint", "similar_in", "similar_pairs"]
 
 ALIKE = 0.6
 SHINGLE = 7
@@ -98,12 +98,6 @@ def _without_docstrings(tokens: list[str]) -> list[str]:
         else:
             kept.append(word)
     return kept
-
-
-def answers_of(notebook: Any) -> dict[str, str]:
-    """Return the text of the answer cells of a pristine or reference notebook by name."""
-    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
-    return {cell.id: cell.source for cell in cells if cell.metadata.course.kind == "answer"}
 
 
 def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:

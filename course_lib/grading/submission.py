@@ -3,18 +3,23 @@
 import functools
 import tempfile
 import traceback
+from dataclasses import replace
 from pathlib import Path
+
+from nbformat import NotebookNode
 
 from course_lib.errors import InputError, NotebookError
 from course_lib.grading import intake, session
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.kernel import Kernel
-from course_lib.grading.merge import check_exercise, collect_answers, merge
+from course_lib.grading.merge import answers_of, check_exercise, collect_answers, merge
 from course_lib.grading.report import Row, SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.warm import Zygote
 
 __all__ = ["grade_submission", "hidden_tests"]
+
+WRONG_FORM = "{} gave something of another form than it should: compare it with what it is to return"
 
 
 @functools.lru_cache(maxsize=64)
@@ -64,18 +69,55 @@ def grade_submission(
     except NotebookError as error:
         return _unrun(learner, exercise, "rejected", [str(error)])
     notebook = merge(pristine, answers)
+    run = functools.partial(_run, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     try:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name).resolve()
-            with Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel:
-                plan = session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)
-                rows = session.run(plan, folder=folder)
-                stops, where = kernel.stops, kernel.where
+        plan, kernel = run(notebook, answers)
+        rows = plan.rows
+        if any(row.status == "error" for row in rows):
+            rows = _judged(plan, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
         message = "grading failed, not your answer: your instructor has been told"
         return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *tests))
-    return _report(learner, exercise, rows, notes, stops=stops, sandbox=where)
+    return _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
+
+
+def _run(
+    notebook: NotebookNode,
+    answers: dict[str, str],
+    *,
+    learner: str,
+    exercise: Exercise,
+    sandbox: str,
+    zygote: Zygote | None,
+) -> tuple[session.Session, Kernel]:
+    """Run a notebook and the hidden tests; return what came of it, and the kernel, which is gone."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
+    ):
+        plan = session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)
+        session.run(plan, folder=Path(name).resolve())
+    return plan, kernel
+
+
+def _judged(plan: session.Session, reference: list[Row]) -> list[Row]:
+    """Tell a hidden test that broke on what an answer gave it from one that is broken: it breaks on the reference, too.
+
+    Parameters
+    ----------
+    plan : Session
+        The submission's.
+    reference : list of Row
+        What came of the reference's answers to the same questions.
+    """
+    sound = {row.name for row in reference if row.kind == "test" and row.status == "passed"}
+    return [
+        replace(row, status="failed", message=WRONG_FORM.format(plan.asked[row.name]))
+        if row.status == "error" and row.name in sound
+        else row
+        for row in plan.rows
+    ]
 
 
 def _report(

@@ -94,6 +94,27 @@ def test_worth_nothing(learner):
     assert "KeyError: 'secret'" in tests["test_crash"].detail
 
 
+def test_an_answer_of_another_form_is_the_learners_fault(make_exercise, hand_in):
+    """A hidden test that takes apart what is not there is not broken if it holds for the reference."""
+    tests = """
+import numpy as np
+from course_lib.grading import points
+@points(1)
+def test_first(learner):
+    assert learner.call("double", np.ones(2))[0] == 2
+@points(2)
+def test_halve(learner):
+    assert learner.call("halve", 1) == 0.5
+"""
+    path = hand_in(double="def double(x): None")
+    report = grade_submission(path, learner="ada", exercise=make_exercise(tests=tests))
+    assert (report.status, report.points, report.max_points) == ("graded", 2, 3)
+    assert report.messages == (
+        "`double` gave something of another form than it should: compare it with what it is to return",
+    )
+    assert "TypeError" in rows(report, "test")["test_first"].detail
+
+
 def test_one_learners_run_leaves_nothing_in_the_key_for_the_next(make_exercise, hand_in):
     """A list in the test file starts empty for everyone."""
     tests = """
