@@ -13,7 +13,7 @@ from course_lib.errors import InputError
 
 __all__ = ["HeatMapFigure", "heat_map"]
 
-WIDTH, ROW, TOP, BOTTOM = 344, 14, 24, 34  # pixels; a phone shows this width as it is
+WIDTH, ROW, TOP, BOTTOM = 334, 14, 24, 34  # pixels; a phone shows this width as it is, and a page two side by side
 CHARACTER, LONGEST = 6.4, 15  # of 11-pixel text, and of a row's name
 LEVELS = 8  # at most, so that neighbours can be told apart
 FAINTEST, DARKEST = 0.06, 0.95
@@ -42,7 +42,7 @@ class HeatMapFigure:
         scale = Scale.of(list(self.maps.values()))
         drawn = [self._map(name, values, scale) for name, values in self.maps.items()]
         return (
-            f'<div class="bp-figure"><div style="display:flex;flex-wrap:wrap;gap:12px 20px;justify-content:center">'
+            f'<div class="bp-figure"><div style="display:flex;flex-wrap:wrap;gap:12px 16px;justify-content:center">'
             f"{''.join(drawn)}</div>{scale.legend(self.value, self.maps)}</div>"
         )
 

@@ -11,6 +11,7 @@ __all__ = ["lines"]
 
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
 STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
+NAMED = 12  # points on the axis at most; of more, some are left out
 
 
 def lines(
@@ -35,7 +36,8 @@ def lines(
     title : str
         What the figure shows, for its accessible name.
     x : sequence of float, optional
-        What the points of every series belong to; each is marked and named on the axis.
+        What the points of every series belong to; each is marked, and named on the axis; of more than twelve,
+        some are.
     y_scale : {"linear", "log"}
         How the values are spaced.
     target : (str, float), optional
@@ -68,7 +70,8 @@ def lines(
                 drawn += axes.plot(marks[name], marker, color=colour, markersize=5)
             handles[name] = tuple(drawn) if len(drawn) > 1 else drawn[0]
         if x is not None:
-            axes.set_xticks(range(len(x)), [f"{value:g}" for value in x])
+            named = range(0, len(x), -(-len(x) // NAMED))
+            axes.set_xticks(named, [f"{x[i]:g}" for i in named])
         if target is not None:
             handles[target[0]] = axes.axhline(target[1], color="black", linewidth=1)
         axes.set(xlabel=x_label, ylabel=y_label, yscale=y_scale)
