@@ -1,0 +1,244 @@
+"""Hidden tests of vanishing_layer: each tells the learner which mistake it found, never a value."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from course_lib.grading import Mistake, expect, points
+
+SLOPES = {"tanh": lambda z: 1 - np.tanh(z) ** 2, "relu": lambda z: (z > 0) * 1.0, "linear": np.ones_like}
+VALUES = {"tanh": np.tanh, "relu": lambda z: np.maximum(z, 0), "linear": np.asarray}
+SCALES = {"tanh": 1.1, "relu": math.sqrt(2)}
+
+
+def network(rng, kind, sizes, *, scales=(), shifts=(), inputs=1.0):
+    """Draw a network that keeps the gradient, but for layers with another scale, or biases that are shifted."""
+    scales, shifts, layers = dict(scales), dict(shifts), []
+    for i, (m, n) in enumerate(pairwise(sizes)):
+        w = np.linalg.qr(rng.normal(size=(max(m, n), max(m, n))))[0][:m, :n] * scales.get(i, SCALES[kind])
+        last = i == len(sizes) - 2
+        layers.append((w, rng.normal(size=n) * 0.1 + shifts.get(i, 0.0), "linear" if last else kind))
+    return layers, rng.normal(size=(6, sizes[0])) * inputs, rng.normal(size=(6, sizes[-1]))
+
+
+def gradients(layers, x, y):
+    """Return the gradients of all weights, sums and values, derived by hand."""
+    values, sums = [x], []
+    for w, b, kind in layers:
+        sums.append(values[-1] @ w + b)
+        values.append(VALUES[kind](sums[-1]))
+    g = 2 * (values[-1] - y) / y.size
+    dw, dz, dh = [], [], [g]
+    for (w, _, kind), z, h in reversed(list(zip(layers, sums, values[:-1], strict=True))):
+        dz.insert(0, dh[0] * SLOPES[kind](z))
+        dw.insert(0, h.T @ dz[0])
+        dh.insert(0, dz[0] @ w.T)
+    return dw, dz, dh
+
+
+def ratio(left, came):
+    left, came = np.linalg.norm(left), np.linalg.norm(came)
+    return left / came if came > 0 else 1.0
+
+
+def right_gains(layers, x, y):
+    dh = gradients(layers, x, y)[2]
+    return np.array([ratio(dh[i], dh[i + 1]) for i in range(len(layers))])
+
+
+def rms(arrays):
+    return np.array([np.sqrt(np.mean(g**2)) for g in arrays])
+
+
+def right_verdict(gains):
+    """Return the verdict, and whether no border is near."""
+    product, least = np.prod(gains[1:]), gains[1:].min()
+    clear = not (3e-4 < product < 3e-3 or product / 3 < least**2 < product * 3)
+    if product >= 1e-3:
+        return "healthy", not 3e-4 < product < 3e-3
+    if least**2 <= product:
+        return int(np.argmin(gains[1:])) + 1, clear
+    return "everywhere", clear
+
+
+def drawn(rng, wanted, make):
+    """Draw until the verdict is the one that is wanted, and no border is near."""
+    for _ in range(200):
+        case = make(rng)
+        if right_verdict(right_gains(*case)) == (wanted, True):
+            return case
+    raise AssertionError(f"no network was drawn of which the verdict is {wanted}")
+
+
+def agree(came, right):
+    return bool(np.all(np.isfinite(came))) and np.allclose(came, right, rtol=1e-6, atol=1e-12)
+
+
+@points(1)
+def test_weight_rms(learner, rng):
+    """The root mean square of every layer's gradient is right, in layers of different width."""
+    case = network(rng, "tanh", (5, 9, 4, 7))
+    dw = gradients(*case)[0]
+    came, right = expect.array(learner.call("weight_rms", *case), name="weight_rms(...)", shape=(3,)), rms(dw)
+    if agree(came, [np.linalg.norm(g) for g in dw]):
+        raise Mistake("`weight_rms` returns norms: divide by the number of elements under the root")
+    if agree(came, [np.abs(g).mean() for g in dw]):
+        raise Mistake("`weight_rms` averages absolute values, not squares")
+    if agree(came, [g.std() for g in dw]):
+        raise Mistake("`weight_rms` returns standard deviations: the mean is not to be taken off")
+    if agree(came, right**2):
+        raise Mistake("`weight_rms` returns the mean of the squares: the root is missing")
+    if agree(came, right[::-1]):
+        raise Mistake("`weight_rms` begins at the output: layer 0 is the one at the input")
+    if not agree(came, right):
+        raise Mistake("`weight_rms` is wrong for layers of 5 by 9, 9 by 4 and 4 by 7")
+
+
+@points(2)
+def test_gains(learner, rng):
+    """What each layer passes on is right, in layers of different width."""
+    case = network(rng, "tanh", (5, 9, 4, 7, 3), scales={1: 0.3})
+    dw, dz, dh = gradients(*case)
+    right = right_gains(*case)
+    came = expect.array(learner.call("gains", *case), name="gains(...)", shape=(4,))
+    if agree(came, 1 / right):
+        raise Mistake("the gains are upside down: what leaves a layer is divided by what comes to it")
+    if agree(came, right[::-1]):
+        raise Mistake("the gains begin at the output: layer 0 is the one at the input")
+    if agree(came, rms(dh[:-1]) / rms(dh[1:])):
+        raise Mistake("the gains are ratios of root mean squares: here it is norms, whatever the widths")
+    if agree(came, right**2):
+        raise Mistake("the gains are ratios of squared norms: the root is missing")
+    if agree(came, [ratio(dz[i], dh[i + 1]) for i in range(4)]):
+        raise Mistake("the gains stop at the sums z: the gradient leaves a layer as that of its input h")
+    if agree(came[1:], [ratio(dw[i], dw[i + 1]) for i in range(3)]) or agree(
+        came[:-1], [ratio(dw[i], dw[i + 1]) for i in range(3)]
+    ):
+        raise Mistake("the gains compare gradients of weights: compare those of the values h between layers")
+    if not agree(came, right):
+        raise Mistake("the gains of a tanh network with layers of different width are wrong")
+
+
+@points(1)
+def test_gains_where_nothing_comes(learner, rng):
+    """Below a layer that lets nothing through, gains are 1."""
+    case = network(rng, "relu", (6, 6, 6, 6, 6), shifts={2: -50.0})
+    came, right = expect.array(learner.call("gains", *case), name="gains(...)", shape=(4,)), right_gains(*case)
+    if not np.all(np.isfinite(came)):
+        raise Mistake("below a closed layer the gains are not finite: where nothing comes, the gain is 1")
+    if not agree(came[:2], right[:2]) and np.all(came[:2] < 0.5):
+        raise Mistake("below a closed layer the gains are 0: those layers get nothing, so they lose nothing")
+    if not agree(came, right):
+        raise Mistake("the gains of a relu network with a closed layer are wrong")
+
+
+def judge(learner, case, wanted, *, kind):
+    """Hold a verdict against the right one, and against what the usual mistakes give."""
+    came, gains, weights = learner.call("verdict", *case), right_gains(*case), rms(gradients(*case)[0])
+    if not isinstance(came, str):
+        came = float(expect.array(came, name="verdict(...)", shape=()))
+    if came == wanted:
+        return
+    if isinstance(came, str) and came not in ("healthy", "everywhere"):
+        raise Mistake('`verdict` must return "healthy", "everywhere", or the number of a layer')
+    if wanted == "healthy":
+        if gains[0] < 1e-3:
+            raise Mistake("with small weights in layer 0 nothing is lost that anyone trains: its gain does not count")
+        if weights.min() < 1e-3 * weights.max():
+            raise Mistake("small inputs make a small gradient in layer 0, but nothing was lost on the way: healthy")
+        raise Mistake(
+            "a layer is always blamed, even where nothing is lost"
+            if came != "everywhere"
+            else "healthy, not everywhere"
+        )
+    if wanted == "everywhere":
+        raise Mistake(
+            f"every layer takes a little, but the verdict {'is healthy' if came == 'healthy' else 'blames one'}"
+        )
+    if came == np.argmin(weights):
+        raise Mistake(
+            f"{kind}: the layer with the smallest gradient is blamed, which only suffers from the one that lost it"
+        )
+    if came == wanted + 1:
+        raise Mistake(f"{kind}: the layer after the right one is named; the first layer is layer 0")
+    if came == wanted - 1:
+        raise Mistake(f"{kind}: the layer before the right one is named; gains[1:] begins with layer 1")
+    if came == np.argmax(gains) or came == np.argmax(gains[1:]) + 1:
+        raise Mistake(f"{kind}: the layer with the largest gain is named, not the one with the smallest")
+    raise Mistake(f"{kind}: the verdict is not the layer that loses the gradient")
+
+
+def one_layer(rng, how):
+    """Draw a network in which one layer, not an outer one, loses the gradient, and another has the smallest."""
+    kind, at = ("relu" if how == "closed" else "tanh"), int(rng.integers(3, 5))
+    depth = 2 * at + int(rng.integers(4, 6))  # counted from the output, it is another layer, and no neighbour
+    change = {
+        "small weights": {"scales": {at: 1e-5}},
+        "saturated": {"shifts": {at: 8.0}},
+        "closed": {"shifts": {at: -50.0}},
+    }
+
+    def make(rng):
+        while True:
+            case = network(rng, kind, (8,) * (depth + 1), **change[how])
+            weights = rms(gradients(*case)[0])
+            if how == "closed" or np.argmin(weights) not in (at - 1, at, at + 1):
+                return case
+
+    return drawn(rng, at, make), at
+
+
+@points(0.75)
+@pytest.mark.parametrize("how", ["small weights", "saturated"])
+def test_one_layer(learner, rng, how):
+    """The layer that loses the gradient is named."""
+    case, at = one_layer(rng, how)
+    judge(learner, case, at, kind=f"with {how} in one layer" if how == "small weights" else f"with one {how} layer")
+
+
+@points(0.5)
+def test_one_closed_layer(learner, rng):
+    """The layer that lets nothing through is named."""
+    case, at = one_layer(rng, "closed")
+    judge(learner, case, at, kind="with one closed layer")
+
+
+@points(1)
+def test_everywhere(learner, rng):
+    """Where every layer takes a little, no one is blamed."""
+    judge(
+        learner,
+        drawn(rng, "everywhere", lambda rng: network(rng, "tanh", (8,) * 11, scales=dict.fromkeys(range(11), 0.35))),
+        "everywhere",
+        kind="",
+    )
+
+
+@points(0.5)
+@pytest.mark.parametrize("what", ["ordinary", "small inputs", "small first weights"])
+def test_healthy(learner, rng, what):
+    """Where nothing is lost between trained layers, nothing is found."""
+    change = {
+        "ordinary": {},
+        "small inputs": {"inputs": 1e-5},
+        "small first weights": {"scales": {0: 1e-5}},
+    }[what]
+    judge(learner, drawn(rng, "healthy", lambda rng: network(rng, "relu", (8,) * 8, **change)), "healthy", kind="")
+
+
+@points(0.5)
+@pytest.mark.parametrize("how", ["small weights", "saturated", "closed"])
+def test_cause(learner, rng, how):
+    """Weights and activation are told apart."""
+    case, at = one_layer(rng, how)
+    came, right = learner.call("cause", *case, at), "weights" if how == "small weights" else "activation"
+    if came not in ("weights", "activation"):
+        raise Mistake('`cause` must return "weights" or "activation"')
+    if came != right:
+        raise Mistake(
+            "`cause` blames the activation where the weights are almost 0"
+            if right == "weights"
+            else f"`cause` blames the weights of a layer that is {how}"
+        )

@@ -1,0 +1,15 @@
+"""Calls the first layer 1.
+
+expects: the first layer is layer 0
+points: 8
+"""
+
+import numpy as np
+
+
+# %% verdict
+def verdict(layers, x, y):
+    inner = gains(layers, x, y)[1:]
+    if np.prod(inner) >= 1e-3:
+        return "healthy"
+    return int(np.argmin(inner)) + 2 if np.min(inner) ** 2 <= np.prod(inner) else "everywhere"

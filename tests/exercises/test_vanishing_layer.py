@@ -1,0 +1,87 @@
+"""Right answers to vanishing_layer that look nothing like the reference get every point."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.exercise import find
+from course_lib.grading.merge import merge
+from course_lib.grading.submission import grade_submission
+
+EXERCISES = Path(__file__).parents[2] / "exercises"
+
+BY_HAND = {
+    "weight_rms": """
+import math
+SLOPES = {"tanh": lambda z: 1 - np.tanh(z) ** 2, "relu": lambda z: z > 0, "linear": lambda z: 1.0}
+
+def backward(layers, x, y):
+    h, z = [x], []
+    for w, b, kind in layers:
+        z.append(h[-1] @ w + b)
+        h.append({"tanh": np.tanh, "relu": lambda v: v * (v > 0), "linear": lambda v: v}[kind](z[-1]))
+    g, found = 2 * (h[-1] - y) / h[-1].size, []
+    for i in reversed(range(len(layers))):
+        w, _, kind = layers[i]
+        dz = g * SLOPES[kind](z[i])
+        found.append((h[i].T @ dz, dz @ w.T, dz, g))
+        g = dz @ w.T
+    return found[::-1]
+
+def weight_rms(layers, x, y):
+    return [math.sqrt((dw * dw).mean()) for dw, *_ in backward(layers, x, y)]
+""",
+    "gains": """
+def share(a, b):
+    a, b = math.sqrt((a * a).sum()), math.sqrt((b * b).sum())
+    return 1.0 if b == 0 else a / b
+
+def gains(layers, x, y):
+    return [share(left, came) for _, left, _, came in backward(layers, x, y)]
+""",
+    "verdict": """
+def verdict(layers, x, y):
+    logs = [math.log(g) if g > 0 else -math.inf for g in gains(layers, x, y)]
+    logs = dict(enumerate(logs))
+    del logs[0]
+    total = sum(logs.values())
+    if total >= math.log(0.001):
+        return "healthy"
+    worst = min(logs, key=logs.get)
+    return worst if 2 * logs[worst] <= total else "everywhere"
+""",
+    "cause": """
+def cause(layers, x, y, i):
+    _, left, dz, came = backward(layers, x, y)[i]
+    return ["weights", "activation"][share(dz, came) < share(left, dz)]
+""",
+}
+ARRAYS = {
+    "gains": """
+def gains(layers, x, y):
+    seen = run(layers, x, y)
+    seen["loss"].backward()
+    norms = np.array([float((h.grad ** 2).sum()) ** 0.5 for h in seen["h"]])
+    return np.divide(norms[:-1], norms[1:], out=np.ones(len(layers)), where=norms[1:] != 0)
+""",
+    "verdict": """
+def verdict(layers, x, y):
+    g = gains(layers, x, y)
+    g[0] = 1.0
+    if g.prod() >= 1e-3:
+        return "healthy"
+    return np.argmin(g) if g.min() <= g.prod() ** 0.5 else "everywhere"
+""",
+}
+
+
+@pytest.mark.parametrize("style", [BY_HAND, ARRAYS], ids=["gradients by hand", "arrays throughout"])
+def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+    """No autograd, lists and logarithms; NumPy's integers, and a root instead of a square."""
+    exercise = find("vanishing_layer", exercises=EXERCISES)
+    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "vanishing_layer.ipynb")
+    for learner in ("ada", "bob"):
+        report = grade_submission(path, learner=learner, exercise=exercise)
+        assert (report.points, report.messages) == (10, ())
+        assert {row.status for row in report.rows} == {"passed"}
