@@ -22,6 +22,7 @@ PAGES = [
     "exercises/gradient_accumulation/gradient_accumulation",
     "exercises/custom_function/custom_function",
     "exercises/clip_by_global_norm/clip_by_global_norm",
+    "exercises/vanishing_layer/vanishing_layer",
 ]
 PHONE = 390
 
