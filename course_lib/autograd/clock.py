@@ -29,17 +29,18 @@ def owner(x: Any) -> Any:
     return x
 
 
-def stamp(x: Any, what: str) -> None:
-    """Date a write to the memory of ``x``, done by the method called ``what``."""
+def stamp(what: str, *arrays: Any) -> None:
+    """Date a write to the memory of arrays, done by the method called ``what``."""
     global latest
     latest = next_seq()
-    buffer = x if x.base is None else owner(x)
-    key = id(buffer)
-    entry = written.get(key)
-    if entry is None:
-        written[key] = [latest, what, ref(buffer, lambda _: written.pop(key, None))]
-    else:
-        entry[0], entry[1] = latest, what
+    for x in arrays:
+        buffer = x if x.base is None else owner(x)
+        key = id(buffer)
+        entry = written.get(key)
+        if entry is None:
+            written[key] = [latest, what, ref(buffer, lambda _, key=key: written.pop(key, None))]
+        else:
+            entry[0], entry[1] = latest, what
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:

@@ -13,13 +13,14 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.node import Node
+from course_lib.autograd.silence import silently
 
 __all__ = ["backward"]
 
 Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
-@np.errstate(all="ignore")  # as torch: infinities and NaNs are values, not warnings
+@silently
 def backward(
     roots: list[tuple[Node, Any]], *, retain_graph: bool, create_graph: bool, targets: set[Node] | None = None
 ) -> dict[Node, Any]:
@@ -40,10 +41,12 @@ def backward(
         walk(heap, leaves, wanted, caught, retain_graph, create_graph)
         for node in leaves:
             arrived(node, wanted, caught)
+    except BaseException:
+        for node in (*leaves, *(node for _, node in heap)):  # leave nothing behind that the next walk would add to
+            node.grad = None
+        raise
     finally:
         grad_mode.recording = outer
-        for node in (*leaves, *(node for _, node in heap)):  # none has any left, unless something was raised
-            node.grad = None
     return caught
 
 
@@ -86,7 +89,7 @@ def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> An
     g, node.grad = node.grad, None
     if g is not None and node.watch is not None:
         g = node.watch.before(g, wanted is None)
-    if node in caught:
+    if caught and node in caught:
         caught[node] = g
     return g
 

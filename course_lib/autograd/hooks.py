@@ -31,6 +31,8 @@ class RemovableHandle:
 class Watch:
     """The hooks of one node, and the tensor whose ``.grad`` its cotangent is to be kept in."""
 
+    __slots__ = ("on_deposit", "on_enter", "on_leave", "on_tensor", "tensor", "unpack")
+
     def __init__(self) -> None:
         self.tensor: Any = lambda: None  # or a weak reference: a graph does not keep its leaves alive
         self.on_tensor: dict[RemovableHandle, Callable[..., Any]] = {}
@@ -48,8 +50,8 @@ class Watch:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
             if type(g) is np.ndarray and (getrefcount(g) != 3 or g.base is not None):
                 g = g.copy()
-            if tensor.kept is None:
-                tensor.kept = as_seen(g)
+            if tensor.kept is None and type(g) is np.ndarray:
+                tensor.kept = new_tensor(g)
             else:
                 keep(tensor, g)
             if self.on_deposit:
@@ -110,7 +112,7 @@ def keep(tensor: "Tensor", g: Any) -> None:
         tensor.kept = old + as_seen(g)
     else:
         old.value += g
-        clock.stamp(old.value, "a second backward()")
+        clock.stamp("a second backward()", old.value)
 
 
 def watch(node: Any) -> Watch:

@@ -32,7 +32,7 @@ def write(x: "Tensor", what: str, op: Any, *args: Any) -> "Tensor":
             f"Use the function without the underscore, which returns a new tensor."
         )
     x.value[...] = new.value
-    clock.stamp(x.value, what + "()")
+    clock.stamp(what + "()", x.value)
     return x
 
 

@@ -75,7 +75,7 @@ class AutogradGradients(ArrayGradients):
         """Put the arrays into the gradients, and return the norm as a tensor."""
         for grad, array in zip(self.grads, self.arrays, strict=True):
             if grad.value is not array:
-                clock.stamp(grad.value, "clipping")
+                clock.stamp("clipping", grad.value)
                 grad.value = array
         return new_tensor(np.float64(norm))
 

@@ -17,6 +17,7 @@ __all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
 
 FLOAT32 = np.dtype(np.float32)
 ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, for 0.4 us
+BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 relu: Op = unary(
     "relu",
@@ -53,14 +54,15 @@ leaky_relu_of = Primitive(
 
 
 def passed(g: Any, out: Any) -> Any:
-    """Keep ``g`` where ``out`` is not 0: ``select(g, 0, out != 0)``, but five times as fast on finite arrays."""
-    if type(g) is np.ndarray:
-        x = (out != (ZERO if out.dtype is FLOAT32 else 0)).astype(g.dtype)
-        x *= g
-        flat = x.ravel()
-        if math.isfinite(flat.dot(flat)):  # 0 times infinity would be NaN
-            return x
-    return select(g, 0, out != 0)
+    """Keep ``g`` where ``out`` is not 0, as ``select(g, 0, out != 0)`` does, but on arrays up to thirty times as fast.
+
+    The bits of ``g`` are multiplied by 1 or 0 as if they were integers: 0 times infinity would be NaN.
+    """
+    if type(g) is not np.ndarray:
+        return select(g, 0, out != 0)
+    bits = (out != (ZERO if out.dtype is FLOAT32 else 0)).astype(BITS[g.itemsize])
+    bits *= g.view(bits.dtype)
+    return bits.view(g.dtype)
 
 
 def softplus_slope(x: Any) -> Any:

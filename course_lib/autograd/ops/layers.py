@@ -97,7 +97,7 @@ def batch_norm(
 def move(running: "Tensor", batch: Any, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
-    clock.stamp(running.value, "batch_norm()")
+    clock.stamp("batch_norm()", running.value)
 
 
 def dropout(input: "Tensor", p: float = 0.5, training: bool = True) -> "Tensor":
