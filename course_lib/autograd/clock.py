@@ -4,6 +4,7 @@ torch counts the writes to each tensor and every node remembers the counts it sa
 forward pass nothing, and the backward pass a look-up only for nodes older than the latest write.
 """
 
+from functools import partial
 from itertools import count
 from typing import Any
 from weakref import WeakSet, ref
@@ -38,9 +39,14 @@ def stamp(what: str, *arrays: Any) -> None:
         key = id(buffer)
         entry = written.get(key)
         if entry is None:
-            written[key] = [latest, what, ref(buffer, lambda _, key=key: written.pop(key, None))]
+            written[key] = [latest, what, ref(buffer, partial(forget, key))]
         else:
             entry[0], entry[1] = latest, what
+
+
+def forget(key: int, _: Any) -> None:
+    """Drop the dates of a buffer that is no more, whose id another may get."""
+    del written[key]
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
