@@ -17,9 +17,9 @@ book: .venv/installed ## build the book from the committed notebooks
 	@echo "The book is built. Open file://$$(printf %s "$$PWD" | sed 's/ /%20/g')/_build/html/index.html"
 
 test: .venv/installed tools ## run the whole suite: code, docstrings, pages, exercises, the book
-# The longest tests start first, or one process would be left with them at the end.
+# Left in their order: sorted by their number, the few and slow tests of grading would be left to one process at the end.
 	@.venv/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
-	  tests/grading tests course_lib chapters
+	  tests course_lib chapters
 
 notebooks: .venv/installed ## run the pages whose text changed, and write their notebooks
 	@.venv/bin/python -m course_lib.cli notebooks
