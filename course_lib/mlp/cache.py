@@ -1,6 +1,7 @@
 """What a pass by hand keeps and what it does: a cache that counts its bytes, steps, and the result."""
 
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, NamedTuple
 
 __all__ = ["Cache", "MlpGrads", "MlpResult", "Step"]
@@ -77,8 +78,9 @@ class MlpResult:
 
     @property
     def ratio(self) -> float:
-        """FLOPs of the backward pass, recomputing included, over those of the forward pass."""
-        return (self.flops("backward") + self.flops("recompute")) / self.flops("forward")
+        """FLOPs of the backward pass, recomputing included, over those of the forward pass; NaN for an empty batch."""
+        forward = self.flops("forward")
+        return (self.flops("backward") + self.flops("recompute")) / forward if forward else nan
 
     def __repr__(self) -> str:
         rows = [("phase", "step", "shape", "FLOPs", "kept bytes")]

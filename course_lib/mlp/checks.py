@@ -14,8 +14,14 @@ KEEPS = ("activation", "pre-activation", "both", "recompute")
 
 def check_chain(x: Any, weights: Sequence[Any]) -> None:
     """Refuse shapes whose products do not exist; shapes are known while ``jax.jit`` traces, values are not."""
-    shapes = [tuple(x.shape), *(tuple(w.shape) for w in weights)]
     names = ["x", *(f"w_{i}" for i in range(len(weights)))]
+    for name, array in zip(names, [x, *weights], strict=True):
+        if not hasattr(array, "shape"):
+            raise InputError(
+                f"{name} must be an array of NumPy, torch or JAX, but it is a {type(array).__name__}. "
+                f"Convert it, as in np.array({name})."
+            )
+    shapes = [tuple(x.shape), *(tuple(w.shape) for w in weights)]
     for name, shape in zip(names, shapes, strict=True):
         if len(shape) != 2:
             raise InputError(
@@ -68,7 +74,7 @@ def for_each(name: str, choice: str | Sequence[str], n: int, known: tuple[str, .
             f"{name} must be one name or one for each hidden layer, {n} in all, "
             f"but there are {len(choices)}: {choices}. Leave the output layer out."
         )
-    for one in choices if n else [choice]:
+    for one in [choice] if isinstance(choice, str) else choices:
         if one not in known:
             raise InputError(f"{name} must be one of {', '.join(known)}, but it is {one!r}.")
     return choices

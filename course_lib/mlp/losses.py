@@ -1,6 +1,9 @@
 """Losses, each as ``loss`` and a residual (b, c) from which the first cotangent is one multiplication away."""
 
+from math import nan, prod
 from typing import Any
+
+import numpy as np
 
 from course_lib.errors import InputError
 from course_lib.mlp.arrays import cast, log_softmax, namespace, pick
@@ -10,6 +13,8 @@ __all__ = ["LOSSES"]
 
 def half_sum(out: Any, target: Any) -> tuple[Any, Any, float]:
     """0.5 * sum((out - target)^2), or of out alone; its cotangent is the residual itself."""
+    if target is not None:
+        check_target(out, target, "half_sum", [tuple(out.shape)])
     r = out if target is None else out - cast(target, out)
     return 0.5 * (r * r).sum(), r, 1.0
 
@@ -19,17 +24,27 @@ def mse(out: Any, target: Any) -> tuple[Any, Any, float]:
     check_target(out, target, "mse", [tuple(out.shape)])
     r = out - cast(target, out)
     b, c = out.shape
-    return (r * r).mean(), r, 2 / (b * c)
+    return mean(r * r), r, 2 / max(b * c, 1)
 
 
 def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
     """Mean over the batch of -sum(p * log softmax(out)); cotangent (softmax(out) - p) / b, where p is the target."""
     b, c = out.shape
     check_target(out, target, "cross_entropy", [(b,), (b, c)])
+    if isinstance(target, np.ndarray) and target.ndim == 1 and not np.isin(target, range(c)).all():
+        raise InputError(
+            f"labels must be between 0 and {c - 1}, one less than the scores' columns, but they go from {target.min()} "
+            f"to {target.max()}. Number the classes from 0."
+        )
     log_p = log_softmax(out)
     p = cast(pick(target, c) if len(target.shape) == 1 else target, out)
     r = namespace(out).exp(log_p) * p.sum(-1)[:, None] - p  # the sum is 1 for labels and for probabilities
-    return -(p * log_p).sum(-1).mean(), r, 1 / b
+    return -mean((p * log_p).sum(-1)), r, 1 / max(b, 1)
+
+
+def mean(x: Any) -> Any:
+    """Take the mean; NaN without a warning if there is nothing, as torch does."""
+    return x.mean() if prod(x.shape) else x.sum() * nan
 
 
 def check_target(out: Any, target: Any, loss: str, allowed: list[tuple[int, ...]]) -> None:
