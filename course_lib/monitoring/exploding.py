@@ -83,7 +83,8 @@ def towards_the_input(e: Evidence) -> str:
     if not (rms > 0).any():
         return ""
     top, least = int(np.nanargmax(rms)), int(np.nanargmin(np.where(rms > 0, rms, np.inf)))
-    if top >= least or rms[least] > APART * rms[top]:
+    after = np.nanmax(e.rms[e.weights[least] :])  # biases, too: a weight has no gradient either where its input is 0
+    if top >= least or after > APART * rms[top]:
         return ""
     first, last = e.named([e.weights[top], e.weights[least]])
     return (

@@ -1,0 +1,126 @@
+"""What the monitor says of training runs, broken on purpose and not."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.monitoring import GradientMonitor
+from tests.monitoring.broken_runs import BROKEN
+from tests.monitoring.healthy_runs import HEALTHY
+from tests.monitoring.zoo import fit, mlp
+
+BROKEN_RUNS = [(kind, name) for kind, runs in BROKEN.items() for name in runs]
+
+
+@pytest.fixture(autouse=True, params=[0, 1])
+def seed(request):
+    """Draw every run twice."""
+    torch.manual_seed(request.param)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_found_where_nothing_is_wrong(name):
+    """Many architectures, and runs that only look odd: small steps, small gradients, rows and layers without any."""
+    diagnosis = HEALTHY[name]().diagnose()
+    assert diagnosis.healthy, diagnosis
+    assert re.match(r"healthy: in steps 1 to \d+, the norm of all gradients was between", str(diagnosis))
+
+
+@pytest.mark.parametrize(("kind", "name"), BROKEN_RUNS)
+def test_each_illness_is_recognised(kind, name):
+    """On several architectures."""
+    assert kind in BROKEN[kind][name]().diagnose().kinds
+
+
+@pytest.mark.parametrize(
+    "run", [("vanishing", "one small layer"), ("vanishing", "deep sigmoid"), ("dead", "a closed layer")], ids=" ".join
+)
+def test_nothing_else_is_found(run):
+    """A vanishing gradient is not called exploding from its other end, and a dead one not vanishing."""
+    assert BROKEN[run[0]][run[1]]().diagnose().kinds == (run[0],)
+
+
+def test_vanishing_names_the_weights_the_numbers_and_a_way_out():
+    """The rms in the smallest and the largest are those of the history."""
+    monitor = BROKEN["vanishing"]["deep tanh, small weights"]()
+    (finding,) = monitor.diagnose().findings
+    assert finding.parameters[0] == "0.weight"
+    assert "24.weight" not in finding.parameters
+    rms, names = monitor.weight_rms()
+    typical = dict(zip(names, torch.tensor(rms[-20:]).quantile(0.5, dim=0).tolist(), strict=True))
+    least, top = min(typical, key=typical.get), max(typical, key=typical.get)
+    said = (
+        f"the rms of the gradient is {typical[least]:.2g} in {least}, and {typical[top]:.2g} in {top} (medians of steps"
+    )
+    assert said in finding.words
+    assert "initialisation" in finding.advice
+
+
+def test_dead_names_the_layer():
+    """The one whose ReLU is closed, and those behind it."""
+    (finding,) = BROKEN["dead"]["a closed layer"]().diagnose().findings
+    assert set(finding.parameters) >= {"2.weight", "2.bias", "0.weight", "0.bias"}
+    assert "4.bias" not in finding.parameters
+    assert "exactly 0" in finding.words
+
+
+def test_not_finite_names_the_step_and_says_whether_the_parameters_were():
+    """The step is that of the bad batch; before it, the parameters are finite, and after it they are not."""
+    finding = BROKEN["non-finite"]["NaN in a batch"]().diagnose().findings[0]
+    assert finding.kind == "non-finite"
+    assert finding.steps[0] == 13
+    assert "at step 13" in finding.words
+    assert "parameters were still finite" in finding.words
+
+
+def test_a_step_that_spoils_the_parameters_is_told_from_a_bad_batch():
+    """Then the parameters are not finite when the gradient is first seen not to be."""
+
+    def spoil(step, model, optimizer):
+        if step == 5:
+            with torch.no_grad():
+                model[0].weight[0, 0] = float("inf")
+
+    finding = fit(mlp(), before=spoil, steps=8).diagnose().findings[0]
+    assert finding.kind == "non-finite"
+    assert "not finite any more either (0.weight)" in finding.words
+
+
+def test_not_zeroed_gives_the_count():
+    """Every step but the first began with what was left of the one before."""
+    finding = BROKEN["not zeroed"]["perceptron"]().diagnose().findings[0]
+    assert finding.kind == "not zeroed"
+    assert "in 29 of 29 steps (steps 2 to 30)" in finding.words
+    assert "zero_grad" in finding.advice
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_both_ways_of_zeroing_count(to_none):
+    """Gradients set to None, and filled with 0."""
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with GradientMonitor(model) as monitor:
+        for _ in range(10):
+            optimizer.zero_grad(set_to_none=to_none)
+            model(torch.randn(8, 24)).square().mean().backward()
+            monitor.step()
+            optimizer.step()
+    assert monitor.diagnose().healthy
+
+
+def test_a_layer_that_the_loss_does_not_reach_is_named():
+    """Its gradient is None at every step."""
+
+    class Detached(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(24, 24), nn.Linear(24, 4)
+
+        def forward(self, x):
+            return self.last(self.first(x).detach())
+
+    (finding,) = fit(Detached()).diagnose().findings
+    assert finding.kind == "unreached"
+    assert finding.parameters == ("first.weight", "first.bias")
