@@ -17,6 +17,7 @@ PAGES = [
     "chapters/clipping/clip_the_gradient",
     "chapters/monitoring/watching_gradients",
     "chapters/profiling/profiling_a_step",
+    "chapters/profiling/bottlenecks",
     "exercises/two_layer_gradients/two_layer_gradients",
     "exercises/learning_rates/learning_rates",
     "exercises/gradient_accumulation/gradient_accumulation",
