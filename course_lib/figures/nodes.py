@@ -21,6 +21,8 @@ class Graph:
         A node, and a node that it was made from; twice where it was used twice.
     slots : tuple of int
         For each edge, which of the node's inputs it is.
+    outputs : tuple of int
+        For each edge, which output of the node that it leads to was used.
     result : Tensor
         The tensor that the graph was read from.
     names : mapping of str to Tensor
@@ -30,6 +32,7 @@ class Graph:
     nodes: tuple[Any, ...]
     edges: tuple[tuple[int, int], ...]
     slots: tuple[int, ...]
+    outputs: tuple[int, ...]
     result: Any
     names: Mapping[str, Any]
 
@@ -37,21 +40,31 @@ class Graph:
         """Say whether node ``i`` stands for a leaf."""
         return not self.nodes[i].next_functions
 
-    def name(self, i: int) -> str | None:
-        """Return the caller's name for what node ``i`` made or stands for."""
-        return next((name for name, tensor in self.names.items() if self._belongs(tensor, i)), None)
+    def used_outputs(self, i: int) -> list[int]:
+        """List the outputs of node ``i`` that were used."""
+        used = {output for (_, to), output in zip(self.edges, self.outputs, strict=True) if to == i}
+        return sorted(used | ({_output(self.result)} if i == 0 else set()))
 
-    def tensor(self, i: int) -> Any:
+    def name(self, i: int, output: int | None = None) -> str | None:
+        """Return the caller's name for what node ``i`` made or stands for: for one output, or for the first named."""
+        return next((name for name, tensor in self.names.items() if self._belongs(tensor, i, output)), None)
+
+    def tensor(self, i: int, output: int = 0) -> Any:
         """Return the tensor that node ``i`` made or stands for, where it is known."""
         if self.is_leaf(i):
             return self.nodes[i].variable
-        named = (tensor for tensor in self.names.values() if self._belongs(tensor, i))
-        return self.result if i == 0 else next(named, None)
+        candidates = [*self.names.values(), *([self.result] if i == 0 else [])]
+        return next((tensor for tensor in candidates if self._belongs(tensor, i, output)), None)
 
-    def _belongs(self, tensor: Any, i: int) -> bool:
+    def _belongs(self, tensor: Any, i: int, output: int | None = None) -> bool:
         if self.is_leaf(i):
             return self.nodes[i].variable is tensor
-        return getattr(tensor, "grad_fn", None) is self.nodes[i]
+        return getattr(tensor, "grad_fn", None) is self.nodes[i] and output in (None, _output(tensor))
+
+
+def _output(tensor: Any) -> int:
+    """Say which of its node's outputs a tensor is; in the mini engine each output has a node of its own."""
+    return getattr(tensor, "output_nr", 0)
 
 
 def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
@@ -62,15 +75,20 @@ def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
     AutogradError
         If ``tensor`` does not require grad, so that there is no graph.
     """
+    if not hasattr(tensor, "requires_grad"):
+        raise AutogradError(
+            f"a graph hangs on a tensor of torch or course_lib.autograd, but this is of type {type(tensor).__name__}; "
+            "pass the result itself, not its .item() or its numpy()"
+        )
     if not tensor.requires_grad:
         raise AutogradError(
             "a graph is drawn from a tensor that requires grad, but this one does not; "
             "make a leaf with requires_grad=True and compute from it"
         )
     nodes = [tensor.grad_fn if tensor.grad_fn is not None else _Alone(tensor)]
-    edges, slots, index = [], [], {nodes[0]: 0}
+    edges, slots, outputs, index = [], [], [], {nodes[0]: 0}
     for i, node in _growing(nodes):
-        for slot, (child, _) in enumerate(node.next_functions):
+        for slot, (child, output) in enumerate(node.next_functions):
             if child is None:  # an input that needs no gradient
                 continue
             if child not in index:
@@ -78,7 +96,8 @@ def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
                 nodes.append(child)
             edges.append((i, index[child]))
             slots.append(slot)
-    return Graph(tuple(nodes), tuple(edges), tuple(slots), tensor, names or {})
+            outputs.append(output)
+    return Graph(tuple(nodes), tuple(edges), tuple(slots), tuple(outputs), tensor, names or {})
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from course_lib.figures.svg import Drawing
 
 __all__ = ["StepperFigure", "backward_stepper"]
 
+MOST_NODES = 120
 WHOLE = 24  # characters of code that are kept on one line
 
 
@@ -80,7 +81,7 @@ def backward_stepper(
     Raises
     ------
     AutogradError
-        If there is no graph, or its backward pass cannot be run.
+        If there is no graph, if it has more than 120 nodes, or if its backward pass cannot be run.
 
     Examples
     --------
@@ -96,6 +97,11 @@ def backward_stepper(
     graph = read(tensor, names)
     if tensor.grad_fn is None:
         raise AutogradError("there is nothing to step through: this tensor is a leaf; compute something from it first")
+    if len(graph.nodes) > MOST_NODES:
+        raise AutogradError(
+            f"a figure to step through has at most {MOST_NODES} nodes, because each is a box and a step to read, but "
+            f"this graph has {len(graph.nodes)}; take fewer layers or time steps, or one layer by itself"
+        )
     script = Script(graph, walk(graph, gradient))
     drawn = boxes(script)
     description = f"{title}. {' '.join(f'{box.words()}.' for box in drawn)}"

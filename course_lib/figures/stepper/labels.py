@@ -38,18 +38,29 @@ class Labels:
     def title(self, i: int) -> str:
         """Return the name with its formula, or a leaf's with its value."""
         if not self.graph.is_leaf(i):
-            return f"{self.names[i]} = {self.rules[i].forward.format(*self.inputs(i))}"
+            return f"{self._left_side(i)} = {self.rules[i].forward.format(*self.inputs(i))}"
         tensor = self.graph.tensor(i)
         if tensor is None:
             return self.names[i]
         value = exact(array_of(tensor), room=ROOM)
         return f"{self.names[i]} = {value}" if value else f"{self.names[i]} ({'x'.join(map(str, tensor.shape))})"
 
+    def output(self, i: int, output: int) -> str:
+        """Return the name of one output of node ``i``: the node's own, if no other is used."""
+        if self.graph.is_leaf(i) or self.graph.used_outputs(i) in ([0], []):
+            return self.names[i]
+        return self.graph.name(i, output) or f"{self.names[i]}[{output}]"
+
+    def _left_side(self, i: int) -> str:
+        outputs = self.graph.used_outputs(i)
+        named = any(self.graph.name(i, k) for k in outputs)
+        return ", ".join(self.output(i, k) for k in outputs) if named else self.names[i]
+
     def inputs(self, i: int) -> list[str]:
         """Return the name of each input of node ``i``; one that needs no gradient goes by name, number or shape."""
         return [
-            self._constant(i, slot) if child is None else self.names[self.graph.nodes.index(child)]
-            for slot, (child, _) in enumerate(self.graph.nodes[i].next_functions)
+            self._constant(i, slot) if child is None else self.output(self.graph.nodes.index(child), output)
+            for slot, (child, output) in enumerate(self.graph.nodes[i].next_functions)
         ]
 
     def given(self, i: int, slot: int, v: Any, sent: Any) -> tuple[str, str | None]:
@@ -77,6 +88,8 @@ class Labels:
     def _saved_name(self, i: int, key: str) -> str:
         if key in ("out", "result"):
             return self.names[i]
+        if key.startswith("result") and "Norm" not in self.operation(i):
+            return "the results of its kernel"
         inputs = self.inputs(i)
         slots = zip(inputs, self.rules[i].saved, strict=False)
         return next((name for name, aliases in slots if key in aliases.split("|")), KEPT.get(key, key))
@@ -88,8 +101,8 @@ class Labels:
         kept = next((saved[alias] for alias in aliases.split("|") if saved.get(alias) is not None), None)
         if kept is not None:
             return kept
-        node = graph.nodes[i] if key == "out" else graph.nodes[i].next_functions[int(key)][0]
-        return None if node is None else graph.tensor(graph.nodes.index(node))
+        node, output = (graph.nodes[i], 0) if key == "out" else graph.nodes[i].next_functions[int(key)]
+        return None if node is None else graph.tensor(graph.nodes.index(node), output)
 
     def _value(self, i: int, key: int | str) -> str | None:
         found = self._found(i, key)
@@ -104,7 +117,8 @@ class Labels:
 
 
 def _names(graph: Graph, visited: list[int]) -> list[str]:
-    names: dict[int, str] = {i: name for i in range(len(graph.nodes)) if (name := graph.name(i)) is not None}
+    single = [i for i in range(len(graph.nodes)) if graph.is_leaf(i) or graph.used_outputs(i) in ([0], [])]
+    names: dict[int, str] = {i: name for i in single if (name := graph.name(i)) is not None}
     fresh = {kind: _unused(prefix, graph.names) for kind, prefix in ((True, "leaf"), (False, "t"))}
     unvisited = [i for i in range(len(graph.nodes)) if i not in visited]
     for i in [*visited, *unvisited][::-1]:  # the walk goes backwards, so its reverse is the forward order

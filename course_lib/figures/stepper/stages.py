@@ -75,10 +75,16 @@ def _collecting(script: Script, i: int) -> list[tuple[int, str]]:
     complete = equals(script.v, brief(whole, room=IN_BOX))
     if i == 0:  # the seed is all it gets
         return [(0, complete)]
-    parts = script.received[i]
+    outputs = script.graph.used_outputs(i)
+    if len(outputs) > 1:  # each collects its own
+        last = max(step for k in outputs for step, _ in script.received.get((i, k), [(0, None)]))
+        return [*states.items(), (last, f"{script.v} for {len(outputs)} outputs")]
+    parts = script.received[i, outputs[0]]
     for k, (step, _) in enumerate(parts, 1):
         said = equals(script.v, " + ".join(brief(v, room=ON_EDGE) for _, v in parts[:k]))
         waiting = f"{said} + ?" if len(said) <= SUM_IN_BOX else f"{script.v} = ... + ?"
         full = f"{said} = {brief(whole, room=IN_BOX)}"
-        states[step] = waiting if k < script.expected[i] else full if k > 1 and len(full) <= SUM_IN_BOX else complete
+        states[step] = (
+            waiting if k < script.expected[i, outputs[0]] else full if k > 1 and len(full) <= SUM_IN_BOX else complete
+        )
     return list(states.items())

@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from course_lib.figures.brief import Array, brief
 from course_lib.figures.nodes import Graph
 from course_lib.figures.stepper.labels import Labels
@@ -39,10 +41,10 @@ class Script:
         What is said.
     turn : dict of int to int
         The step at which each node is visited.
-    received : dict of int to list of (int, array)
-        What each node is sent, in order, and at which step.
+    received : dict of (int, int) to list of (int, array)
+        What each output of each node is sent, in order, and at which step.
     expected : Counter
-        How many cotangents each node waits for.
+        How many cotangents each output of each node waits for.
     """
 
     def __init__(self, graph: Graph, walked: Walk) -> None:
@@ -50,9 +52,10 @@ class Script:
         self.visits = walked.visits
         self.labels = Labels(graph, walked)
         self.v = self.labels.cotangent
-        self.expected = Counter(to for _, to in graph.edges)
+        self.targets = [(to, output) for (_, to), output in zip(graph.edges, graph.outputs, strict=True)]
+        self.expected = Counter(self.targets)
         self.turn = {visit.node: step for step, visit in enumerate(walked.visits, 1)}
-        self.received: dict[int, list[tuple[int, Array]]] = {i: [] for i in range(len(graph.nodes))}
+        self.received: dict[tuple[int, int], list[tuple[int, Array]]] = {target: [] for target in self.targets}
         self.steps = [self._seed(), *map(self._step, walked.visits)]
 
     def _seed(self) -> Step:
@@ -64,10 +67,24 @@ class Script:
         i = visit.node
         arrives = ("Arrives", f"`{equals(self.v, _whole(visit))}`.")
         if self.graph.is_leaf(i):
-            rows = [arrives, ("Adds up", self._deposit(visit))]
+            rows = [arrives, *self._hooked(visit), ("Adds up", self._deposit(visit))]
         else:
-            rows = [arrives, *self._sends(visit), *self._gathers(visit), ("Frees", self._frees(i))]
+            rows = [
+                arrives,
+                *self._hooked(visit),
+                *self._sends(visit),
+                *self._gathers(visit),
+                ("Frees", self._frees(i)),
+            ]
         return Step(self.labels.title(i), self.labels.operation(i), tuple(rows))
+
+    def _hooked(self, visit: Visit) -> list[tuple[str, str]]:
+        """Say what was sent, where something else arrives: a hook came between."""
+        sent = [v for _, v in self.received.get((visit.node, 0), [])]
+        whole, found = sum(sent[1:], sent[0]) if sent else None, visit.arrived[0] if visit.arrived else None
+        if whole is None or found is None or whole.shape != found.shape or np.allclose(whole, found, equal_nan=True):
+            return []
+        return [("Hook", f"`{brief(whole)}` was sent; a hook on the way made that of it.")]
 
     def _sends(self, visit: Visit) -> list[tuple[str, str]]:
         """Say what the rule is, and what it gives with these numbers."""
@@ -111,16 +128,16 @@ class Script:
     def _gathers(self, visit: Visit) -> list[tuple[str, str]]:
         """Note what the receivers hold by now, and say so of those that wait for more than one contribution."""
         i, now = visit.node, self.turn[visit.node]
-        slots = zip(self.graph.edges, self.graph.slots, strict=True)
-        sent = [(to, visit.sent[slot]) for (source, to), slot in slots if source == i and slot < len(visit.sent)]
+        slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
+        sent = [(to, visit.sent[slot]) for (source, _), to, slot in slots if source == i and slot < len(visit.sent)]
         for to, v in sent:
             if v is not None:
                 self.received[to].append((now, v))
         shared = dict.fromkeys(to for to, v in sent if v is not None and self.expected[to] > 1)
         return [("Adds up", " ".join(self._gathered(to, now) for to in shared))] if shared else []
 
-    def _gathered(self, to: int, now: int) -> str:
-        name, parts = f"`{self.labels.names[to]}`", self.received[to]
+    def _gathered(self, to: tuple[int, int], now: int) -> str:
+        name, parts = f"`{self.labels.output(*to)}`", self.received[to]
         total = _running([v for step, v in parts if step < now], [v for step, v in parts if step == now])
         if missing := self.expected[to] - len(parts):
             return f"{name} holds `{total}` and waits for {missing} more."
