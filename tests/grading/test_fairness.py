@@ -33,6 +33,27 @@ ANSWERS = {
     "    with ThreadPoolExecutor(4) as pool:\n        return np.array(list(pool.map(lambda row: 2 * row, x)))",
     "worker processes": "import multiprocessing as mp\ndef twice(v):\n    return 2 * v\ndef double(x):\n"
     "    with mp.get_context('fork').Pool(2) as pool:\n        return np.array(pool.map(twice, list(x)))",
+    "a JAX array": "def double(x):\n    import jax\n    jax.config.update('jax_enable_x64', True)\n"
+    "    return 2 * jax.numpy.asarray(x)",
+    "an asynchronous cell": "import asyncio\nawait asyncio.sleep(0.01)\nasync def factor():\n    return 2\n"
+    "FACTOR = await factor()\ndef double(x):\n    return FACTOR * x",
+    "type hints, positions and a docstring": "from __future__ import annotations\nfrom typing import Final\n"
+    "TWO: Final = 2\ndef double(x: np.ndarray[float, Missing], /) -> np.ndarray:\n    '''Double.'''\n"
+    "    return (y := TWO * x)",
+    "a class with a static method": "class Maths:\n    @staticmethod\n    def double(x):\n        return x + x\n"
+    "double = Maths.double",
+    "a partial function": "from functools import partial\ndouble = partial(np.multiply, 2)",
+    "Colab's form comments": "#@title Double { display-mode: 'form' }\nfactor = 2 #@param {type:'slider'}\n"
+    "def double(x):\n    return factor * x",
+    "a magic that times": "%timeit -n 1 -r 1 sum(range(9))\n%load_ext autoreload\n%autoreload 2\n" + DOUBLE,
+    "a cell magic": "%%time\n" + DOUBLE,
+    "long lines and trailing blanks": "def double(x):   \n    return 2 * x" + " + 0 * x" * 500 + "   \n\n\n\t\n",
+    "tabs and form feeds": "\x0cdef double(x):\n\ty = x\n\treturn y + x\n",
+    "a matrix": "def double(x):\n    return np.asmatrix(2 * x) if x.ndim == 2 else 2 * x",
+    "a generator made a list": "def each(x):\n    yield from (2 * row for row in x)\n"
+    "def double(x):\n    return list(each(x))",
+    "random numbers seeded anew": "np.random.seed(0)\nimport random\nrandom.seed(0)\n" + DOUBLE,
+    "warnings made errors": "import warnings\nwarnings.simplefilter('error')\n" + DOUBLE,
     "a last expression": DOUBLE + "double(np.arange(3))",
     "the other answer's function": DOUBLE + "assert double(2) == 4\n" + "_scratch = [double(i) for i in range(10)]",
 }
@@ -52,6 +73,15 @@ def from_colab(notebook):
     for number, cell in enumerate(notebook["cells"]):
         cell["metadata"] |= {"id": f"cell{number}", "colab": {"base_uri": "http://localhost/"}, "outputId": "x"}
         cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
+
+
+def first_of_version_4(notebook):
+    """As the oldest notebooks of version 4 are: no ids, and metadata that nobody writes any more."""
+    old_format(notebook)
+    notebook["nbformat_minor"] = 0
+    notebook["metadata"] |= {"signature": "sha256:0", "kernelspec": {"name": "python2", "display_name": "Python 2"}}
+    for cell in notebook["cells"]:
+        cell["metadata"] |= {"collapsed": False, "trusted": True, "scrolled": "auto"}
 
 
 def with_extra_cells(notebook):
@@ -74,6 +104,7 @@ def windows(notebook):
 
 FILES = {
     "nbformat 4.4": old_format,
+    "nbformat 4.0": first_of_version_4,
     "Colab": from_colab,
     "extra cells": with_extra_cells,
     "answers alone": without_checks,
@@ -82,6 +113,7 @@ FILES = {
 ENCODINGS = {
     "a byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "Windows line ends in the file": lambda text: text.replace("\n", "\r\n").encode(),
+    "line ends of the old Macintosh": lambda text: text.replace("\n", "\r").encode(),
     "one line, escaped": lambda text: json.dumps(json.loads(text), ensure_ascii=True).encode(),
 }
 
