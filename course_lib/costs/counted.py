@@ -113,6 +113,11 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     (1089536, 1.038, ['aten.mm', 'aten.addmm'])
     """
     torch = load("torch", extra="torch")
+    if not callable(forward):
+        raise InputError(
+            f"forward must be a function that returns the loss, but a {type(forward).__name__} came, which is computed "
+            "already. Pass lambda: loss_fn(model(x), y)."
+        )
     mha = torch.backends.mha
     fast, seen = mha.get_fastpath_enabled(), Counter[str]()
     mha.set_fastpath_enabled(False)  # the fused layer is one operation, which cannot be looked into

@@ -112,6 +112,11 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     16.0 KiB in 2 storages; besides, 10.0 KiB of parameters
     """
     torch = load("torch", extra="torch")
+    if not callable(fn):
+        raise InputError(
+            f"fn must be a function that runs the forward pass, but a {type(fn).__name__} came, which is over already. "
+            "Pass lambda: loss_fn(model(x), y)."
+        )
     with torch.random.fork_rng(devices=()), calls() as now:
         holding = hold(fn, note=lambda tensor: now.stack[-1] if now.stack else OUTSIDE)
     results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]

@@ -12,7 +12,7 @@ from course_lib.profiling.clocks import Clock, clock_for
 from course_lib.profiling.keep import set_aside, updated
 from course_lib.profiling.modules import ModuleWatch
 
-__all__ = ["Step"]
+__all__ = ["Step", "check_optimizer"]
 
 
 class Step:
@@ -82,6 +82,20 @@ def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         return tuple(batch[:-1]), (batch[-1],)
     found = f"a {type(batch).__name__} of {len(batch)}" if isinstance(batch, (list, tuple)) else type(batch).__name__
     raise InputError(f"a batch is a tensor, or a sequence that ends in the target, but it is {found}. Pass (x, y).")
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Refuse what does not step on gradients that are there."""
+    if not hasattr(optimizer, "param_groups"):
+        raise InputError(
+            f"the optimizer must be a torch.optim.Optimizer, but a {type(optimizer).__name__} came. Make one from the "
+            "model's parameters, such as torch.optim.AdamW(model.parameters()); time a forward pass with time_call."
+        )
+    if "LBFGS" in type(optimizer).__name__:
+        raise InputError(
+            "a step must be one forward and one backward pass, but LBFGS runs several in each step(). Time it whole, "
+            "with time_call(optimizer.step, closure)."
+        )
 
 
 def check_loss(loss: Any) -> None:

@@ -6,11 +6,11 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.profiling.checks import check_budget, check_count
 from course_lib.profiling.keep import kept
 from course_lib.profiling.modules import ModuleTime
-from course_lib.profiling.one_step import Step
+from course_lib.profiling.one_step import Step, check_optimizer
 from course_lib.profiling.text import columns, seconds_text
 from course_lib.profiling.timing import no_collection
 
@@ -129,10 +129,9 @@ def profile_step(
     ['Sequential', '0', '1', '2', 'CrossEntropyLoss']
     """
     torch = load("torch", extra="torch")
-    if warmup < 1:
-        raise InputError(
-            f"warmup must be at least 1, but it is {warmup}: an optimizer makes its state in a first step."
-        )
+    check_count("warmup", warmup, least=1, because="an optimizer makes its state in a first step")
+    check_budget(budget_seconds)
+    check_optimizer(optimizer)
     step = Step(model, loss_fn, optimizer, batch)
     modules = [part for part in (model, loss_fn) if isinstance(part, torch.nn.Module)]
     with kept(modules, optimizer) as stack, no_collection():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
+from course_lib.profiling.checks import check_budget, check_count
 from course_lib.profiling.clocks import Clock, clock_for, wait_for
 from course_lib.profiling.text import columns, seconds_text
 
@@ -105,6 +106,7 @@ def time_call(
     True
     """
     check(fn, warmup, repeats)
+    check_budget(budget_seconds)
     with no_collection():
         for _ in range(warmup):
             start = perf_counter()
@@ -130,10 +132,9 @@ def check(fn: Any, warmup: int, repeats: int | None) -> None:
             f"time_call needs a function to call, but it got {type(fn).__name__}: pass it uncalled, "
             "time_call(f, x) and not time_call(f(x))."
         )
-    if warmup < 1:
-        raise InputError(f"warmup must be at least 1, but it is {warmup}: a first call is never like the others.")
-    if repeats is not None and repeats < 2:
-        raise InputError(f"repeats must be at least 2, but it is {repeats}: one sample has no spread.")
+    check_count("warmup", warmup, least=1, because="a first call is never like the others")
+    if repeats is not None:
+        check_count("repeats", repeats, least=2, because="one sample has no spread")
 
 
 def refuse_unstarted(result: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from course_lib.errors import InputError, ProfilingError
 from course_lib.extras import load
+from course_lib.profiling.checks import check_count
 
 __all__ = ["Trace", "trace"]
 
@@ -155,13 +156,15 @@ def trace(
     ([2], ['cycle_1.json'])
     """
     profiler = load("torch.profiler", extra="torch")
-    for name, value, least in (("wait", wait, 0), ("warmup", warmup, 0), ("active", active, 1), ("repeat", repeat, 1)):
-        if value < least:
-            raise InputError(f"{name} must be at least {least}, but it is {value}.")
+    counts = {"wait": (wait, 0), "warmup": (warmup, 0), "active": (active, 1), "repeat": (repeat, 1), "skip": (skip, 0)}
+    for name, (value, least) in counts.items():
+        check_count(name, value, least=least)
     if handler not in ("chrome", "tensorboard"):
         raise InputError(f"handler must be 'chrome' or 'tensorboard', but it is {handler!r}.")
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
-    (folder := Path(folder)).mkdir(parents=True, exist_ok=True)
+    if (folder := Path(folder)).exists() and not folder.is_dir():
+        raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
+    folder.mkdir(parents=True, exist_ok=True)
     options = {
         "activities": activities(device),
         "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from course_lib.costs import mlp, training_cost
 from course_lib.errors import InputError
-from course_lib.profiling import saved_activations
+from course_lib.profiling import count_flops, saved_activations
 
 
 def test_each_entry_says_who_saved_what():
@@ -104,6 +104,13 @@ def test_a_forward_pass_that_keeps_nothing_is_refused(result):
     """Its graph would be gone before it could be looked at."""
     with pytest.raises(InputError, match=f"it returned {type(result).__name__}. Return what you would call backward"):
         saved_activations(lambda: result)
+
+
+def test_what_is_computed_already_is_refused():
+    """A loss in place of the function that computes it; FLOPs are counted in the same way."""
+    for look in (saved_activations, count_flops):
+        with pytest.raises(InputError, match=r"but a Tensor came, .*Pass lambda: loss_fn\(model\(x\), y\)"):
+            look(torch.ones(1))
 
 
 def test_it_prints_as_a_table():

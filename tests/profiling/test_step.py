@@ -236,6 +236,18 @@ def test_a_model_without_gradients_is_refused():
         profile_step(model, loss_fn, steps, batch, **SHORT)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [(None, "a NoneType came. Make one from"), ("lbfgs", "LBFGS runs several in each step")],
+)
+def test_an_optimizer_that_does_not_step_on_its_own_is_refused(optimizer, message):
+    """None at all, and one that runs the model itself."""
+    model, loss_fn, _, batch = make()
+    optimizer = torch.optim.LBFGS(model.parameters()) if optimizer == "lbfgs" else optimizer
+    with pytest.raises(InputError, match=message):
+        profile_step(model, loss_fn, optimizer, batch, **SHORT)
+
+
 @pytest.mark.parametrize(("batch", "found"), [((torch.ones(2),), "a tuple of 1"), ({"x": 1}, "dict")])
 def test_a_batch_of_another_form_is_refused(batch, found):
     """The message says what a batch is."""

@@ -84,8 +84,12 @@ def test_the_garbage_collector_is_as_it_was():
     ("call", "message"),
     [
         (lambda: time_call(3.0), "needs a function to call, but it got float: pass it uncalled"),
-        (lambda: time_call(spin, warmup=0), "warmup must be at least 1, but it is 0"),
-        (lambda: time_call(spin, repeats=1), "repeats must be at least 2, but it is 1"),
+        (lambda: time_call(spin, warmup=0), "warmup must be a whole number, at least 1, but it is 0"),
+        (lambda: time_call(spin, warmup=1.5), "at least 1, but it is 1.5"),
+        (lambda: time_call(spin, repeats=2.5), "at least 2, but it is 2.5"),
+        (lambda: time_call(spin, budget_seconds=0), "budget_seconds must be a time above 0, but it is 0"),
+        (lambda: time_call(spin, budget_seconds=float("nan")), "above 0, but it is nan"),
+        (lambda: time_call(spin, repeats=1), "repeats must be a whole number, at least 2, but it is 1"),
         (lambda: time_call(lambda: (n for n in "ab")), "returned a generator, which has done nothing yet"),
     ],
 )

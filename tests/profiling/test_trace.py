@@ -114,8 +114,10 @@ def test_a_profiler_that_is_refused_says_what_to_do(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"active": 0}, "active must be at least 1, but it is 0"),
-        ({"wait": -1}, "wait must be at least 0, but it is -1"),
+        ({"active": 0}, "active must be a whole number, at least 1, but it is 0"),
+        ({"wait": -1}, "wait must be a whole number, at least 0, but it is -1"),
+        ({"skip": -1}, "skip must be a whole number, at least 0, but it is -1"),
+        ({"active": 1.5}, "active must be a whole number, at least 1, but it is 1.5"),
         ({"handler": "html"}, "'chrome' or 'tensorboard', but it is 'html'"),
         ({"device": "tpu"}, "'cpu' or 'cuda', but it is 'tpu'"),
     ],
@@ -124,6 +126,14 @@ def test_options_out_of_range_are_refused(tmp_path, options, message):
     """Each message has the value."""
     with pytest.raises(InputError, match=message):
         trace(tmp_path, **options)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    """It is named, and not written to."""
+    (file := tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"notes\.txt is a file\. Name another"):
+        trace(file)
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

@@ -1,0 +1,29 @@
+"""Numbers of steps and seconds that callers ask for, and which of them make sense."""
+
+from math import inf
+from numbers import Integral
+from typing import Any
+
+from course_lib.errors import InputError
+
+__all__ = ["check_budget", "check_count"]
+
+
+def check_count(name: str, value: Any, *, least: int, because: str = "") -> None:
+    """Refuse what is not a whole number, or too small.
+
+    Examples
+    --------
+    >>> check_count("repeats", 1, least=2, because="one sample has no spread")
+    Traceback (most recent call last):
+    course_lib.errors.InputError: repeats must be a whole number, at least 2, but it is 1: one sample has no spread.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        reason = f": {because}" if because else ""
+        raise InputError(f"{name} must be a whole number, at least {least}, but it is {value!r}{reason}.")
+
+
+def check_budget(budget_seconds: Any) -> None:
+    """Refuse a time in which nothing can be measured, and one that never ends."""
+    if not 0 < budget_seconds < inf:
+        raise InputError(f"budget_seconds must be a time above 0, but it is {budget_seconds}. The usual is about 0.5.")
