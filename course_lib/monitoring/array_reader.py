@@ -38,6 +38,10 @@ class ArrayReader:
         """Note the parameters' values."""
         self.before = [array_of(p).copy() for p in self.parameters]
 
+    def forget_weights(self) -> None:
+        """Let the values go: they are not those of the step before."""
+        self.before = []
+
     def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> tuple[Reading, float]:
         """Measure every gradient, and the parameters if asked, and read a number."""
         places = list(range(len(self.parameters)))

@@ -27,8 +27,12 @@ class GradientMonitor:
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
     **Cost.** All small tensors are reduced together by some fifteen kernels, and one transfer to the host for each
-    device and precision; a gradient whose numbers look wrong, because something is not finite, or its squares are out
-    of range, is measured again on its own. ``benchmarks/monitoring.py`` measures it.
+    device and precision. There is a second one at two steps of a run at most: the first whose squares are beyond single
+    precision, and the first at which something is not finite; and for double precision, at each step whose squares are
+    beyond that. ``benchmarks/monitoring.py`` measures the cost.
+
+    **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
+    number is as many times larger as the loss was scaled.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
@@ -80,6 +84,7 @@ class GradientMonitor:
         self._history = History(list(self._parameters), keep=keep)
         self._reader: Any = None
         self._watch: ZeroWatch | None = None
+        self._broken = False
         self._looks, self._last_seen = deque[int](maxlen=ALWAYS), dict[int, Array]()
 
     def step(self) -> None:
@@ -109,8 +114,11 @@ class GradientMonitor:
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
         reading, left = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
-        if reading.nonfinite and not weights and self.update_every is not None:
-            reading, weights = self._reader.measure(weights=True)[0], True
+        if reading.nonfinite and not self._broken and self.update_every is not None:
+            self._broken = True
+            if not weights:  # were the parameters still finite? Asked once, in a transfer more
+                self._reader.forget_weights()
+                reading, weights = self._reader.measure(weights=True)[0], True
         if self._weights_due(now + 1) and not weights:
             self._reader.keep_weights()
         self._history.records.append(record := Record(now, reading, left))

@@ -46,6 +46,11 @@ class TorchReader:
             for group in self.groups:
                 group.keep_weights()
 
+    def forget_weights(self) -> None:
+        """Let the values go: they are not those of the step before."""
+        for group in self.groups:
+            group.known = False
+
     def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> tuple[Reading, float]:
         """Measure every gradient, and the parameters if asked; read a number that waits on the device along with them.
 
@@ -95,8 +100,8 @@ class Group:
         self.range = tiny**0.4, tiny**-0.4  # absolute values and norms whose squares, and their sums, are in range
         sizes = self.rows.sizes[self.rows.order]
         # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
-        self.cancels = np.where(sizes > 1, CANCELS * sizes, math.inf)
-        self.row_cancels = np.sqrt(np.where(self.rows.lengths > 1, CANCELS * self.rows.lengths, math.inf))
+        self.cancels = np.where(sizes > 1, CANCELS * sizes, 2)
+        self.row_cancels = np.sqrt(np.where(self.rows.lengths > 1, CANCELS * self.rows.lengths, 2))
 
     def measure(self, step: int, *, weights: bool, extra: Any) -> tuple[Part, float]:
         """Return the numbers of each parameter, and ``extra`` as a number."""

@@ -1,0 +1,131 @@
+"""What the monitor costs, and what it leaves alone."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.errors import MonitorError
+from course_lib.monitoring import GradientMonitor
+from course_lib.monitoring.torch_reader import TorchReader
+from tests.monitoring.zoo import backward, mlp, vectors
+
+
+class Transfers(TorchDispatchMode):
+    """Counts what would wait for a device: numbers read one by one, and copies that leave the device."""
+
+    def __init__(self):
+        super().__init__()
+        self.count, self.operations = 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        """Count a call, and make it."""
+        self.operations += 1
+        self.count += "_local_scalar_dense" in str(function)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def transfers(monkeypatch):
+    """Count transfers to the host: ``.cpu()``, ``.tolist()``, ``.numpy()`` of what was not brought, and ``.item()``."""
+    seen = []
+
+    def counted(name):
+        original = getattr(torch.Tensor, name)
+
+        def call(tensor, *args, **kwargs):
+            seen.append(name)
+            return original(tensor, *args, **kwargs)
+
+        monkeypatch.setattr(torch.Tensor, name, call)
+
+    for name in ("cpu", "tolist", "item", "__bool__", "__float__", "__int__", "__index__"):
+        counted(name)
+    return seen
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30, float("inf")], ids=["ordinary", "tiny", "huge", "infinite"])
+def test_a_step_reads_the_device_once(transfers, scale):
+    """Whatever the gradients are, from the second step on, and also when updates are measured."""
+    model = mlp(4)
+    with GradientMonitor(model) as monitor:
+        for step in range(25):
+            backward(model, scale)
+            transfers.clear()
+            with Transfers() as counted:
+                monitor.step()
+            if step:
+                assert transfers == ["cpu"]
+                assert counted.count == 0
+
+
+def test_a_step_asks_for_few_operations_however_many_parameters():
+    """Twice the layers, the same number of kernels."""
+    counts = []
+    for depth in (10, 20):
+        model = mlp(depth, nn.Tanh, gain=1.0)
+        with GradientMonitor(model, update_every=None) as monitor:
+            for _ in range(3):
+                backward(model)
+                with Transfers() as counted:
+                    monitor.step()
+        counts.append(counted.operations)
+    assert counts[0] == counts[1] <= 25
+
+
+def test_nothing_is_attached_before_the_first_step_and_after_close():
+    """No hook on a module, at most one on one parameter, and none in the end."""
+    model = mlp()
+    hooks = lambda: [  # noqa: E731
+        *(h for m in model.modules() for h in (*m._forward_hooks, *m._backward_hooks, *m._forward_pre_hooks)),
+        *(h for p in model.parameters() for h in p._backward_hooks or {}),
+    ]
+    monitor = GradientMonitor(model)
+    assert hooks() == []
+    backward(model)
+    monitor.step()
+    assert len(hooks()) == 1
+    monitor.close()
+    monitor.close()
+    assert hooks() == []
+    assert monitor.diagnose().healthy
+    with pytest.raises(MonitorError, match="this monitor was closed"):
+        monitor.step()
+
+
+def test_training_is_the_same_to_the_last_bit_and_draws_no_number():
+    """With dropout, with and without a monitor: the same weights, and the same state of every generator."""
+
+    def trained(watched):
+        torch.manual_seed(0), random.seed(0), np.random.seed(0)
+        model = nn.Sequential(nn.Linear(24, 30), nn.Dropout(0.3), nn.ReLU(), nn.Linear(30, 4))
+        optimizer = torch.optim.AdamW(model.parameters())
+        monitor = GradientMonitor(model) if watched else None
+        for step in range(15):
+            optimizer.zero_grad()
+            x, y = vectors(step)
+            nn.functional.cross_entropy(model(x), y).backward()
+            if monitor:
+                monitor.step()
+            optimizer.step()
+        state = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        return [p.detach().clone() for p in model.parameters()], state
+
+    (plain, state), (watched, other) = trained(False), trained(True)
+    assert all(torch.equal(p, q) for p, q in zip(plain, watched, strict=True))
+    assert torch.equal(state[0], other[0])
+    assert state[1:] == other[1:]
+
+
+def test_nothing_falls_back_to_the_host_on_another_device():
+    """On the meta device, which has no numbers, a reading gets as far as its one transfer."""
+    model = mlp(2).to("meta")
+    for p in model.parameters():
+        p.grad = torch.empty_like(p)
+    reader = TorchReader(list(model.parameters()))
+    reader.keep_weights()
+    with pytest.raises(NotImplementedError, match=r"Cannot copy out of meta tensor"):
+        reader.measure(1, weights=True)

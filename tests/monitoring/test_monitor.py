@@ -1,0 +1,182 @@
+"""What the monitor keeps, draws and refuses."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from course_lib import autograd
+from course_lib.errors import InputError, MonitorError
+from course_lib.monitoring import GradientMonitor
+from tests.monitoring.zoo import backward, fit, mlp
+
+COLUMNS = ["step", "parameter", "norm", "mean", "std", "max", "nonfinite", "update_ratio", "weight_norm"]
+
+
+def test_the_history_is_a_row_for_each_step_and_parameter():
+    """In the columns that are promised."""
+    frame = fit(mlp(1), steps=4).history
+    assert list(frame.columns) == COLUMNS
+    assert len(frame) == 4 * 4
+    assert frame.step.tolist() == [1] * 4 + [2] * 4 + [3] * 4 + [4] * 4
+    assert frame.parameter.tolist()[:4] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert not frame.norm.isna().any()
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("engine", ["torch", "ours"])
+def test_the_update_ratio_is_how_far_the_last_step_moved(engine, large):
+    """The norm of the change over the norm before, of the first ten steps, and of every tenth after them."""
+    if engine == "ours":
+        model = autograd.nn.Linear(3, 4)
+        optimizer = autograd.optim.SGD(model.parameters(), lr=0.1)
+        run, arrays = (
+            lambda: (model(autograd.randn(5, 3)) ** 2).mean(),
+            lambda: [p.detach().numpy() for p in model.parameters()],
+        )
+    else:
+        model = nn.Linear(300 if large else 3, 300 if large else 4)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        run, arrays = (
+            lambda: model(torch.randn(5, model.in_features)).square().mean(),
+            lambda: [p.detach().numpy() for p in model.parameters()],
+        )
+    before, expected = None, {}
+    with GradientMonitor(model) as monitor:
+        for step in range(1, 33):
+            now = [np.array(a, dtype=float) for a in arrays()]
+            optimizer.zero_grad()
+            run().backward()
+            monitor.step()
+            if before is not None and (step <= 11 or step % 10 == 1):
+                pairs = zip(now, before, strict=True)
+                expected[step] = [np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs]
+            optimizer.step()
+            before = now
+    frame = monitor.history.pivot(index="step", columns="parameter", values="update_ratio")[["weight", "bias"]]
+    known = frame.dropna()
+    assert known.index.tolist() == sorted(expected) == [*range(2, 12), 21, 31]
+    np.testing.assert_allclose(known.to_numpy(), [expected[i] for i in known.index], rtol=1e-4)
+
+
+def test_an_unfinite_step_tells_whether_the_parameters_were_but_no_update():
+    """Between two measured updates, the change since the last of them is not that of one step."""
+    model = mlp(1)
+    with GradientMonitor(model) as monitor:
+        for step in range(1, 19):
+            backward(model, float("inf") if step in (15, 17) else 1.0)
+            monitor.step()
+            with torch.no_grad():
+                model[0].weight.mul_(1.1)
+    frame = monitor.history[monitor.history.parameter == "0.weight"].set_index("step")
+    assert frame.weight_norm.notna()[15]
+    assert frame.update_ratio.notna().sum() == 10
+    assert frame.nonfinite[frame.nonfinite].index.tolist() == [15, 17]
+
+
+def test_every_measures_one_step_in_so_many():
+    """The first of each; the change of the parameters is still that of one step."""
+    model, norms = mlp(1), [0.0]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with GradientMonitor(model, every=4) as monitor:
+        for _ in range(10):
+            optimizer.zero_grad()
+            model[0].weight.sum().backward()
+            monitor.step()
+            norms.append(model[0].weight.norm().item())
+            optimizer.step()
+    frame = monitor.history[monitor.history.parameter == "0.weight"]
+    assert frame.step.tolist() == [1, 5, 9]
+    moved = 0.1 * 24  # each of 24 by 24 elements by a tenth
+    assert frame.update_ratio.tolist()[1:] == pytest.approx([moved / norms[4], moved / norms[8]], rel=1e-4)
+
+
+def test_memory_is_bounded():
+    """Only the latest steps are kept."""
+    monitor = fit(mlp(1), steps=30, keep=7)
+    assert sorted(set(monitor.history.step)) == list(range(24, 31))
+    assert monitor.diagnose().healthy
+
+
+def test_the_gradients_are_those_at_the_call():
+    """What is clipped or zeroed afterwards does not change what was measured."""
+    model = nn.Linear(2, 1, bias=False)
+    model(torch.tensor([[3.0, 4.0]])).sum().backward()
+    with GradientMonitor(model) as monitor:
+        monitor.step()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        model.zero_grad(set_to_none=False)
+    assert monitor.history.norm.tolist() == [5.0]
+
+
+def test_a_parameter_that_is_added_or_frozen_later():
+    """The monitor watches those that were trainable when it was made; one that loses its gradient becomes NaN."""
+    model = mlp(1)
+    with GradientMonitor(model) as monitor:
+        backward(model)
+        monitor.step()
+        model.append(nn.Linear(4, 4))
+        model[0].weight.requires_grad_(False)
+        model[0].weight.grad = None
+        backward(model)
+        monitor.step()
+    frame = monitor.history[monitor.history.step == 2].set_index("parameter")
+    assert list(frame.index) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert np.isnan(frame.norm["0.weight"])
+    assert frame.norm["2.weight"] > 0
+
+
+def test_a_model_that_changes_its_precision_goes_on():
+    """The next step measures it where it is now."""
+    model = mlp(1)
+    with GradientMonitor(model) as monitor:
+        backward(model)
+        monitor.step()
+        model.double()
+        model(torch.randn(8, 24, dtype=torch.float64)).square().mean().backward()
+        monitor.step()
+    assert monitor.history.norm.notna().all()
+
+
+@pytest.mark.parametrize("options", [{"every": 0}, {"every": 1.5}, {"every": True}, {"keep": 0}, {"update_every": -1}])
+def test_counts_that_are_none_are_refused(options):
+    """The message names the option."""
+    ((name, value),) = options.items()
+    with pytest.raises(InputError, match=rf"{name} must be a whole number of at least 1, but it is {value!r}"):
+        GradientMonitor(mlp(1), **options)
+
+
+def test_step_before_backward_and_questions_before_step_are_refused():
+    """Each says what to call first; a refused step leaves the monitor usable."""
+    model = mlp(1)
+    with GradientMonitor(model) as monitor:
+        with pytest.raises(MonitorError, match=r"the \.grad of all 4 parameters is None"):
+            monitor.step()
+        for ask in (monitor.diagnose, monitor.heat_map, monitor.norm_curves):
+            with pytest.raises(MonitorError, match=r"nothing was measured yet\. Call step\(\) after each backward"):
+                ask()
+        backward(model)
+        monitor.step()
+        assert monitor.history.step.tolist() == [1] * 4
+
+
+def test_the_heat_map_has_a_row_for_each_weight_and_a_column_for_each_step():
+    """Root mean squares, so that layers of different size compare."""
+    monitor = fit(mlp(2), steps=5)
+    drawn = monitor.heat_map()
+    assert list(drawn.rows) == ["0.weight", "2.weight", "4.weight"]
+    assert list(drawn.columns) == [1, 2, 3, 4, 5]
+    frame = monitor.history
+    norms = frame[frame.parameter == "4.weight"].norm.to_numpy()
+    np.testing.assert_allclose(drawn.maps[""][2], norms / (4 * 24) ** 0.5)
+
+
+def test_the_norm_curves_are_the_total_and_what_is_asked_for():
+    """At most three, by their names."""
+    monitor = fit(mlp(2), steps=5)
+    total = np.sqrt(monitor.history.groupby("step").norm.apply(lambda n: (n**2).sum()))
+    assert f"all together: from {total.iloc[0]:.3g} to {total.iloc[-1]:.3g}" in repr(monitor.norm_curves("0.weight"))
+    with pytest.raises(InputError, match=r"there is no parameter 'head'"):
+        monitor.norm_curves("head")
+    with pytest.raises(InputError, match=r"at most three parameters"):
+        monitor.norm_curves("0.weight", "2.weight", "4.weight", "0.bias")

@@ -1,0 +1,216 @@
+"""Norm, mean, deviation and largest value against NumPy in double precision, in every dtype and at every magnitude."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from course_lib import autograd
+from course_lib.errors import InputError, MonitorError
+from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def model_of(*grads, dtype=torch.float32):
+    """Return a model whose parameters have these gradients; None is none."""
+    model = nn.ParameterList()
+    for g in grads:
+        p = nn.Parameter(torch.zeros(np.shape(0.0 if g is None else g), dtype=dtype))
+        p.grad = None if g is None else torch.from_numpy(np.array(g)).to(dtype)
+        model.append(p)
+    return model
+
+
+def oracle(grad):
+    """Return norm, mean, deviation and largest, in units of the largest, in NumPy's longest precision."""
+    g = grad.double().numpy().astype(np.longdouble).ravel()
+    if not g.size:
+        return 0.0, 0.0, 0.0, 0.0
+    unit = np.abs(g).max() or np.longdouble(1)
+    scaled = g / unit
+    std = scaled.std(ddof=1) if g.size > 1 else 0.0
+    return tuple(float(v * unit) for v in (np.sqrt((scaled**2).sum()), scaled.mean(), std, np.abs(scaled).max()))
+
+
+def check(model, *, rtol):
+    """Hold both what is measured at once and what a monitor keeps against the oracle."""
+    with GradientMonitor(model) as monitor:
+        monitor.step()
+        monitor.step()
+    frame = monitor.history
+    for i, (name, row) in enumerate(log_gradient_stats(model).items()):
+        if model[i].grad is None:
+            assert math.isnan(row.norm)
+            continue
+        norm, mean, std, largest = oracle(model[i].grad)
+        kept = frame[(frame.parameter == name) & (frame.step == 2)].iloc[0]
+        for n, m, s, top in (
+            (row.norm, row.mean, row.std, row.max),
+            (kept["norm"], kept["mean"], kept["std"], kept["max"]),
+        ):
+            assert n == pytest.approx(norm, rel=rtol, abs=5e-324)
+            assert top == pytest.approx(largest, rel=1e-12)
+            assert m == pytest.approx(mean, rel=rtol, abs=rtol * largest)
+            assert s == pytest.approx(std, rel=20 * rtol, abs=rtol * largest * 1e-3)
+
+
+@st.composite
+def gradients(draw):
+    """Draw a dtype and a few gradients, all over the range of the dtype."""
+    dtype = draw(st.sampled_from(DTYPES))
+    info, made = torch.finfo(dtype), []
+    low, high = math.log2(info.smallest_normal * info.eps), math.log2(info.max) - 1
+    for _ in range(draw(st.integers(1, 4))):
+        rng = np.random.default_rng(draw(st.integers(0, 1000)))
+        shape = draw(st.sampled_from([(), (1,), (3,), (0,), (2, 5), (513,), (40, 30), (1, 1, 2)]))
+        centre = draw(st.sampled_from([0.0, 0.5, -1.0]))
+        drawn = np.clip(centre + draw(st.sampled_from([1e-3, 0.3])) * rng.normal(size=shape), -1, 1)
+        made.append(drawn * 2.0 ** draw(st.floats(low, high)))
+    return dtype, made
+
+
+@settings(max_examples=120, deadline=None)
+@given(gradients())
+def test_agrees_with_long_precision_from_subnormal_to_the_largest(drawn):
+    """In every dtype, also where squares overflow or vanish, and where the mean is a thousand deviations."""
+    dtype, grads = drawn
+    check(model_of(*grads, dtype=dtype), rtol=2e-5 if dtype != torch.float64 else 1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large_tensors_are_measured_where_they_lie(dtype):
+    """More than 65,536 elements, not a multiple of a row, and not contiguous."""
+    rng = np.random.default_rng(0)
+    model = model_of(rng.normal(size=(300, 301)), rng.normal(size=5), dtype=dtype)
+    model[0].grad = model[0].grad.T.contiguous().T
+    check(model, rtol=2e-6)
+
+
+def test_agrees_with_torch():
+    """torch's own norm, mean, std and max of ordinary gradients."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 2))
+    model(torch.randn(16, 20)).square().sum().backward()
+    for name, row in log_gradient_stats(model).items():
+        g = model.get_parameter(name).grad
+        expected = torch.linalg.vector_norm(g), g.mean(), g.std(), g.abs().max()
+        assert (row.norm, row.mean, row.std, row.max) == pytest.approx([v.item() for v in expected], rel=1e-5)
+    flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+    for p in (0.5, 1, 2, 3, math.inf):
+        assert compute_grad_norm(model, p) == pytest.approx(torch.linalg.vector_norm(flat.double(), p).item(), rel=1e-5)
+    assert compute_grad_norm(model) == pytest.approx(
+        nn.utils.get_total_norm([p.grad for p in model.parameters()]).item()
+    )
+
+
+def test_torch_and_the_courses_engine_agree():
+    """The same weights and data through both."""
+    theirs = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 1)).double()
+    ours = autograd.nn.Sequential(autograd.nn.Linear(4, 6), autograd.nn.ReLU(), autograd.nn.Linear(6, 1))
+    with autograd.no_grad():
+        for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+            p.zero_().add_(autograd.tensor(q.detach().numpy()))
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    theirs(torch.tensor(x)).square().mean().backward()
+    (ours(autograd.tensor(x)) ** 2).mean().backward()
+    for a, b in zip(log_gradient_stats(ours).values(), log_gradient_stats(theirs).values(), strict=True):
+        assert (a.norm, a.mean, a.std, a.max) == pytest.approx((b.norm, b.mean, b.std, b.max), rel=1e-5)
+    assert compute_grad_norm(ours) == pytest.approx(compute_grad_norm(theirs), rel=1e-6)
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_not_finite_is_flagged_and_nothing_else(bad, dtype):
+    """The norm and the largest are infinite or NaN; the gradient beside it keeps its numbers."""
+    model = model_of([1.0, bad, 2.0], [3.0, 4.0], dtype=dtype)
+    broken, sound = log_gradient_stats(model).values()
+    assert broken.nonfinite
+    assert math.isnan(broken.norm) if math.isnan(bad) else broken.norm == math.inf == broken.max
+    assert (sound.norm, sound.nonfinite) == (pytest.approx(5.0), False)
+    total = compute_grad_norm(model)
+    assert math.isnan(total) if math.isnan(bad) else total == math.inf
+
+
+def test_squares_that_overflow_or_vanish_do_not_spoil_the_norm():
+    """Where torch's norm in the same dtype is infinite, or 0."""
+    assert compute_grad_norm(model_of([3e19, 4e19])) == pytest.approx(5e19)
+    assert compute_grad_norm(model_of([3e-30, 4e-30])) == pytest.approx(5e-30)
+    assert compute_grad_norm(model_of([3e200, 4e200], dtype=torch.float64)) == pytest.approx(5e200)
+    half = log_gradient_stats(model_of([3e4, 4e4], [6e4] * 4, dtype=torch.float16))
+    assert half.total_norm == pytest.approx(math.hypot(5e4, 1.2e5), rel=1e-3)
+
+
+def test_sparse_shared_absent_and_frozen():
+    """A sparse gradient counts as dense, a shared parameter once, an absent one is NaN, a frozen one is left out."""
+
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(50, 3, sparse=True)
+            self.first, self.again, self.unused, self.frozen = (nn.Linear(3, 3, bias=False) for _ in "abcd")
+            self.again.weight = self.first.weight
+            self.frozen.requires_grad_(False)
+
+        def forward(self, x):
+            return self.frozen(self.again(self.first(self.words(x))))
+
+    model = Odd()
+    model(torch.tensor([1, 1, 7])).square().sum().backward()
+    stats = log_gradient_stats(model)
+    assert list(stats) == ["words.weight", "first.weight", "unused.weight"]
+    assert stats["words.weight"].norm == pytest.approx(model.words.weight.grad.to_dense().norm().item(), rel=1e-5)
+    assert math.isnan(stats["unused.weight"].norm)
+    assert "unused.weight    3x3  no gradient" in str(stats)
+    both = [model.words.weight.grad.to_dense().norm().item(), model.first.weight.grad.norm().item()]
+    assert stats.total_norm == pytest.approx(math.hypot(*both), rel=1e-5)
+    assert compute_grad_norm(model) == pytest.approx(stats.total_norm, rel=1e-6)
+
+
+def test_complex_gradients_count_as_pairs_of_real_numbers():
+    """As optimizers take them; so the norm is that of the complex vector."""
+    model = model_of([3 + 4j, 12j], dtype=torch.complex64)
+    (row,) = log_gradient_stats(model).values()
+    assert row.norm == pytest.approx(13.0)
+    assert row.max == 12
+    assert compute_grad_norm(model) == pytest.approx(13.0)
+
+
+def test_a_scaled_loss_scales_every_number():
+    """The monitor reads what is there: under a GradScaler, after ``unscale_``."""
+    model = nn.Linear(3, 1)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0**16)
+    scaler.scale(model(torch.ones(2, 3)).mean()).backward()
+    scaled = compute_grad_norm(model)
+    scaler.unscale_(optimizer)
+    assert scaled == pytest.approx(2.0**16 * compute_grad_norm(model))
+    assert compute_grad_norm(model) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("p", [0, -1, math.nan])
+def test_a_norm_below_zero_is_refused(p):
+    """There is none."""
+    with pytest.raises(InputError, match=r"norm_type must be above 0, or math.inf, but it is"):
+        compute_grad_norm(model_of([1.0]), p)
+
+
+@pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats])
+def test_before_backward_there_is_nothing_to_see(function):
+    """The message says when to call."""
+    with pytest.raises(MonitorError, match=r"the \.grad of all 2 parameters is None\. Call this after loss\.backward"):
+        function(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats, GradientMonitor])
+def test_what_is_no_model_is_refused(function):
+    """Parameters, a frozen model, and one whose shapes are not known yet."""
+    with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but a list came"):
+        function([torch.zeros(2)])
+    with pytest.raises(InputError, match=r"must be a parameter that requires grad, but Linear has none"):
+        function(nn.Linear(2, 2).requires_grad_(False))
+    with pytest.raises(InputError, match=r"weight has no shape yet\. Run a batch"):
+        function(nn.LazyLinear(3))
