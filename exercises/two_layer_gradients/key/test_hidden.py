@@ -131,6 +131,12 @@ def test_large_logits(learner, rng):
         raise Mistake(
             "`loss_backward` is not finite for large logits: exp overflows unless you subtract something first"
         )
+    apart = logits + 1000.0 * (-1) ** np.arange(len(y))[:, None]
+    slope = expect.array(learner.call("loss_backward", apart, y), name="the gradient of the logits")
+    if not np.all(np.isfinite(slope)):
+        raise Mistake(
+            "`loss_backward` is not finite where one row is far below another: subtract what belongs to the row"
+        )
 
 
 @points(1)
@@ -173,6 +179,8 @@ def test_loss_backward(learner, rng):
         raise Mistake("`loss_backward` is the softmax alone: something happens at the right class as well")
     if agree(came, -right):
         raise Mistake("`loss_backward` has the wrong sign")
+    if not agree(came.sum(axis=1), np.zeros(b)):
+        raise Mistake("the rows of `loss_backward` do not sum to 0: each is one softmax, less 1 in one place")
     if not agree(came, right):
         raise Mistake("`loss_backward` is wrong for four examples and six classes")
 
@@ -205,19 +213,37 @@ def check_gradient(grads, x, y, params, name):
         raise Mistake(f"the gradient of {name} has the wrong sign")
     if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name)):
         raise Mistake(f"the gradient of {name} ignores a ReLU: let it through where its input was above 0 only")
+    if not agree(came, right) and name in ("w2", "w3") and agree(came, of_pre_activations(x, y, params, name)):
+        raise Mistake(f"the gradient of {name} multiplies by a z of the cache: take what went into that product")
+    if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name, by_result=True)):
+        raise Mistake(f"the gradient of {name} is multiplied by a ReLU's result: a ReLU's slope is 0 or 1")
     if not agree(came, right):
         raise Mistake(f"the gradient of {name} disagrees with finite differences")
 
 
-def unmasked(x, y, params, name):
-    """Return the gradient as it is when no ReLU stops anything."""
-    cache = run_forward(x, y, params)[1]
+def of_logits(cache, y):
+    """Return the gradient of the logits."""
     logits = cache["logits"] - cache["logits"].max(axis=1, keepdims=True)
-    g = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[y]) / len(y)
-    g = g @ params["w3"].T
+    return (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[y]) / len(y)
+
+
+def of_pre_activations(x, y, params, name):
+    """Return the gradient of w2 or w3 as it is when z is taken for h."""
+    cache = run_forward(x, y, params)[1]
+    g = of_logits(cache, y)
+    return cache["z2"].T @ g if name == "w3" else cache["z1"].T @ ((g @ params["w3"].T) * (cache["z2"] > 0))
+
+
+def unmasked(x, y, params, name, *, by_result=False):
+    """Return the gradient as it is when no ReLU stops anything, or the last one multiplies by its result."""
+    cache = run_forward(x, y, params)[1]
+    g = of_logits(cache, y) @ params["w3"].T
+    if by_result and name[1] == "2":
+        g = g * cache["h2"]
     if name[1] == "2":
         return cache["h1"].T @ g if name == "w2" else g.sum(axis=0)
-    g = (g * (cache["z2"] > 0)) @ params["w2"].T
+    g = (g * (cache["h2"] if by_result else cache["z2"] > 0)) @ params["w2"].T
+    g = g * cache["h1"] if by_result else g
     return x.T @ g if name == "w1" else g.sum(axis=0)
 
 
@@ -250,7 +276,10 @@ def test_relu_at_zero(learner, rng):
         came = expect.array(grads[name], name=f"the gradient of {name}")
         if came.shape == params[name].T.shape:
             came = came.T  # that it is transposed is another test's business
-        if came.shape != params[name].shape or np.any(came[:, unit] != 0):
+        if came.shape != params[name].shape:
+            must = params[name].shape
+            raise Mistake(f"the gradient of {name} has shape {came.shape}; it must have the parameter's, {must}")
+        if np.any(came[:, unit] != 0):
             raise Mistake(f"where z{layer} is exactly 0 the gradient of {name} is not 0: the ReLU's slope there is 0")
 
 
@@ -262,7 +291,8 @@ def test_float32(learner, rng):
     for name in NAMES:
         dtype = getattr(grads[name], "dtype", np.dtype(np.float32))  # nested lists have none, and are as good
         if dtype != np.float32:
-            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `backward` widens it")
+            done = "widens" if np.dtype(dtype).itemsize > 4 else "narrows"
+            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `backward` {done} it")
 
 
 @points(0.5)
