@@ -51,7 +51,9 @@ def conv2d(
     *,
     stride: int = 1,
     padding: int = 0,
+    dilation: int = 1,
     groups: int = 1,
+    bias: bool = True,
     itemsize: int = 4,
 ) -> Cost:
     """Count a convolution: each output pixel and channel sums over kernel^2 * c_in / groups terms, twice that in FLOPs.
@@ -62,8 +64,10 @@ def conv2d(
         Batch, channels of the input and of the result.
     size : tuple of int
         Height and width of the input.
-    kernel, stride, padding, groups : int
+    kernel, stride, padding, dilation, groups : int
         As in ``torch.nn.Conv2d``. Taps that fall on the padding are counted too.
+    bias : bool
+        Whether it adds a bias; that changes neither FLOPs nor saved bytes.
     itemsize : int
         Bytes of one number.
 
@@ -77,7 +81,7 @@ def conv2d(
     >>> conv2d(1, 3, 16, (32, 32), 3, padding=1).forward == 2 * 16 * 32 * 32 * 27
     True
     """
-    pixels = prod((n + 2 * padding - kernel) // stride + 1 for n in size)
+    pixels = prod((n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 for n in size)
     weights = c_out * (c_in // groups) * kernel * kernel
     flops = 2 * b * pixels * weights
     return Cost(
@@ -85,7 +89,7 @@ def conv2d(
         forward=flops,
         input_backward=flops,
         weight_backward=flops,
-        parameters=weights + c_out,
+        parameters=weights + c_out * bias,
         input_bytes=b * c_in * prod(size) * itemsize,
     )
 

@@ -64,6 +64,15 @@ def test_conv2d(stride, padding, groups, input_grad):
     assert both(count_flops(lambda: layer(x).sum())) == both(predicted)
 
 
+@pytest.mark.parametrize(("dilation", "bias"), [(1, False), (2, True), (3, False)])
+def test_conv2d_with_gaps_and_without_a_bias(dilation, bias):
+    """Gaps make the result smaller; a bias costs parameters, and no products."""
+    layer, x = nn.Conv2d(4, 6, 3, stride=2, padding=1, dilation=dilation, bias=bias), torch.randn(1, 4, 9, 11)
+    formula = conv2d(1, 4, 6, (9, 11), 3, stride=2, padding=1, dilation=dilation, bias=bias)
+    assert both(count_flops(lambda: layer(x).sum())) == both(training_cost([formula]))
+    assert formula.parameters == sum(p.numel() for p in layer.parameters())
+
+
 def test_a_transposed_convolution_is_counted_as_torch_counts_it():
     """The mended formula leaves alone what was right."""
     layer, x = nn.ConvTranspose2d(4, 6, 3, stride=2), torch.randn(2, 4, 5, 5, requires_grad=True)
