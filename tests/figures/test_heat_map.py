@@ -1,0 +1,122 @@
+"""The heat map of sizes."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from course_lib.errors import InputError
+from course_lib.figures import heat_map
+
+SIZES = {"small": [[1e-6, 1e-5], [1e-3, 1e-2]], "large": [[0.5, 5.0], [50.0, 0.0]]}
+OPTIONS = {"rows": ["first", "last"], "columns": [10, 20], "title": "Two runs", "value": "rms gradient"}
+
+
+def drawn(maps=SIZES, **changed):
+    return heat_map(maps, **OPTIONS | changed)
+
+
+def trees(figure):
+    """Return each SVG, parsed."""
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", figure._repr_html_(), re.DOTALL)]
+
+
+def maps(figure):
+    return [tree for tree in trees(figure) if tree.get("role") == "img"]
+
+
+def paths(tree):
+    return [element for element in tree.iter() if element.tag == "path"]
+
+
+def test_it_is_told_in_words():
+    """The range of each map, and its ends; and each map says so to a screen reader."""
+    assert repr(drawn()) == (
+        "Two runs. rms gradient, by row and column. small: between 1e-06 and 0.01; in the last column 1e-05 in first "
+        "and 0.01 in last. large: between 0 and 50; in the last column 5 in first and 0 in last."
+    )
+    assert [tree.get("aria-label").split(":")[0] for tree in maps(drawn())] == ["Two runs. small", "Two runs. large"]
+
+
+def test_larger_is_stronger_on_one_scale_for_all_maps():
+    """The shades rise with the power of ten, from map to map."""
+    small, large = maps(drawn())
+    shades = [
+        float(path.get("fill-opacity")) for tree in (small, large) for path in paths(tree) if path.get("fill-opacity")
+    ]
+    assert shades == sorted(shades)
+    assert len(set(shades)) == len(shades)
+
+
+@pytest.mark.parametrize("low", [-300, -30, -3, 0])
+def test_neighbouring_shades_can_be_told_apart(low):
+    """At most eight, whatever the range."""
+    values = {"": [10.0 ** np.linspace(low, 5, 200)]}
+    (tree,) = maps(heat_map(values, rows=["w"], columns=range(200), title="t", value="v"))
+    shades = sorted({float(path.get("fill-opacity")) for path in paths(tree)})
+    assert 1 < len(shades) <= 8
+    assert min(np.diff(shades)) >= 0.09
+
+
+def test_zero_and_what_is_not_finite_have_a_look_of_their_own():
+    """An outline, and a colour with words in the legend; neither is a shade."""
+    figure = drawn({"": [[0.0, np.nan], [np.inf, 1.0]]})
+    kinds = {(path.get("fill"), path.get("stroke-dasharray")) for path in paths(maps(figure)[0])}
+    assert ("none", "2 2") in kinds
+    assert any(fill and fill.startswith("#") for fill, _ in kinds)
+    assert "exactly 0" in figure._repr_html_()
+    assert "not finite" in figure._repr_html_()
+    assert "2 of 4 not finite" in repr(figure)
+
+
+def test_everything_not_finite_is_still_drawn():
+    """There is no scale then."""
+    assert "nothing finite" in repr(drawn({"": np.full((2, 2), np.nan)}))
+    assert len(maps(drawn({"": np.full((2, 2), np.nan)}))) == 1
+
+
+def test_every_cell_is_covered_once():
+    """The areas of all paths add up to the map's."""
+    rng = np.random.default_rng(0)
+    (tree,) = maps(drawn({"": 10 ** rng.uniform(-6, 2, size=(5, 30))}, rows=list("abcde"), columns=range(30)))
+    lengths = [float(h) for path in paths(tree) for h in re.findall(r"M[^h]*h([\d.e+-]+)v", path.get("d"))]
+    starts = [float(x) for path in paths(tree) for x in re.findall(r"M([\d.e+-]+),", path.get("d"))]
+    assert sum(lengths) == pytest.approx(5 * max(x + h for x, h in zip(starts, lengths, strict=True)), rel=1e-2)
+
+
+def test_words_are_only_ever_words():
+    """A name or a title adds no element."""
+    hostile = '"><script>alert(1)</script>'
+    figure = drawn({hostile: SIZES["small"]}, rows=[hostile, "b"], title=hostile, value=hostile)
+    assert "<script" not in figure._repr_html_()
+    assert maps(figure)[0].get("aria-label").startswith(hostile)
+
+
+def test_it_takes_the_colour_of_the_page():
+    """Nothing is black or white, so it serves a light and a dark one."""
+    html = drawn()._repr_html_()
+    assert "currentColor" in html
+    assert not re.search(r"#000|#fff|black|white(?!-space)", html)
+
+
+def test_the_end_of_a_long_name_is_kept():
+    """It is what differs."""
+    text = drawn(rows=["encoder.layers.0.linear1.weight", "b"])._repr_html_()
+    (label,) = re.findall(r"…[\w.]+", text)
+    assert "layers.0.linear1.weight".endswith(label[1:])
+    assert label.endswith("1.weight")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "needs at least one map"),
+        ({"a": [[1.0, 2.0]]}, r"\(2, 2\), but 'a' has shape \(1, 2\)"),
+        ({"a": [[1.0, 2.0], [3.0, -1.0]]}, "must be at least 0.*'a' has -1"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(values, message):
+    """No map, another shape, and a negative size."""
+    with pytest.raises(InputError, match=message):
+        drawn(values)
