@@ -103,9 +103,7 @@ def test_it_takes_the_colour_of_the_page():
 def test_the_end_of_a_long_name_is_kept():
     """It is what differs."""
     text = drawn(rows=["encoder.layers.0.linear1.weight", "b"])._repr_html_()
-    (label,) = re.findall(r"…[\w.]+", text)
-    assert "layers.0.linear1.weight".endswith(label[1:])
-    assert label.endswith("1.weight")
+    assert set(re.findall(r"…[\w.]+", text)) == {"…linear1.weight"}
 
 
 @pytest.mark.parametrize(
