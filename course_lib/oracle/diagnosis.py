@@ -26,6 +26,7 @@ CAUSES = (
     "clipped before unscaled",
 )
 
+UNLIKELY, SAME = 20, 1e-6
 Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]  # cause, evidence, also, unexplained
 
 
@@ -113,7 +114,14 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
             if origin not in explains:
                 continue
             one = replace(one, words=f"{one.words} That is in {origin}; one norm clips all, so {first} differs, too.")
-        yield Suspect(one.cause, one.words, explains, misses, one.rank)
+        rank = one.rank + UNLIKELY * (one.cause == "wrong order" and doubled_or_halved(explains, case))
+        yield Suspect(one.cause, one.words, explains, misses, rank)
+
+
+def doubled_or_halved(names: tuple[str, ...], case: Case) -> bool:
+    """Tell whether a lost or a spare 2 would do as well, which is by far the commoner mistake."""
+    factors = [ratio(name, case) for name in names]
+    return any(all(f is not None and abs(f / two - 1) < SAME for f in factors) for two in (2.0, 0.5))
 
 
 def clipped(grads: Arrays, case: Case) -> Arrays:

@@ -118,8 +118,9 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
         if not tape.parents[tape.parent(edge)]:
             sizes = {n: f"dim {axis} of {g.shape}" for axis, n in enumerate(g.shape) if n > 1}
     elif g.size != right.size:
-        small, large = sorted((g.shape, right.shape), key=prod)
-        for some in (c for r in range(1, len(large) + 1) for c in combinations(gone(small, large), r)):
+        undone = right.size < g.size  # a broadcast, else a reduction
+        large, axes = (g.shape, gone(right.shape, g.shape)) if undone else (right.shape, reduced(g.shape, right.shape))
+        for some in (c for r in range(1, len(large) + 1) for c in combinations(axes, r)):
             sizes.setdefault(prod(large[a] for a in some), f"dim {', '.join(map(str, some))} of {large}")
     for n, what in sizes.items():
         for factor, done in ((float(n), "multiplied by"), (1.0 / n, "divided by")):
@@ -132,11 +133,21 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
 
 
 def gone(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
-    """List the axes that were summed away, or broadcast, between two shapes; all that could be, if that is open."""
+    """List the axes along which one shape was broadcast to the other; all that could be, if that is open."""
     lead = len(large) - len(small)
     kept = [n == 1 or (lead <= a and small[a - lead] == n) for a, n in enumerate(large)]
     stretched = all(n in (1, large[lead + a]) for a, n in enumerate(small))
     return tuple(a for a, n in enumerate(large) if n > 1 and not (stretched and kept[a]))
+
+
+def reduced(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
+    """List the axes that a sum took away; of several choices that fit, the last axes."""
+    if len(small) == len(large):
+        return gone(small, large)
+    for axes in reversed([*combinations(range(len(large)), len(large) - len(small))]):
+        if tuple(n for a, n in enumerate(large) if a not in axes) == small:
+            return tuple(a for a in axes if large[a] > 1)
+    return tuple(a for a, n in enumerate(large) if n > 1)
 
 
 def miscounted(tape: Tape, edge: Edge, op: str) -> Iterator[Found]:

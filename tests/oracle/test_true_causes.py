@@ -53,9 +53,7 @@ def test_micro_batches_that_were_added_up_are_not_taken_for_a_mean_over_features
     given = arrays(1, **SIZES)
     found = first(perceptron, given, {n: 4 * g for n, g in right_grads(given).items()})
     assert (found.name, found.cause) == ("b2", None)
-    assert (
-        found.evidence == "All gradients are 4 times the right ones, as if that many backward passes had been added up."
-    )
+    assert found.evidence == "All gradients are 4 times the right ones: a factor too much, or 4 passes added up."
 
 
 def test_where_a_number_has_two_readings_both_are_given():
@@ -101,6 +99,33 @@ def test_rounding_that_hides_in_float64_is_called_rounding(dtype):
     found = first(lambda x, w: ((x @ w) ** 2).sum(), given, {"w": rounded})
     assert found.cause is None
     assert f"entries are {dtype} numbers" in found.evidence
+
+
+def test_a_spare_two_is_not_taken_for_a_walk_in_a_wrong_order():
+    """The square is made by a product of one thing with itself: a walk breadth first could double it, too."""
+
+    def wrong(x, w):
+        z = x @ w
+        root = torch.sqrt(z * z + 1)
+        return instead(root, 2 * root).sum()
+
+    given = arrays(32, x=(4, 3), w=(3, 5))
+    found = first(lambda x, w, xp: xp.sqrt((x @ w) * (x @ w) + 1).sum(), given, wrong)
+    assert (found.name, found.cause) == ("w", None)
+    assert "2 times" in found.evidence or "twice" in found.evidence
+
+
+def test_the_axis_of_a_mean_is_the_one_that_it_took_away():
+    """Not another of the same size."""
+
+    def wrong(x, w):
+        parts = x.reshape(2, 4, 2)
+        return ((instead(parts.mean(2), parts.sum(2)) @ w) ** 2).sum()
+
+    given = arrays(34, x=(2, 8), w=(4, 3))
+    found = first(lambda x, w, xp: ((xp.mean(x.reshape(2, 4, 2), dim=2) @ w) ** 2).sum(), given, wrong)
+    assert (found.name, found.cause) == ("x", "mean vs sum")
+    assert found.evidence == "The cotangent at mean is multiplied by 2, the size of dim 2 of (2, 4, 2)."
 
 
 # attention: paths that carry nothing, square matrices, rows that hardly count
