@@ -56,7 +56,7 @@ def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
         if date < node.seq:
             raise AutogradError(
                 f"what {node.name()} saved in the forward pass must still be there in the backward pass, but its "
-                f"{node.op.saves[i]}, of shape {x.shape}, was changed in place by {what} afterwards. Write "
-                "the change out of "
-                f"place (x = x + 1, not x.add_(1)), change a .clone(), or make the change before the tensor is used."
+                f"{node.op.saves[i]}, of shape {x.shape}, was changed in place by {what} afterwards. Write the change "
+                "out of place (x = x + 1, not x.add_(1)), change a .clone(), or make the change before the tensor is "
+                "used."
             )

@@ -20,17 +20,16 @@ def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[Node, Any
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
-            "gradients start from a tensor that was computed from one that requires grad, but this one was "
-            "not: its grad_fn is "
-            "None. Make an input with requires_grad=True, and check that nothing on the way was in "
+            "gradients start from a tensor that was computed from one that requires grad, but this one was not: its "
+            "grad_fn is None. Make an input with requires_grad=True, and check that nothing on the way was in "
             "no_grad() or detached."
         )
     x = output.value
     if gradient is None:
         if x.size != 1:
             raise AutogradError(
-                f"without gradient=, the output must be a single number, but its shape is {x.shape}. "
-                f"Reduce it first, for instance with .sum(), or pass a gradient of that shape."
+                f"without gradient=, the output must be a single number, but its shape is {x.shape}. Reduce it first, "
+                "for instance with .sum(), or pass a gradient of that shape."
             )
         g = np.array(1, x.dtype, ndmin=x.ndim)  # as np.ones, in a quarter of the time
     else:
@@ -137,8 +136,8 @@ def grad(
     for i, x in enumerate(xs):
         if x.node is None:
             raise AutogradError(
-                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. "
-                f"Call requires_grad_() on it before the output is computed."
+                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. Call "
+                "requires_grad_() on it before the output is computed."
             )
     roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
     caught = engine.backward(
@@ -152,7 +151,7 @@ def grad(
         i = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
             f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was not. "
-            f"Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
+            "Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
         )
     return tuple(found) if create_graph else tuple(apart(found, [g for _, g in roots]))
 

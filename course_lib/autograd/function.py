@@ -96,16 +96,14 @@ class Call:
         results: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
         if len(results) != len(self.shapes):
             raise AutogradError(
-                f"{self.function.__name__}.backward must return one gradient for each of the "
-                f"{len(self.shapes)} arguments of "
-                f"forward, but it returned {len(results)}. Return None for an argument without gradient."
+                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.shapes)} "
+                f"arguments of forward, but it returned {len(results)}. Return None for an argument without gradient."
             )
         for i, (x, shape) in enumerate(zip(results, self.shapes, strict=True)):
             if x is not None and shape is not None and x.shape != shape:
                 raise AutogradError(
-                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, "
-                    "but that of input "
-                    f"{i} has {x.shape} and the input {shape}. Sum over what was broadcast, or transpose."
+                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but that of "
+                    f"input {i} has {x.shape} and the input {shape}. Sum over what was broadcast, or transpose."
                 )
         return results
 

@@ -140,10 +140,8 @@ def compare(
     row, column = np.unravel_index(np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape)
     out, at = (tuple(int(n) for n in np.unravel_index(i, t.shape)) for i, t in ((row, y), (column, x)))
     raise GradcheckError(
-        f"the gradient of output {names[0]} at element {out} with respect to input {names[1]} at element "
-        f"{at} must agree with "
-        f"finite differences, but the backward pass gives {ours[row, column]:.6g} and they give "
-        f"{theirs[row, column]:.6g}. "
-        f"Look at the vjp of what touches input {names[1]}, or, where the function has a kink, move the "
-        "input away from it."
+        f"the gradient of output {names[0]} at element {out} with respect to input {names[1]} at element {at} must "
+        f"agree with finite differences, but the backward pass gives {ours[row, column]:.6g} and they give "
+        f"{theirs[row, column]:.6g}. Look at the vjp of what touches input {names[1]}, or, where the function has a "
+        "kink, move the input away from it."
     )

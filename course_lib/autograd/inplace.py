@@ -29,7 +29,7 @@ def write(x: "Tensor", what: str, op: Any, *args: Any) -> "Tensor":
     if new.shape != x.shape or not np.can_cast(new.dtype, x.dtype, "same_kind"):
         raise AutogradError(
             f"{what}() keeps shape and dtype, {x.shape} and {x.dtype}, but the result has {new.shape} and {new.dtype}. "
-            f"Use the function without the underscore, which returns a new tensor."
+            "Use the function without the underscore, which returns a new tensor."
         )
     x.value[...] = new.value
     clock.stamp(what + "()", x.value)
@@ -40,14 +40,13 @@ def refuse_if_shared(x: "Tensor", what: str) -> None:
     """Raise where a recorded write could not be seen by everything that it changes."""
     if x.is_leaf and x.requires_grad:
         raise AutogradError(
-            f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. "
-            f"Do it under no_grad(), as optimizers do, or write it out of place."
+            f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. Do "
+            "it under no_grad(), as optimizers do, or write it out of place."
         )
     if x.value.base is not None or any(clock.owner(v.value) is x.value for v in clock.views):
         raise AutogradError(
-            f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, "
-            "but this one is, or "
-            f"has, a view. Write it out of place, or on a .clone()."
+            f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, but this "
+            "one is, or has, a view. Write it out of place, or on a .clone()."
         )
 
 

@@ -69,16 +69,16 @@ class Tensor(Variable):
             if requires_grad:
                 return self
             raise AutogradError(
-                f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. "
-                "Use .detach()."
+                f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. Use "
+                ".detach()."
             )
         if not requires_grad:
             self.node = None
         elif self.node is None:
             if self.value.dtype.kind != "f":
                 raise AutogradError(
-                    f"only floating point tensors can require gradients, but the dtype is {self.value.dtype}. "
-                    f"Make it floating point first: tensor([1., 2.]) or x.float()."
+                    f"only floating point tensors can require gradients, but the dtype is {self.value.dtype}. Make it "
+                    "floating point first: tensor([1., 2.]) or x.float()."
                 )
             self.node = Node(LEAF)
             hooks.keep_grad(self)

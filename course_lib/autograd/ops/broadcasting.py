@@ -37,8 +37,7 @@ def mismatch(name: str, *shapes: tuple[int, ...]) -> AutogradError:
     a, b = ((1,) * (width - len(s)) + s for s in shapes)
     dim = next(i for i in range(width - 1, -1, -1) if a[i] != b[i] and 1 not in (a[i], b[i])) - width
     return AutogradError(
-        f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, "
-        "but the shapes are "
-        f"{shapes[0]} and {shapes[1]}: sizes {a[dim]} and {b[dim]} at dimension {dim}. "
-        f"Insert a dimension of size 1 with unsqueeze(), or transpose one of them."
+        f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, but the "
+        f"shapes are {shapes[0]} and {shapes[1]}: sizes {a[dim]} and {b[dim]} at dimension {dim}. Insert a dimension "
+        "of size 1 with unsqueeze(), or transpose one of them."
     )

@@ -112,19 +112,19 @@ def clamp(input: "Tensor", min: float | None = None, max: float | None = None) -
     """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside."""
     if min is None and max is None:
         raise AutogradError("clamp() needs a bound, but min and max are both None. Pass at least one of them.")
-    return clip(input, min, max)
+    return clip(to_floating(input) if any(isinstance(m, float) for m in (min, max)) else input, min, max)
 
 
 def pow(input: Operand, exponent: Operand) -> "Tensor":
     """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0."""
     if not isinstance(exponent, (int, float)) or not isinstance(input, Variable):
         return tensor_power(input, exponent)
-    return power(cast(input, np.float32, input.value.dtype) if needs_float(input, exponent) else input, exponent)
+    return power(to_floating(input) if isinstance(exponent, float) else input, exponent)
 
 
-def needs_float(input: Variable, exponent: float) -> Any:
-    """Say whether integers are raised to a fractional power."""
-    return isinstance(exponent, float) and input.value.dtype.kind != "f"
+def to_floating(input: Any) -> Any:
+    """Cast integers to float32, as torch does where they meet a fractional number."""
+    return input if input.value.dtype.kind == "f" else cast(input, np.float32, input.value.dtype)
 
 
 def where(condition: "Tensor", input: Operand, other: Operand) -> "Tensor":

@@ -45,7 +45,7 @@ def plain(index: Any) -> Any:
     if isinstance(index, Variable):
         index = index.value
     elif isinstance(index, list):
-        index = np.asarray(index)
+        index = np.asarray(index, None if index else np.int64)
     return int(index) if isinstance(index, np.integer) else index
 
 
@@ -61,7 +61,7 @@ def getitem(input: "Tensor", index: Any) -> "Tensor":
 
 def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
     """Pick along one dimension, with a 1-D tensor of integers."""
-    return picks["index_select"](input, (slice(None),) * axis(dim, input.ndim) + (plain(index),))
+    return picks["index_select"](input, (slice(None),) * axis(dim, input.ndim) + (np.atleast_1d(plain(index)),))
 
 
 def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":

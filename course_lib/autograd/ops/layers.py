@@ -48,9 +48,8 @@ def layer_norm(
     n = len(normalized_shape)
     if input.shape[input.ndim - n :] != tuple(normalized_shape):
         raise AutogradError(
-            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the "
-            f"shape is {input.shape}."
-            f" Normalize over input.shape[-{n}:], or permute the input."
+            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the shape is "
+            f"{input.shape}. Normalize over input.shape[-{n}:], or permute the input."
         )
     y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
@@ -79,7 +78,7 @@ def batch_norm(
         if n < 2:
             raise AutogradError(
                 f"batch_norm() in training needs more than one value for each channel, but the shape is {input.shape}. "
-                f"Use a larger batch, or call .eval() on the module."
+                "Use a larger batch, or call .eval() on the module."
             )
         if running_mean is not None and running_var is not None:
             x = new_tensor(input.value)

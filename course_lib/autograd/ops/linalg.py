@@ -69,8 +69,8 @@ def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None =
     """Refuse shapes that have no product, and say which sizes must agree."""
     if dims is not None and (x.ndim, y.ndim) != dims:
         raise AutogradError(
-            f"{name}() needs {dims[0]} and {dims[1]} dimensions, but the shapes are {x.shape} and {y.shape}. "
-            f"matmul() takes every combination."
+            f"{name}() needs {dims[0]} and {dims[1]} dimensions, but the shapes are {x.shape} and {y.shape}. matmul() "
+            "takes every combination."
         )
     if not x.ndim or not y.ndim:
         raise AutogradError(
@@ -79,11 +79,9 @@ def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None =
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise AutogradError(
-            f"{name}() sums over the last dimension of the first and the "
-            f"{'second to last' if y.ndim > 1 else 'only'} of the "
-            f"second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: "
-            f"{x.shape[-1]} and {inner}. "
-            f"Transpose one of them, or look where the wrong shape comes from."
+            f"{name}() sums over the last dimension of the first and the {'second to last' if y.ndim > 1 else 'only'} "
+            f"of the second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: {x.shape[-1]} "
+            f"and {inner}. Transpose one of them, or look where the wrong shape comes from."
         )
 
 
@@ -109,7 +107,7 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
         lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise AutogradError(
-            f"matmul() broadcasts all dimensions but the last two, so these must be equal or 1, but the shapes are "
+            "matmul() broadcasts all dimensions but the last two, so these must be equal or 1, but the shapes are "
             f"{x.shape} and {y.shape}. Insert a dimension of size 1 with unsqueeze()."
         ) from None
     return bmm_of(stacked(x, lead), stacked(y, lead))

@@ -7,7 +7,7 @@ import numpy as np
 from course_lib.autograd import grad_mode
 from course_lib.autograd.node import Node
 from course_lib.autograd.ops.activations import sigmoid
-from course_lib.autograd.ops.elementwise import add, mul, square, sub
+from course_lib.autograd.ops.elementwise import add, mul, select, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import Op, Primitive, record
@@ -37,7 +37,9 @@ class Fused(Primitive):
 def reduced(loss: "Tensor", reduction: str, n: Any = None) -> "Tensor":
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
     if reduction == "mean":
-        return mean(loss) if n is None else sum(loss) / n
+        if n is None:
+            return mean(loss)
+        return sum(loss) / n if n else sum(loss) + np.nan  # where nothing counts: NaN, with gradients of 0
     if reduction not in ("sum", "none"):
         raise AutogradError(
             f'reduction must be "mean", "sum" or "none", but it is {reduction!r}. Pass one of the three.'
@@ -171,7 +173,7 @@ def plain_cross_entropy(
     if not label_smoothing:
         return hard
     rows, _, w, kept = rows_of(logp, target, weight, ignore_index)
-    soft = -sum(rows if weight is None else mul(rows, weight), 1) * kept
+    soft = select(-sum(rows if weight is None else mul(rows, weight), 1), 0, kept)
     soft = reduced(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
     return add(hard * (1 - label_smoothing), soft * (label_smoothing / classes))
 
@@ -180,8 +182,8 @@ def nll_loss(
     input: "Tensor", target: "Tensor", weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> "Tensor":
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
-    rows, y, w, _ = rows_of(input, target, weight, ignore_index)
-    loss = rows[np.arange(len(y)), y] * -w
+    rows, y, w, kept = rows_of(input, target, weight, ignore_index)
+    loss = select(rows[np.arange(len(y)), y] * -w, 0, kept)
     return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
@@ -191,9 +193,9 @@ def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -
     dim = 0 if x.ndim == 1 else 1
     if y.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         raise AutogradError(
-            "target must have the shape of input without the classes, "
-            f"{x.shape[:dim] + x.shape[dim + 1 :]}, but the shapes are "
-            f"{x.shape} and {y.shape}. The classes are dimension {dim} of input; permute() or flatten() one of the two."
+            f"target must have the shape of input without the classes, {x.shape[:dim] + x.shape[dim + 1 :]}, but the "
+            f"shapes are {x.shape} and {y.shape}. The classes are dimension {dim} of input; permute() or flatten() one "
+            "of the two."
         )
     classes = x.shape[dim]
     rows = reshape(permute(x, (*range(dim), *range(dim + 1, x.ndim), dim)), (y.size, classes))
@@ -202,8 +204,8 @@ def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -
     y = np.where(kept, y, 0)
     if y.size and not (y.min() >= 0 and y.max() < classes):
         raise AutogradError(
-            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}. "
-            f"Check the labels, or mark those that do not count with {ignore_index}."
+            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}. Check the "
+            f"labels, or mark those that do not count with {ignore_index}."
         )
     w = kept.astype(x.dtype) if weight is None else np.where(kept, weight.value[y], 0).astype(x.dtype)
     return rows, y, w, kept
@@ -227,8 +229,8 @@ def binary_cross_entropy_with_logits(
     """
     if input.shape != target.shape:
         raise AutogradError(
-            f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use "
-            "unsqueeze(), squeeze() or expand()."
+            f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use unsqueeze(), "
+            "squeeze() or expand()."
         )
     no = 1 - target
     yes = no + target if pos_weight is None else no + target * pos_weight

@@ -73,7 +73,7 @@ p_norm = Primitive(
     lambda g, x, out, dim, keepdim, p: (
         spread(g, x.shape, dim, keepdim)
         * sign(x)
-        * unit(power(absolute(x), p - 1), power(keep(out, x.shape, dim, keepdim), p - 1))
+        * unit(select(0, power(absolute(x), p - 1), x == 0), power(keep(out, x.shape, dim, keepdim), p - 1))
     ),
     takes="x dim keepdim p",
 )
@@ -108,4 +108,4 @@ def vector_norm(x: "Tensor", ord: float = 2, dim: Dim = None, keepdim: bool = Fa
         return add_up(absolute(x), dim, keepdim)
     if math.isinf(ord):
         return (amax_of if ord > 0 else amin_of)(absolute(x), dim, keepdim)
-    return p_norm(x, dim, keepdim, ord) if ord else add_up((x != 0).to(x.dtype), dim, keepdim)
+    return p_norm(x, dim, keepdim, ord) if ord else add_up(absolute(sign(x)), dim, keepdim)

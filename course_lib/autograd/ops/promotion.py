@@ -58,6 +58,6 @@ def as_tensor_like(x: Any, like: Any) -> "Tensor":
     if isinstance(x, (np.ndarray, np.generic)):
         return new_tensor(x)
     raise AutogradError(
-        f"the other operand must be a tensor, a NumPy array or a number, but it is a {type(x).__name__}. "
-        f"Make a tensor of it first: tensor(...)."
+        f"the other operand must be a tensor, a NumPy array or a number, but it is a {type(x).__name__}. Make a tensor "
+        "of it first: tensor(...)."
     )

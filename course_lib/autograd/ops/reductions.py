@@ -23,7 +23,10 @@ def dims_of(dim: Dim, ndim: int) -> tuple[int, ...]:
     """Name the dimensions to reduce: all of them for None or an empty tuple."""
     if dim is None or dim == () or dim == []:
         return tuple(range(ndim))
-    return tuple(axis(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim) if ndim)
+    dims = [axis(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    if len(set(dims)) < len(dims):
+        raise AutogradError(f"each dim can be reduced once, but dim is {dim} for {ndim} dimensions. Name each once.")
+    return tuple(dims) if ndim else ()
 
 
 def keep(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -67,7 +70,7 @@ deviate = Primitive(
 )
 multiply_up = Primitive(
     "prod",
-    lambda x, dim, keepdim: np.multiply.reduce(x, dim, keepdims=keepdim),
+    lambda x, dim, keepdim: np.multiply.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
     lambda g, x, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, dim),
 )
 running_sum: Primitive = Primitive(
@@ -118,8 +121,8 @@ def floating(input: "Tensor", name: str) -> None:
     """Refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
-            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it "
-            "first: x.float()."
+            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it first: "
+            "x.float()."
         )
 
 
@@ -127,9 +130,8 @@ def nonempty(input: "Tensor", dim: tuple[int, ...], name: str) -> None:
     """Refuse to look for the extreme of nothing."""
     if count(input.shape, dim) == 0 and any(input.shape[d] == 0 for d in dim):
         raise AutogradError(
-            f"{name}() needs at least one element to choose from, but the shape {input.shape} has none "
-            f"along dim={dim}. "
-            f"Check that the tensor is what you expect before you reduce it."
+            f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along "
+            f"dim={dim}. Check that the tensor is what you expect before you reduce it."
         )
 
 

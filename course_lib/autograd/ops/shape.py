@@ -10,6 +10,7 @@ import numpy as np
 
 from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.promotion import to
 from course_lib.errors import AutogradError
 
 if TYPE_CHECKING:
@@ -39,9 +40,8 @@ def axis(dim: int, ndim: int) -> int:
     """Count a dimension from the front."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise AutogradError(
-            f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but "
-            f"it is {dim}. "
-            f"Look at .shape, and count from 0, or from -1 for the last one."
+            f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but it is "
+            f"{dim}. Look at .shape, and count from 0, or from -1 for the last one."
         )
     return dim % max(ndim, 1)
 
@@ -53,8 +53,8 @@ def reshape(input: "Tensor", *shape: Any) -> "Tensor":
     if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
         raise AutogradError(
             f"the new shape must hold as many elements as the tensor, {n} for shape {input.shape}, but {tuple(shape)} "
-            f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 "
-            "to have it computed."
+            f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 to have it "
+            "computed."
         )
     return viewed(input, shape)
 
@@ -139,7 +139,11 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
             f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
         )
-    return cat_of(len(tensors))(*tensors, i, (0, *np.cumsum([x.shape[i] for x in tensors]).tolist()))
+    dtypes = [x.dtype for x in tensors]
+    dtype = np.result_type(*([d for d in dtypes if d.kind == "f"] or dtypes))  # floats beat integers
+    return cat_of(len(tensors))(
+        *(to(x, dtype) for x in tensors), i, (0, *np.cumsum([x.shape[i] for x in tensors]).tolist())
+    )
 
 
 def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":

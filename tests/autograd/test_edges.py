@@ -1,0 +1,99 @@
+"""Inputs at the edges, against torch: empty choices, mixed dtypes, infinite slopes, dims given twice."""
+
+import numpy as np
+import pytest
+import torch
+
+import course_lib.autograd as ours
+from course_lib.errors import AutogradError
+
+F = {ours: ours, torch: torch.nn.functional}
+
+
+def both(f, *arrays):
+    """Give value and gradients of the sum of squares in both libraries."""
+    answers = []
+    for lib in (ours, torch):
+        xs = [lib.tensor(a) for a in arrays]
+        wanted = [x.requires_grad_() for x, a in zip(xs, arrays, strict=True) if a.dtype.kind == "f"]
+        y = f(lib, *xs)
+        (y * y).sum().backward()
+        answers.append([y.detach(), *(x.grad for x in wanted)])
+    for a, b in zip(*answers, strict=True):
+        assert str(a.dtype) == str(b.dtype).removeprefix("torch.")
+        assert a.shape == tuple(b.shape)
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("i8", "f4"), ("f4", "i4"), ("f8", "f4")])
+@pytest.mark.parametrize("join", ["cat", "stack"])
+def test_joined_tensors_agree_on_a_dtype(join, dtypes):
+    """Floats beat integers, and each gradient has the dtype of its own tensor."""
+    both(lambda lib, x, y: getattr(lib, join)([x, y]), *(np.ones(2, d) for d in dtypes))
+
+
+@pytest.mark.parametrize("options", [{}, {"ignore_index": 0}, {"label_smoothing": 0.2}])
+def test_a_batch_in_which_nothing_counts_has_no_gradient(options):
+    """The mean over no target is NaN, and the gradients are 0, so that the optimizer is not harmed."""
+    skipped = [options.get("ignore_index", -100)] * 2
+    both(lambda lib, x: F[lib].cross_entropy(x, lib.tensor(skipped), **options), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("order", [0.5, -1.0])
+def test_a_norm_with_a_zero_among_the_elements(order):
+    """Where the slope of a power is infinite, torch sends 0."""
+    norm = {ours: ours.vector_norm, torch: torch.linalg.vector_norm}
+    both(lambda lib, x: norm[lib](x, order), np.array([1.0, -2.0, 0.0, 2.0]))
+
+
+def test_the_number_of_elements_that_are_not_0_has_a_slope_of_0():
+    """As a norm of order 0 it can stand in a loss."""
+    x = ours.tensor([1.0, -2.0, 0.0], requires_grad=True)
+    y = ours.vector_norm(x, 0)
+    y.backward()
+    assert y.item() == 2
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_integers_clamped_to_fractions_become_float32():
+    """As in all arithmetic of integers with a Python float."""
+    found = ours.tensor([0, 1, 2]).clamp(0.5, 1.5)
+    assert repr(found) == repr(torch.tensor([0, 1, 2]).clamp(0.5, 1.5))
+    assert found.dtype == np.float32
+
+
+def test_a_product_of_small_integers_is_int64():
+    """So is their sum."""
+    assert ours.tensor(np.array([200, 2], "u1")).prod().item() == 400
+
+
+def test_nothing_and_one_can_be_picked():
+    """An empty list picks no row, and a single number is an index of one element."""
+    both(lambda lib, x: x[[]], np.ones((2, 3)))
+    both(lambda lib, x: lib.index_select(x, 1, lib.tensor(2)), np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("dim", [1, [0, 1], (0, 0)])
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "var", "logsumexp"])
+def test_a_number_has_no_second_dimension(name, dim):
+    """A 0-d tensor takes dim 0 and -1, once; torch refuses the rest too."""
+    with pytest.raises((IndexError, RuntimeError)):
+        getattr(torch.tensor(1.0), name)(dim)
+    with pytest.raises(AutogradError, match=r"dim"):
+        getattr(ours.tensor(1.0), name)(dim)
+
+
+def test_a_dim_is_given_once():
+    """The message shows what was given."""
+    with pytest.raises(AutogradError, match=r"reduced once, but dim is \(0, -2\) for 2 dimensions"):
+        ours.ones(2, 3).sum((0, -2))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_relu_passes_infinities_and_stops_them(dtype):
+    """What arrives where relu was active goes on bit by bit, and 0 times infinity is 0 where it was not."""
+    g = np.array([np.inf, -np.inf, np.nan, np.inf, np.nan, -0.0], dtype)
+    x = ours.tensor(np.array([1, 1, 1, -1, 0, 1], dtype), requires_grad=True)
+    ours.relu(x).backward(ours.tensor(g))
+    np.testing.assert_array_equal(x.grad.numpy(), np.array([np.inf, -np.inf, np.nan, 0, 0, -0.0], dtype))
+    assert x.grad.dtype == g.dtype
