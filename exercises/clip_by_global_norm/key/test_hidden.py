@@ -63,6 +63,9 @@ def test_global_norm(learner, rng):
         "it is the largest of the arrays' norms: all arrays belong to it": max(
             np.sqrt(np.square(v).sum()) for v in grads.values()
         ),
+        "it adds up the entries with their signs: square them first": abs(g.sum()),
+        "it is the norm of the last array alone: all arrays belong to it": np.linalg.norm(list(grads.values())[-1]),
+        "it is the norm of the first array alone: all arrays belong to it": np.linalg.norm(next(iter(grads.values()))),
         "it averages: the squares are added up, not averaged": np.sqrt(np.square(g).mean()),
     }
     if is_close(came, norm_of(grads)):
@@ -268,6 +271,8 @@ def test_step(learner, rng):
     mean = sum(each) / k
     if is_close(moved, lr * bounded(mean)):
         return
+    if is_close(flat(params) - moved, bounded(flat(params) - lr * mean)):
+        raise Mistake("`step` clips the new parameters: what is bounded is the gradient, before the step")
     known = {
         "clips before the scale is undone: the step is far too short": lr * bounded(mean) / scale,
         "clips before the scale is undone, and never undoes it for the rest": lr * bounded(sum(each)) / scale,
@@ -275,7 +280,7 @@ def test_step(learner, rng):
         "clips each micro-batch, and adds them up": lr * sum(map(bounded, each)),
         "does not clip": lr * mean,
         "goes uphill: subtract the gradient": -lr * bounded(mean),
-        "leaves out the learning rate": bounded(mean),
+        "is as long as `max_norm`: is the learning rate left out, or multiplied in before clipping?": bounded(mean),
         "uses the last micro-batch alone": lr * bounded(each[-1]),
         "takes a step for each micro-batch": lr * sum(map(bounded, each)),
     }

@@ -135,8 +135,16 @@ def test_second_derivative(learner, rng):
     ddx = expect.array(found["ddx"], name="the second derivative", shape=x.shape)
     if np.isnan(ddx).any():
         raise Mistake("the second derivative is nan: in `backward`, too, negative numbers must not get into a power")
-    if not agree(ddx, v * g * np.where(x > 0, 2.5 * 1.5 * base(x) ** 0.5, 0)):
+    bend = np.where(x > 0, 2.5 * 1.5 * base(x) ** 0.5, 0)
+    if not agree(ddx, v * g * bend):
         raise Mistake("the second derivative is wrong: use differentiable operations on g and on saved tensors alone")
+    squared = call(learner, "second_slopes", x, a, 2.5, g, v, 2)["ddx"]
+    ddx = expect.array(squared, name="the second derivative of y squared", shape=x.shape)
+    y, slope_x, up = right_values(x, a, 2.5), right_slopes(x, a, 2.5)[0], x > 0
+    if agree(ddx[up], (2 * v * g * y * bend)[up]):
+        raise Mistake("where g depends on x, the second derivative is wrong: `backward` cuts g off the graph")
+    if not agree(ddx[up], (2 * v * g * (slope_x**2 + y * bend))[up]):
+        raise Mistake("the second derivative of the square of y is wrong, where g depends on x")
 
 
 @points(0.5)
@@ -147,9 +155,9 @@ def test_overwriting_is_noticed(learner, rng):
         raise Mistake("an x that was overwritten after the forward pass is used: save tensors with save_for_backward")
 
 
-def judged(learner, rng, *fault):
+def judged(learner, rng, *fault, inputs=None):
     """Return what the learner's check says of a rule with a fault."""
-    x, a, _ = make(rng, 4)
+    x, a = inputs or make(rng, 4)[:2]
     said = call(learner, "verdict", x, a, *fault)["said"]
     if not isinstance(said, (bool, np.bool_)):
         raise Mistake("`agrees` must return True or False")
@@ -163,6 +171,8 @@ def test_right_rules_pass(learner, rng):
         raise Mistake("`agrees` calls a right gradient wrong")
     if judged(learner, rng, "scaled", 0, 0, -1.0):
         raise Mistake("`agrees` calls a gradient with the wrong sign right")
+    if not judged(learner, rng, "none", 0, 0, 1.0, 0.01):
+        raise Mistake("`agrees` calls a right gradient wrong when eps is larger: step to both sides, not to one")
     if "autograd.gradcheck" in re.sub(r"\s", "", learner.source("agrees")) or re.search(
         r"import\s+gradcheck", learner.source("agrees")
     ):
@@ -183,11 +193,16 @@ def test_each_element_of_each_input(learner, rng):
 
 @points(0.5)
 def test_each_output(learner, rng):
-    """A rule that handles g wrongly is found."""
+    """Each output is compared by itself: a rule that handles g wrongly is found, and a small fault in one pair."""
     if not judged(learner, rng):
         raise Mistake("`agrees` calls a right gradient wrong, so what it calls wrong says nothing")
     if judged(learner, rng, "mean"):
         raise Mistake("`agrees` overlooks a rule that takes the mean of g: check each output, not their sum")
+    inputs = rng.uniform(1.02, 1.05, size=8), rng.uniform(0.5, 0.55, size=8)  # all slopes are a little above 1
+    if not judged(learner, rng, "scaled", 0, 0, 1 + 2e-5, inputs=inputs):
+        raise Mistake("`agrees` calls a gradient wrong that differs by less than the tolerance")
+    if judged(learner, rng, "scaled", 0, 0, 1 + 4e-4, inputs=inputs):
+        raise Mistake("`agrees` overlooks one pair that differs by four times the tolerance: do not average over pairs")
 
 
 @points(0.5)

@@ -79,12 +79,29 @@ def compare(learner, function, params, pieces, kind):
             raise Mistake(f"{kind}: each piece counts by its rows, but the padding among them does not count")
     if not agree(right, singles.mean(axis=0)) and agree(came, singles.mean(axis=0)):
         raise Mistake(f"{kind}: every piece counts alike: the rows of a small one then count more than the others")
+    known = {
+        "each piece is divided by all rows, but its mean was not multiplied by its own before": singles.sum(axis=0)
+        / counts.sum(),
+        "the last piece is missing": counts[:-1] @ singles[:-1] / counts.sum(),
+        "each piece counts by its share twice: once is enough": (counts / counts.sum()) ** 2 @ singles,
+        "averaged with what came before, a late piece counts more than an early one": in_turn(singles),
+    }
+    for mistake, gradient in known.items():
+        if agree(came, gradient) and not agree(right, gradient):
+            raise Mistake(f"{kind}: {mistake}")
     if agree(came, right * counts.sum()):
         raise Mistake(f"{kind}: the gradient is that of the sum over the rows, not of their mean")
     if not agree(came, right):
         raise Mistake(f"{kind}: the gradient is not that of the large batch")
     if not agree(loss, right_loss):
         raise Mistake(f"{kind}: the gradient is right, but the loss is not that of the large batch")
+
+
+def in_turn(singles):
+    mean = singles[0]
+    for single in singles[1:]:
+        mean = (mean + single) / 2
+    return mean
 
 
 @points(1)
@@ -155,6 +172,15 @@ def check_training(learner, params, pieces, rate, every, *, left):
     short = flat(stepped(stepped(params, groups[:-1], rate), groups[-1:], rate * len(groups[-1]) / every))
     if left and agree(came, short):
         raise Mistake("the last step is too short: it has fewer pieces than the others, so it divides by fewer")
+    if agree(came, flat(stepped(params, groups, rate / every))):
+        raise Mistake("the steps are divided by the number of pieces: their gradient is a mean already")
+    if agree(came, flat(stepped(params, groups, rate * every))):
+        raise Mistake("the gradients of a group's pieces are added up: the step must be that of their mean")
+    early = [pieces[:1], *(pieces[i : i + every] for i in range(1, len(pieces), every))]
+    if agree(came, flat(stepped(params, early, rate))) or agree(came, flat(stepped(params, early[:-1], rate))):
+        raise Mistake("the first step comes after one piece: it must come when its group is full")
+    if agree(came, flat(stepped(params, groups[:1] * len(groups), rate))):
+        raise Mistake("every step takes the first group again: go on to the next pieces")
     if agree(came, flat(stepped(params, groups, -rate))):
         raise Mistake("the steps go uphill: move against the gradient")
     if not agree(came, flat(stepped(params, groups, rate))):

@@ -47,6 +47,8 @@ def test_hessian(learner, rng):
         raise Mistake("the Hessian is that of the summed squared errors: the loss is the mean over the samples")
     if agree(came, right * 7 / 3) or agree(came, right / 3):
         raise Mistake("the Hessian is divided by the number of weights: the mean is over the samples")
+    if agree(came, right * 7 / 6):
+        raise Mistake("the Hessian is divided by one sample less than there are: the mean is over all of them")
     centred = x - x.mean(axis=0)
     if any(agree(came, scale * centred.T @ centred) for scale in (1 / 7, 1 / 6, 2 / 7, 2 / 6)):
         raise Mistake("the Hessian is the covariance of the features: nothing is subtracted from x in the loss")
@@ -79,6 +81,8 @@ def test_largest_stable_rate(learner, rng):
         raise Mistake(
             "the rate goes by the sum of all curvatures: each direction is by itself, and the strongest decides"
         )
+    if agree(came, 2 / curvatures.mean()):
+        raise Mistake("the rate goes by the mean curvature: each direction is by itself, and the strongest decides")
     if agree(came, 2 / np.diag(h).max()):
         raise Mistake("the rate goes by the diagonal: the strongest curvature need not lie along one of the weights")
     if agree(came, 2 / np.linalg.norm(h)):
@@ -87,22 +91,32 @@ def test_largest_stable_rate(learner, rng):
         raise Mistake("the rate grows with the curvature: the steeper the valley, the smaller the steps must be")
     if not agree(came, right):
         raise Mistake("the rate is not the border for a Hessian that is turned away from the axes")
+    for order in (slice(None), slice(None, None, -1)):
+        came = number(learner.call("largest_stable_rate", np.diag(curvatures[order])), name="the rate")
+        if not agree(came, right):
+            raise Mistake(
+                "the rate goes by the place of a curvature: which comes first is not granted, so compare them"
+            )
 
 
 @points(1)
 def test_flat_direction(learner, rng):
     """A direction without curvature sets no limit."""
-    h = np.zeros((4, 4))
-    h[:3, :3] = turned_hessian(rng)
-    try:
-        came = number(learner.call("largest_stable_rate", h), name="the rate")
-    except Mistake as mistake:
-        where = "" if str(mistake).endswith("is not written yet") else "with a flat direction, "
-        raise Mistake(f"{where}{mistake}") from None
-    if not np.isfinite(came) or came <= 0:
-        raise Mistake("a curvature of 0 makes the rate infinite, negative or nan: flat directions set no limit")
-    if not agree(came, 2 / np.linalg.eigvalsh(h)[-1]):
-        raise Mistake("the rate is not the border for a Hessian with a flat direction")
+    exact = np.zeros((4, 4))
+    exact[:3, :3] = turned_hessian(rng)
+    few = [
+        rng.normal(size=(2, 5)) for _ in range(5)
+    ]  # with rounding: their flat curvatures come out on either side of 0
+    for h in (exact, *(x.T @ x for x in few)):
+        try:
+            came = number(learner.call("largest_stable_rate", h), name="the rate")
+        except Mistake as mistake:
+            where = "" if str(mistake).endswith("is not written yet") else "with a flat direction, "
+            raise Mistake(f"{where}{mistake}") from None
+        if not np.isfinite(came) or came <= 0:
+            raise Mistake("a curvature of 0 makes the rate infinite, negative or nan: flat directions set no limit")
+        if not agree(came, 2 / np.linalg.eigvalsh(h)[-1]):
+            raise Mistake("the rate is not the border for a Hessian with a flat direction")
 
 
 @points(2)
@@ -114,6 +128,8 @@ def test_descend(learner, rng):
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Mistake("`descend` must return two things: the weights and the losses")
     came, losses = (expect.array(part, name=name) for part, name in zip(result, ("w", "the losses"), strict=True))
+    if came.shape == (steps + 1,) and losses.shape == (d,):
+        raise Mistake("`descend` returns the losses first: the weights come first, and then the losses")
     if losses.shape in {(steps,), (steps + 2,)}:
         raise Mistake("the losses have the wrong length: one at the start, and one after each step, the last included")
     if losses.shape != (steps + 1,):
@@ -127,6 +143,10 @@ def test_descend(learner, rng):
         raise Mistake("the steps use the gradient of the sum: the loss is the mean over the samples")
     if agree(came, right[-1][0]):
         raise Mistake("the steps go uphill: move against the gradient")
+    if agree(came, run(x, y, w, rate, steps + 1)[0]) or agree(came, run(x, y, w, rate, steps - 1)[0]):
+        raise Mistake("the weights are those of one step too many or too few")
+    if agree(came, normalised(x, y, w, rate, steps)):
+        raise Mistake("the gradient is divided by its length: all steps are then equally long, and never settle")
     if not agree(came, right[1][0]):
         raise Mistake("the weights after four steps are wrong")
     if agree(losses, n * right[1][1]) or agree(losses, right[1][1] / 2):
@@ -141,6 +161,13 @@ def run(x, y, w, rate, steps):
         w = w - rate * 2 * x.T @ (x @ w - y) / len(x)
         losses.append(np.mean((x @ w - y) ** 2))
     return w, np.array(losses)
+
+
+def normalised(x, y, w, rate, steps):
+    for _ in range(steps):
+        gradient = x.T @ (x @ w - y)
+        w = w - rate * gradient / np.linalg.norm(gradient)
+    return w
 
 
 def named(learner, runs):
@@ -160,16 +187,19 @@ def test_diverged(learner, rng):
         "down": [b, 0.5 * b, 0.25 * b],
         "dip": [b, 0.1 * b, 1.5 * b],
         "slow": [a, 0.999 * a, 0.998 * a],
+        "hop": [b, 0.2 * b, 0.6 * b],
     }
     found = named(learner, runs)
     if "hill" in found:
         raise Mistake("a run that rises on the way and ends below its start counts as diverged: it is not")
+    if "hop" in found:
+        raise Mistake("a run that ends below its start counts as diverged, because it was lower still on the way")
     if "dip" not in found and "up" in found:
         raise Mistake("a run that dips on the way and ends above its start does not count as diverged: it must")
     if sorted(found) == ["dip", "up"] and found != ["up", "dip"]:
         raise Mistake("the names are not in the order of the dict")
     if found != ["up", "dip"]:
-        raise Mistake("`diverged` names the wrong ones of five runs that stay finite")
+        raise Mistake("`diverged` names the wrong ones of six runs that stay finite")
 
 
 @points(0.5)

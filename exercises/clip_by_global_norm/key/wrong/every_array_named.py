@@ -1,0 +1,21 @@
+"""Names all arrays when one is not finite.
+
+expects: also names arrays that are
+points: 9.5
+"""
+
+import numpy as np
+
+
+# %% clip
+def clip(grads, max_norm):
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be above 0, not {max_norm}")
+    for g in grads.values():
+        if not np.isfinite(g).all():
+            raise ValueError(f"one of {list(grads)} is not finite")
+    norm = global_norm(grads)
+    if norm <= max_norm:
+        return {name: g.copy() for name, g in grads.items()}, norm
+    factor = max_norm / norm
+    return {name: (g.astype(np.float64) * factor).astype(g.dtype) for name, g in grads.items()}, norm

@@ -1,0 +1,16 @@
+"""Weighs each piece by its share twice.
+
+expects: counts by its share twice
+points: 4
+"""
+
+
+# %% accumulate
+def accumulate(params, pieces):
+    tensors, total = leaves(params), 0.0
+    rows = sum(len(y) for _, y in pieces)
+    for x, y in pieces:
+        loss = mean_loss(tensors, x, y) * ((len(y) / rows) ** 2)
+        loss.backward()
+        total += loss.item()
+    return total, {name: t.grad.numpy() for name, t in tensors.items()}
