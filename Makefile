@@ -27,6 +27,7 @@ notebooks: .venv/installed ## run the pages whose text changed, and write their 
 bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.autograd
 	@.venv/bin/python -m benchmarks.monitoring
+	@.venv/bin/python -m benchmarks.grading
 
 demo: .venv/installed tools ## grade a small class and print the table
 	@.venv/bin/python -m course_lib.cli demo

@@ -13,7 +13,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from course_lib.errors import NotebookError
@@ -28,6 +28,8 @@ __all__ = ["Pair", "fingerprint", "similar_in", "similar_pairs"]
 ALIKE = 0.6
 SHINGLE = 7
 FEWEST = 20  # own shingles below which two answers say too little to be compared
+# Of an answer; nobody writes so much, and reading the largest that could be handed in takes minutes and gigabytes.
+MOST_CHARS, MOST_TOKENS = 1_000_000, 20_000
 COMMON, CROWD = 0.5, 4  # what more than half of at least four submissions share is discounted
 PERMUTATIONS = 256
 FEW = 60  # as many as can be compared in full sooner than datasketch is imported
@@ -59,7 +61,7 @@ def fingerprint(code: str) -> Shingles:
     >>> one == fingerprint("def f(x):\n    y = np.log(x)\n    return y / 2")
     False
     """
-    tokens = _without_docstrings(list(_tokens(code)))
+    tokens = _without_docstrings(list(islice(_tokens(code[:MOST_CHARS]), MOST_TOKENS)))
     return frozenset(tuple(tokens[start : start + SHINGLE]) for start in range(len(tokens) - SHINGLE + 1))
 
 

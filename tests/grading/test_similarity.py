@@ -110,3 +110,10 @@ def test_files_that_cannot_be_read_are_left_to_grading(exercise, tmp_path):
     tasks = [Task(path.stem, exercise, path) for path in sorted(tmp_path.iterdir())]
     [pair] = similar_in([*tasks, Task("dan", None, None)])
     assert (pair.exercise, pair.first, pair.second) == ("double", "ada", "bob")
+
+
+def test_an_enormous_answer_costs_no_more_than_a_long_one():
+    """What is beyond any honest length is not read: a file of the largest size would take gigabytes."""
+    endless = "".join(f"x.a{number}\n" for number in range(50_000))
+    assert len(fingerprint(endless)) < 20_000
+    assert fingerprint(endless) == fingerprint(endless + "y.b = 3\n")
