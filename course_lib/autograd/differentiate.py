@@ -1,22 +1,19 @@
 """Ask for gradients: ``tensor.backward()`` fills ``.grad`` of the leaves, ``grad`` returns what it is asked for."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import engine, hooks
 from course_lib.autograd.node import Node
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["backward", "grad"]
 
 
-def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
@@ -44,11 +41,11 @@ def root(output: "Tensor", gradient: Any, create_graph: bool) -> tuple[Node, Any
 
 
 def backward(
-    self: "Tensor",
-    gradient: "Tensor | None" = None,
+    self: Tensor,
+    gradient: Tensor | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: "Tensor | Sequence[Tensor] | None" = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradient of this tensor with respect to every leaf of its graph to the leaf's ``.grad``.
 
@@ -91,13 +88,13 @@ def backward(
 
 
 def grad(
-    outputs: "Tensor | Sequence[Tensor]",
-    inputs: "Tensor | Sequence[Tensor]",
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
-) -> tuple["Tensor", ...]:
+) -> tuple[Tensor, ...]:
     r"""Return the gradients of outputs by inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
 
     Parameters

@@ -68,7 +68,7 @@ def walk(
         saved, vjps = node.saved, node.op.vjps
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             saved, vjps = node.opened(g, create_graph)
-        if not retain_graph:
+        if not retain_graph and saved:  # what saved nothing can be walked again, a leaf for instance
             node.saved = None
         for parent, vjp in zip(node.parents, vjps):  # noqa: B905 - strict= would cost 3% of the walk
             if parent is None or (wanted is not None and parent not in wanted):

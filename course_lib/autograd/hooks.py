@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.variable import Variable, new_tensor
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 
 __all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
 
@@ -91,7 +88,7 @@ def on_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def as_seen(g: Any) -> "Tensor":
+def as_seen(g: Any) -> Tensor:
     """Show hooks a tensor, never a bare array."""
     return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value]
 
@@ -103,7 +100,7 @@ def replaced(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def keep(tensor: "Tensor", g: Any) -> None:
+def keep(tensor: Tensor, g: Any) -> None:
     """Add ``g``, which nobody else can see, to ``tensor.grad``."""
     old = tensor.kept
     if old is None:
@@ -122,7 +119,7 @@ def watch(node: Any) -> Watch:
     return found
 
 
-def keep_grad(tensor: "Tensor") -> None:
+def keep_grad(tensor: Tensor) -> None:
     """Fill ``tensor.grad`` when its node is visited."""
     tensor.kept = tensor.grad
     watch(tensor.node).tensor = ref(tensor)
@@ -156,7 +153,7 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
     def __exit__(self, *_: object) -> None:
         grad_mode.observers.remove(self.pack)
 
-    def pack(self, tensor: "Tensor") -> None:
+    def pack(self, tensor: Tensor) -> None:
         """Replace what the node of a new tensor has saved."""
         node = tensor.node
         with grad_mode.no_grad():

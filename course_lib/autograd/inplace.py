@@ -1,6 +1,6 @@
 """Methods that change a tensor in place, and date the write so that a node that saved the old elements notices."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,16 +9,13 @@ from course_lib.autograd.ops import elementwise
 from course_lib.autograd.ops.broadcasting import sum_to
 from course_lib.autograd.ops.indexing import plain
 from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "set_item", "sub_", "zero_"]
 
 
-def write(x: "Tensor", what: str, op: Any, *args: Any) -> "Tensor":
+def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
     if not grad_mode.recording or (x.node is None and not any(isinstance(a, Variable) and a.node for a in args)):
         new = op(new_tensor(x.value), *args)
@@ -36,7 +33,7 @@ def write(x: "Tensor", what: str, op: Any, *args: Any) -> "Tensor":
     return x
 
 
-def refuse_if_shared(x: "Tensor", what: str) -> None:
+def refuse_if_shared(x: Tensor, what: str) -> None:
     """Raise where a recorded write could not be seen by everything that it changes."""
     if x.is_leaf and x.requires_grad:
         raise AutogradError(
@@ -50,22 +47,22 @@ def refuse_if_shared(x: "Tensor", what: str) -> None:
         )
 
 
-def add_(self: "Tensor", other: Any, *, alpha: float = 1) -> "Tensor":
+def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Add in place: ``self += alpha * other``."""
     return write(self, "add_", elementwise.add, other if alpha == 1 else other * alpha)
 
 
-def sub_(self: "Tensor", other: Any, *, alpha: float = 1) -> "Tensor":
+def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Subtract in place: ``self -= alpha * other``."""
     return write(self, "sub_", elementwise.sub, other if alpha == 1 else other * alpha)
 
 
-def mul_(self: "Tensor", other: Any) -> "Tensor":
+def mul_(self: Tensor, other: Any) -> Tensor:
     """Multiply in place."""
     return write(self, "mul_", elementwise.mul, other)
 
 
-def div_(self: "Tensor", other: Any) -> "Tensor":
+def div_(self: Tensor, other: Any) -> Tensor:
     """Divide in place."""
     return write(self, "div_", elementwise.div, other)
 
@@ -92,21 +89,21 @@ def assigned_zero(g: Any, index: Any) -> Any:
     return assigned(g.copy(), index, 0)
 
 
-def fill_(self: "Tensor", value: float) -> "Tensor":
+def fill_(self: Tensor, value: float) -> Tensor:
     """Set every element."""
     return write(self, "fill_", filled, value)
 
 
-def zero_(self: "Tensor") -> "Tensor":
+def zero_(self: Tensor) -> Tensor:
     """Set every element to 0."""
     return write(self, "zero_", filled, 0)
 
 
-def copy_(self: "Tensor", src: "Tensor") -> "Tensor":
+def copy_(self: Tensor, src: Tensor) -> Tensor:
     """Take the elements of another tensor, which may broadcast."""
     return write(self, "copy_", put_in, src, ...)
 
 
-def set_item(self: "Tensor", index: Any, value: Any) -> None:
+def set_item(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``."""
     write(self, "__setitem__", put_in, value, plain(index))

@@ -33,7 +33,7 @@ class Optimizer:
             for p in group["params"]:
                 p.kept = None
 
-    def step(self, closure: "Callable[[], Tensor] | None" = None) -> "Tensor | None":
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
         """Change each parameter that has a gradient, in place; a closure computes the loss anew first."""
         loss = None
         if closure is not None:

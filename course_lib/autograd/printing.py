@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Tensor
 
 __all__ = ["tensor_repr"]
 
@@ -49,7 +48,7 @@ def body(x: Any, show: Callable[[Any], str], indent: int, shorten: bool) -> str:
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def tensor_repr(tensor: "Tensor") -> str:
+def tensor_repr(tensor: Tensor) -> str:
     """Show the elements, and after them what is not the default."""
     x = tensor.value
     suffixes = [f"size={x.shape}"] if not x.size and x.ndim != 1 else []

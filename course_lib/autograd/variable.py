@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     from course_lib.autograd.tensor import Tensor
 
-__all__ = ["Variable", "new_tensor"]
+__all__ = ["Tensor", "Variable", "new_tensor"]
 
 
 class Variable:
@@ -25,7 +25,11 @@ class Variable:
 kind: type[Any] = Variable  # what operations return: set once, by the module that defines Tensor
 
 
-def new_tensor(value: Any, node: Any = None) -> "Tensor":
+if not TYPE_CHECKING:
+    Tensor = Variable  # the name for annotations in modules that tensor.py itself imports
+
+
+def new_tensor(value: Any, node: Any = None) -> Tensor:
     """Wrap an array, or a NumPy scalar, without a copy."""
     out: Tensor = object.__new__(kind)
     out.value = value if type(value) is np.ndarray else np.asarray(value)

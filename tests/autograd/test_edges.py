@@ -89,6 +89,18 @@ def test_a_dim_is_given_once():
         ours.ones(2, 3).sum((0, -2))
 
 
+def test_what_saved_nothing_can_be_walked_again():
+    """A leaf and a sum of two have nothing to free, so a second backward pass adds to the first, as in torch."""
+    for lib in (ours, torch):
+        x = lib.tensor(3.0, requires_grad=True)
+        x.backward()
+        x.backward()
+        y = x + x
+        y.backward()
+        y.backward()
+        assert x.grad.item() == 6
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_relu_passes_infinities_and_stops_them(dtype):
     """What arrives where relu was active goes on bit by bit, and 0 times infinity is 0 where it was not."""

@@ -1,17 +1,15 @@
 """Activation functions, each with its derivative beside it."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.elementwise import clip, erf, exp, select, tanh
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import Op, Primitive
+from course_lib.autograd.variable import Tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
 
@@ -96,23 +94,23 @@ def tanh_gelu_slope(x: Any, t: Any) -> Any:
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))
 
 
-def gelu(input: "Tensor", *, approximate: str = "none") -> "Tensor":
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     r""":math:`x\, \Phi(x)`, or with ``approximate="tanh"`` its approximation (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
         raise AutogradError(f'approximate must be "none" or "tanh", but it is {approximate!r}. Pass one of the two.')
     return erf_gelu(input) if approximate == "none" else tanh_gelu(input)
 
 
-def softplus(input: "Tensor", beta: float = 1.0, threshold: float = 20.0) -> "Tensor":
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r""":math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
     return softplus_of(input, beta, threshold)
 
 
-def elu(input: "Tensor", alpha: float = 1.0) -> "Tensor":
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     r"""x above 0, and :math:`\alpha (e^x - 1)` below."""
     return elu_of(input, alpha)
 
 
-def leaky_relu(input: "Tensor", negative_slope: float = 0.01) -> "Tensor":
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x above 0, and x times the slope below."""
     return leaky_relu_of(input, negative_slope)

@@ -1,17 +1,14 @@
 """Comparisons and tests: their results are booleans, and have no gradient."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.pointwise import named
 from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.ops.promotion import as_tensor_like
-from course_lib.autograd.variable import new_tensor
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Tensor, new_tensor
 
 __all__ = ["allclose", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le", "logical_not", "lt", "ne"]
 
@@ -36,11 +33,11 @@ isfinite: Op = named(
 logical_not: Op = named(lambda input: new_tensor(np.logical_not(input.value)), "logical_not", "Negate each element")
 
 
-def allclose(input: "Tensor", other: "Tensor", rtol: float = 1e-05, atol: float = 1e-08) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
     r"""Say whether :math:`|x - y| \le atol + rtol\,|y|` everywhere."""
     return bool(np.allclose(input.value, other.value, rtol, atol))
 
 
-def equal(input: "Tensor", other: "Tensor") -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Say whether shapes and elements are the same."""
     return bool(np.array_equal(input.value, other.value))

@@ -4,7 +4,7 @@ For :math:`y = f(x)` element by element, the vjp multiplies the cotangent by the
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from course_lib.autograd.ops.broadcasting import sum_to
 from course_lib.autograd.ops.pointwise import binary, unary
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.ops.promotion import as_tensor_like, cast, promoted
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = [
     "abs", "add", "atan", "clamp", "cos", "cosh", "div", "erf", "exp", "expm1", "log", "log1p", "maximum", "minimum",
@@ -108,14 +105,14 @@ def within(x: Any, min: Any, max: Any) -> Any:
     return x >= min if max is None else (x >= min) & (x <= max)
 
 
-def clamp(input: "Tensor", min: float | None = None, max: float | None = None) -> "Tensor":
+def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside."""
     if min is None and max is None:
         raise AutogradError("clamp() needs a bound, but min and max are both None. Pass at least one of them.")
     return clip(to_floating(input) if any(isinstance(m, float) for m in (min, max)) else input, min, max)
 
 
-def pow(input: Operand, exponent: Operand) -> "Tensor":
+def pow(input: Operand, exponent: Operand) -> Tensor:
     """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0."""
     if not isinstance(exponent, (int, float)) or not isinstance(input, Variable):
         return tensor_power(input, exponent)
@@ -127,7 +124,7 @@ def to_floating(input: Any) -> Any:
     return input if input.value.dtype.kind == "f" else cast(input, np.float32, input.value.dtype)
 
 
-def where(condition: "Tensor", input: Operand, other: Operand) -> "Tensor":
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     """Take ``input`` where ``condition`` holds and ``other`` elsewhere; the gradient goes to the one that was taken."""
     if isinstance(input, Variable) or isinstance(other, Variable):
         like = input if isinstance(input, Variable) else other

@@ -1,16 +1,13 @@
 """Picking elements, and the transpose of that: adding a cotangent into zeros at the same places."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.shape import axis
-from course_lib.autograd.variable import Variable
+from course_lib.autograd.variable import Tensor, Variable
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["gather", "index_select"]
 
@@ -49,7 +46,7 @@ def plain(index: Any) -> Any:
     return int(index) if isinstance(index, np.integer) else index
 
 
-def getitem(input: "Tensor", index: Any) -> "Tensor":
+def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
     index = plain(index)
     kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
@@ -59,12 +56,12 @@ def getitem(input: "Tensor", index: Any) -> "Tensor":
         raise AutogradError(f"the index must fit the shape {input.shape}, but {error}. Look at .shape.") from None
 
 
-def index_select(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick along one dimension, with a 1-D tensor of integers."""
     return picks["index_select"](input, (slice(None),) * axis(dim, input.ndim) + (np.atleast_1d(plain(index)),))
 
 
-def gather(input: "Tensor", dim: int, index: "Tensor") -> "Tensor":
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
     places = list(np.indices(index.shape, sparse=True))
     places[axis(dim, input.ndim)] = plain(index)

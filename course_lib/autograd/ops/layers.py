@@ -1,7 +1,7 @@
 """What layers compute besides products: normalization and dropout."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course_lib.autograd import clock
 from course_lib.autograd.ops import random
@@ -9,11 +9,8 @@ from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.reductions import average, count, variance
 from course_lib.autograd.ops.shape import reshape
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import Tensor, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["batch_norm", "dropout", "layer_norm"]
 
@@ -34,12 +31,12 @@ standardized = Primitive(
 
 
 def layer_norm(
-    input: "Tensor",
+    input: Tensor,
     normalized_shape: Sequence[int],
-    weight: "Tensor | None" = None,
-    bias: "Tensor | None" = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> "Tensor":
+) -> Tensor:
     r""":math:`y = w\, \hat x + b`, :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}` over the last dimensions.
 
     :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}`, :math:`h = w g` (Ba et
@@ -57,15 +54,15 @@ def layer_norm(
 
 
 def batch_norm(
-    input: "Tensor",
-    running_mean: "Tensor | None",
-    running_var: "Tensor | None",
-    weight: "Tensor | None" = None,
-    bias: "Tensor | None" = None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> "Tensor":
+) -> Tensor:
     """Normalize each channel (dimension 1) over all others; in training by its own statistics, else by running ones.
 
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
@@ -93,13 +90,13 @@ def batch_norm(
     return y if bias is None else add(y, reshape(bias, per_channel))
 
 
-def move(running: "Tensor", batch: Any, momentum: float) -> None:
+def move(running: Tensor, batch: Any, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
     clock.stamp("batch_norm()", running.value)
 
 
-def dropout(input: "Tensor", p: float = 0.5, training: bool = True) -> "Tensor":
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
     if not 0 <= p <= 1:
         raise AutogradError(f"a probability is in [0, 1], but p is {p}. Pass the share of elements to drop.")

@@ -1,7 +1,7 @@
 """Products of matrices and vectors. Every vjp is a product again."""
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from course_lib.autograd.ops.primitive import Primitive, record
 from course_lib.autograd.ops.promotion import as_tensor_like, promoted
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import Tensor, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv", "outer"]
 
@@ -65,7 +62,7 @@ affine: Primitive = Primitive(
 )
 
 
-def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None = None) -> None:
+def check(name: str, x: Tensor, y: Tensor, *, dims: tuple[int, int] | None = None) -> None:
     """Refuse shapes that have no product, and say which sizes must agree."""
     if dims is not None and (x.ndim, y.ndim) != dims:
         raise AutogradError(
@@ -85,7 +82,7 @@ def check(name: str, x: "Tensor", y: "Tensor", *, dims: tuple[int, int] | None =
         )
 
 
-def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Multiply matrices, stacks of matrices (their leading dimensions broadcast) and vectors, as ``@`` does.
 
     :math:`Y = X W`, :math:`G_X = G W^T`, :math:`G_W = X^T G`.
@@ -113,36 +110,36 @@ def matmul(input: "Tensor", other: "Tensor") -> "Tensor":
     return bmm_of(stacked(x, lead), stacked(y, lead))
 
 
-def stacked(x: "Tensor", lead: tuple[int, ...]) -> "Tensor":
+def stacked(x: Tensor, lead: tuple[int, ...]) -> Tensor:
     """Broadcast the leading dimensions of a stack of matrices."""
     return x if x.shape[:-2] == lead else expand_to(x, (*lead, *x.shape[-2:]))
 
 
-def mm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two matrices."""
     check("mm", input, mat2, dims=(2, 2))
     return matmul(input, mat2)
 
 
-def bmm(input: "Tensor", mat2: "Tensor") -> "Tensor":
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two stacks of matrices of the same length."""
     check("bmm", input, mat2, dims=(3, 3))
     return matmul(input, mat2)
 
 
-def mv(input: "Tensor", vec: "Tensor") -> "Tensor":
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Multiply a matrix and a vector."""
     check("mv", input, vec, dims=(2, 1))
     return matmul(input, vec)
 
 
-def dot(input: "Tensor", tensor: "Tensor") -> "Tensor":
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Multiply two vectors and add up."""
     check("dot", input, tensor, dims=(1, 1))
     return matmul(input, tensor)
 
 
-def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Multiply every element of one vector with every element of the other."""
     if input.ndim != 1 or vec2.ndim != 1:
         raise AutogradError(
@@ -151,13 +148,13 @@ def outer(input: "Tensor", vec2: "Tensor") -> "Tensor":
     return outer_of(*promoted(input, vec2))
 
 
-def addmm(input: "Tensor", mat1: "Tensor", mat2: "Tensor", *, beta: float = 1, alpha: float = 1) -> "Tensor":
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     r""":math:`\beta\, input + \alpha\, mat_1 mat_2`."""
     product = mm(mat1, mat2)
     return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))
 
 
-def linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight.T + bias`` in one operation; ``weight`` has shape ``(out_features, in_features)``.
 
     :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
@@ -183,7 +180,7 @@ def product_and_sum(x: Any, w: Any, b: Any) -> Any:
     return out
 
 
-def plain_linear(input: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+def plain_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute the same, for inputs of any number of dimensions, from operations that also stand alone."""
     out = matmul(input, weight.T if weight.ndim == 2 else weight)
     return out if bias is None else add(out, bias)

@@ -1,6 +1,6 @@
 """Losses, with torch's options. Where the usual case is fused into one operation, the plain form stands beside it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from course_lib.autograd.ops.primitive import Op, Primitive, record
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
 
@@ -34,7 +31,7 @@ class Fused(Primitive):
         return (new_tensor(saved[0], middle), *saved[1:])
 
 
-def reduced(loss: "Tensor", reduction: str, n: Any = None) -> "Tensor":
+def reduced(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
     if reduction == "mean":
         if n is None:
@@ -57,7 +54,7 @@ def times(g: Any, factor: float) -> Any:
     return np.asarray(g[()] * factor) if type(g) is np.ndarray else g * factor
 
 
-def mse_loss(input: "Tensor", target: "Tensor", reduction: str = "mean") -> "Tensor":
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`."""
     x, t = input.value, target.value
     if reduction != "mean" or x.shape != t.shape or x.dtype is not t.dtype or not x.size:
@@ -76,7 +73,7 @@ def difference_and_loss(x: Any, t: Any) -> tuple[Any, Any]:
     return d, flat.dot(flat) / d.size
 
 
-def plain_mse_loss(input: "Tensor", target: "Tensor", reduction: str = "mean") -> "Tensor":
+def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Compute the same from operations that also stand alone."""
     return reduced(square(sub(input, target)), reduction)
 
@@ -99,13 +96,13 @@ nll_of_softmax.inner = softmax_of
 
 
 def cross_entropy(
-    input: "Tensor",
-    target: "Tensor",
-    weight: "Tensor | None" = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> "Tensor":
+) -> Tensor:
     r"""Cross-entropy of logits: :math:`-\frac1n \sum_i \ln p_{i, y_i}` with :math:`p = \mathrm{softmax}(x)`.
 
     Its vjp is :math:`g_x = \frac gn (p - \mathrm{onehot}(y))`.
@@ -159,8 +156,8 @@ def softmax_and_loss(z: Any, rows: Any, y: Any) -> tuple[Any, Any]:
 
 
 def plain_cross_entropy(
-    input: "Tensor", target: "Tensor", weight: Any, ignore_index: int, reduction: str, label_smoothing: float
-) -> "Tensor":
+    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
+) -> Tensor:
     """Compute the same, with all options, from operations that also stand alone."""
     logp = log_softmax(input, 0 if input.ndim == 1 else 1)
     classes = logp.shape[0 if input.ndim == 1 else 1]
@@ -179,15 +176,15 @@ def plain_cross_entropy(
 
 
 def nll_loss(
-    input: "Tensor", target: "Tensor", weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
-) -> "Tensor":
+    input: Tensor, target: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
     rows, y, w, kept = rows_of(input, target, weight, ignore_index)
     loss = select(rows[np.arange(len(y)), y] * -w, 0, kept)
     return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
-def rows_of(input: "Tensor", target: "Tensor", weight: Any, ignore_index: int) -> tuple["Tensor", Any, Any, Any]:
+def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
     x, y = input, target.value
     dim = 0 if x.ndim == 1 else 1
@@ -217,12 +214,12 @@ softplus_of_minus: Op = unary(
 
 
 def binary_cross_entropy_with_logits(
-    input: "Tensor",
-    target: "Tensor",
-    weight: "Tensor | None" = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     reduction: str = "mean",
-    pos_weight: "Tensor | None" = None,
-) -> "Tensor":
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     r"""Cross-entropy of yes-or-no logits: :math:`-t \ln \sigma(x) - (1 - t) \ln(1 - \sigma(x))`, without overflow.
 
     ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.

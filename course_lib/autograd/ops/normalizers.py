@@ -1,7 +1,7 @@
 """Softmax and its relatives, and norms."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from course_lib.autograd.ops.elementwise import exp, power, select, sign
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.reductions import Dim, add_up, amax_of, amin_of, dims_of, keep, spread
 from course_lib.autograd.ops.shape import axis
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Tensor
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
@@ -84,22 +82,22 @@ def unit(x: Any, norm: Any) -> Any:
     return select(0, x / norm, norm == 0)
 
 
-def logsumexp(input: "Tensor", dim: Dim, keepdim: bool = False) -> "Tensor":
+def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
     return lse(input, dims_of(dim, input.ndim), keepdim)
 
 
-def softmax(input: "Tensor", dim: int) -> "Tensor":
+def softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
     return softmax_of(input, axis(dim, input.ndim))
 
 
-def log_softmax(input: "Tensor", dim: int) -> "Tensor":
+def log_softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
     return log_softmax_of(input, axis(dim, input.ndim))
 
 
-def vector_norm(x: "Tensor", ord: float = 2, dim: Dim = None, keepdim: bool = False) -> "Tensor":
+def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
     dim = dims_of(dim, x.ndim)
     if ord == 2:

@@ -8,21 +8,18 @@ arrays (fast) and, for ``create_graph=True``, on tensors (recorded, hence differ
 
 from collections.abc import Callable
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode, variable
 from course_lib.autograd.node import Node
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Variable, new_tensor
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 
 __all__ = ["Op", "Primitive", "record"]
 
-Op = Callable[..., "Tensor"]
+Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
 
 
@@ -62,7 +59,7 @@ class Primitive:
         known = [*(takes.split() or signature(forward).parameters), "out"]
         self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
 
-    def __call__(self, *args: Any) -> "Tensor":
+    def __call__(self, *args: Any) -> Tensor:
         """Compute, and record if an argument requires grad; on arrays alone, compute."""
         tensors = args[: len(self.vjps)]
         for a in tensors:
@@ -99,7 +96,7 @@ class Primitive:
         return tuple(back)
 
 
-def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> "Tensor":
+def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
     """Wrap an array that ``op`` has computed, with the node that remembers how."""
     tensor: Tensor = new(variable.kind)
     tensor.value = out if type(out) is ndarray else np.asarray(out)

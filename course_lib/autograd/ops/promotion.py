@@ -1,15 +1,12 @@
 """torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["as_floating", "as_tensor_like", "cast", "promoted"]
 
@@ -27,7 +24,7 @@ def result_dtype(x: Any, y: Any) -> Any:
     return np.promote_types(x.dtype, y.dtype)
 
 
-def promoted(x: "Tensor", y: "Tensor", *, floating: bool = False) -> tuple["Tensor", "Tensor"]:
+def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
     """Cast two tensors to their common dtype, to float32 if it must be ``floating`` and is not."""
     dtype = result_dtype(x.value, y.value)
     if floating and dtype.kind != "f":
@@ -35,7 +32,7 @@ def promoted(x: "Tensor", y: "Tensor", *, floating: bool = False) -> tuple["Tens
     return to(x, dtype), to(y, dtype)
 
 
-def to(x: "Tensor", dtype: Any) -> "Tensor":
+def to(x: Tensor, dtype: Any) -> Tensor:
     """Cast, unless there is nothing to cast."""
     return x if x.value.dtype == dtype else cast(x, dtype, x.value.dtype)
 
@@ -45,7 +42,7 @@ def as_floating(x: Any) -> Any:
     return x if x.dtype.kind == "f" else x.astype(np.float32)
 
 
-def as_tensor_like(x: Any, like: Any) -> "Tensor":
+def as_tensor_like(x: Any, like: Any) -> Tensor:
     """Make a tensor of the other operand: of a number with the dtype torch would give it, of an array with its own."""
     if isinstance(x, Variable):
         return x  # type: ignore[return-value]

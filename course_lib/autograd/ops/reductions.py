@@ -1,6 +1,6 @@
 """Sums and their relatives: each vjp spreads the cotangent back over what was reduced."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,11 +8,8 @@ from course_lib.autograd.ops.broadcasting import expand_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.shape import axis, viewed
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
 
@@ -117,7 +114,7 @@ def shared(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any
     return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
 
 
-def floating(input: "Tensor", name: str) -> None:
+def floating(input: Tensor, name: str) -> None:
     """Refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
@@ -126,7 +123,7 @@ def floating(input: "Tensor", name: str) -> None:
         )
 
 
-def nonempty(input: "Tensor", dim: tuple[int, ...], name: str) -> None:
+def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> None:
     """Refuse to look for the extreme of nothing."""
     if count(input.shape, dim) == 0 and any(input.shape[d] == 0 for d in dim):
         raise AutogradError(
@@ -135,57 +132,57 @@ def nonempty(input: "Tensor", dim: tuple[int, ...], name: str) -> None:
         )
 
 
-def sum(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+def sum(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
     return add_up(input, dims_of(dim, input.ndim), keepdim)
 
 
-def mean(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+def mean(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     floating(input, "mean")
     return average(input, dims_of(dim, input.ndim), keepdim)
 
 
-def var(input: "Tensor", dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> "Tensor":
+def var(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
     r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`."""
     floating(input, "var")
     dim = dims_of(dim, input.ndim)
     return variance(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
 
 
-def std(input: "Tensor", dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> "Tensor":
+def std(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation, the root of :func:`var`; where it is 0, its gradient is 0."""
     floating(input, "std")
     dim = dims_of(dim, input.ndim)
     return deviate(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
 
 
-def prod(input: "Tensor", dim: int | None = None, keepdim: bool = False) -> "Tensor":
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     r"""Multiply up: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, also where elements are 0."""
     if dim is None:
         input, dim = viewed(input, (input.numel(),)), 0
     return multiply_up(input, dims_of(dim, input.ndim), keepdim)
 
 
-def amax(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+def amax(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the largest element; equal ones share the gradient."""
     dim = dims_of(dim, input.ndim)
     nonempty(input, dim, "amax")
     return amax_of(input, dim, keepdim)
 
 
-def amin(input: "Tensor", dim: Dim = None, keepdim: bool = False) -> "Tensor":
+def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the smallest element; equal ones share the gradient."""
     dim = dims_of(dim, input.ndim)
     nonempty(input, dim, "amin")
     return amin_of(input, dim, keepdim)
 
 
-def argmax(input: "Tensor", dim: int | None = None, keepdim: bool = False) -> "Tensor":
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Find where the largest element is; it has no gradient."""
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 
-def cumsum(input: "Tensor", dim: int) -> "Tensor":
+def cumsum(input: Tensor, dim: int) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
     return running_sum(input, axis(dim, input.ndim))

@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.promotion import to
+from course_lib.autograd.variable import Tensor
 from course_lib.errors import AutogradError
-
-if TYPE_CHECKING:
-    from course_lib.autograd.tensor import Tensor
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",
@@ -46,7 +44,7 @@ def axis(dim: int, ndim: int) -> int:
     return dim % max(ndim, 1)
 
 
-def reshape(input: "Tensor", *shape: Any) -> "Tensor":
+def reshape(input: Tensor, *shape: Any) -> Tensor:
     """Give the elements another shape, in the same order; one size may be -1. A view where NumPy can make one."""
     shape = sizes(shape)
     n, known = input.numel(), prod(size for size in shape if size != -1)
@@ -62,33 +60,33 @@ def reshape(input: "Tensor", *shape: Any) -> "Tensor":
 view = reshape
 
 
-def clone(input: "Tensor") -> "Tensor":
+def clone(input: Tensor) -> Tensor:
     """Copy; the gradient passes through."""
     return copied(input)
 
 
-def flatten(input: "Tensor", start_dim: int = 0, end_dim: int = -1) -> "Tensor":
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions from ``start_dim`` to ``end_dim`` into one."""
     first, last = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
     return viewed(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
 
 
-def ravel(input: "Tensor") -> "Tensor":
+def ravel(input: Tensor) -> Tensor:
     """Join all dimensions into one."""
     return flatten(input)
 
 
-def permute(input: "Tensor", *dims: Any) -> "Tensor":
+def permute(input: Tensor, *dims: Any) -> Tensor:
     """Put the dimensions in another order."""
     return permuted(input, tuple(axis(dim, input.ndim) for dim in sizes(dims)))
 
 
-def transpose(input: "Tensor", dim0: int, dim1: int) -> "Tensor":
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions."""
     return transposed(input, axis(dim0, input.ndim), axis(dim1, input.ndim)) if input.ndim else viewed(input, ())
 
 
-def t(input: "Tensor") -> "Tensor":
+def t(input: Tensor) -> Tensor:
     """Transpose a matrix; a vector stays as it is."""
     if input.ndim > 2:
         raise AutogradError(
@@ -97,7 +95,7 @@ def t(input: "Tensor") -> "Tensor":
     return transposed(input, 0, 1) if input.ndim == 2 else viewed(input, input.shape)
 
 
-def squeeze(input: "Tensor", dim: int | tuple[int, ...] | None = None) -> "Tensor":
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
     dims = (
         range(input.ndim) if dim is None else [axis(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
@@ -105,13 +103,13 @@ def squeeze(input: "Tensor", dim: int | tuple[int, ...] | None = None) -> "Tenso
     return squeezed(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
 
 
-def unsqueeze(input: "Tensor", dim: int) -> "Tensor":
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1."""
     i = axis(dim, input.ndim + 1)
     return unsqueezed(input, (*input.shape[:i], 1, *input.shape[i:]))
 
 
-def expand(input: "Tensor", *shape: Any) -> "Tensor":
+def expand(input: Tensor, *shape: Any) -> Tensor:
     """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
     shape = sizes(shape)
     old = (-1,) * (len(shape) - input.ndim) + input.shape
@@ -126,7 +124,7 @@ def cat_of(n: int) -> Primitive:
     return Primitive("cat", lambda *xs: np.concatenate(xs[:-2], xs[-2]), *pieces, takes=takes, saves=("dim", "ends"))
 
 
-def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a dimension."""
     if not tensors:
         raise AutogradError(
@@ -146,12 +144,12 @@ def cat(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
     )
 
 
-def stack(tensors: "Sequence[Tensor]", dim: int = 0) -> "Tensor":
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a new dimension."""
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 
-def split(tensor: "Tensor", split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple["Tensor", ...]:
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
     i = axis(dim, tensor.ndim)
     n, size = tensor.shape[i], split_size_or_sections
