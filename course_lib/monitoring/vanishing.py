@@ -78,7 +78,7 @@ def dead(e: Evidence) -> Finding | None:
     if units:
         shares = listed([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
         words.append(
-            f"Most units of {len(units)} layers had no gradient in any of {span(e.looks[-DEAD_STEPS:])}: {shares}."
+            f"Most units of {len(units)} layer{'s' * (len(units) > 1)} had no gradient in any of {span(e.looks[-DEAD_STEPS:])}: {shares}."
         )
     advice = (
         "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or use "

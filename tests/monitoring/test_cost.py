@@ -129,3 +129,23 @@ def test_nothing_falls_back_to_the_host_on_another_device():
     reader.keep_weights()
     with pytest.raises(NotImplementedError, match=r"Cannot copy out of meta tensor"):
         reader.measure(1, weights=True)
+
+
+@pytest.mark.parametrize(
+    ("sums", "norms", "largest", "fine"),
+    [
+        ([1.0, 0.0], [2.0, 0.0], [1.0, 0.0], True),  # a row of zeros is nothing to worry about
+        ([1.0, 0.0], [2.0, 0.0], [1.0, 1e-30], False),  # squares that vanished
+        ([1.0, 1e-18], [2.0, 1e-17], [1.0, 1e-17], False),  # squares that are about to
+        ([1.0, 1e18], [2.0, 1e18], [1.0, 1e18], False),  # squares that are about to overflow
+        ([1.0, np.inf], [2.0, np.inf], [1.0, 3e38], False),
+        ([1.0, np.nan], [2.0, np.nan], [1.0, np.nan], False),
+        ([1.0, 22.6], [2.0, 1.0], [1.0, 0.05], False),  # 512 numbers that are nearly the same
+    ],
+)
+def test_what_single_precision_is_not_enough_for_is_noticed(sums, norms, largest, fine):
+    """In the numbers as a device returns them, whose sums of squares may be in single precision throughout."""
+    group = TorchReader([nn.Parameter(torch.zeros(2, 512))]).groups[0]
+    largest = np.array(largest, np.float32)
+    numbers = np.array([sums, norms, largest, -largest], np.float32)
+    assert group.fine(numbers) is fine

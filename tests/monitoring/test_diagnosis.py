@@ -66,6 +66,19 @@ def test_dead_names_the_layer():
     assert "exactly 0" in finding.words
 
 
+def test_most_units_of_a_layer_are_counted():
+    """Twenty of twenty-four have a closed ReLU, so the gradient of the weight is not 0 as a whole."""
+    model = mlp(3)
+    with torch.no_grad():
+        model[2].bias[:20] = -50.0
+    (finding,) = fit(model).diagnose().findings
+    assert finding.kind == "dead"
+    assert finding.parameters == ("2.bias",)
+    assert re.search(
+        r"Most units of 1 layer had no gradient in any of steps \d+ to \d+: 2[0-3] of 24 in 2.bias", finding.words
+    )
+
+
 def test_not_finite_names_the_step_and_says_whether_the_parameters_were():
     """The step is that of the bad batch; before it, the parameters are finite, and after it they are not."""
     finding = BROKEN["non-finite"]["NaN in a batch"]().diagnose().findings[0]
