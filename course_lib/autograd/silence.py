@@ -16,10 +16,14 @@ with np.errstate(all="ignore"):
 
 
 def silently(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that is to compute without warnings."""
+    """Decorate a function that is to compute without warnings, and that runs code of others.
+
+    Their hooks and rules see the context of the caller: in a notebook it says to which cell a print belongs.
+    """
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return silent.copy().run(function, *args, **kwargs)
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
 
     return call

@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -80,3 +81,19 @@ def test_threads_do_not_wait_for_each_other():
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def test_a_hook_sees_the_context_of_the_caller():
+    """A notebook kernel keeps there to which cell a print belongs; with a context of our own the print would be lost."""
+    cell = ContextVar("cell", default="none")
+    seen = []
+    x = ag.tensor(2.0, requires_grad=True)
+    y = x * x
+    y.grad_fn.register_prehook(lambda g: seen.append(cell.get()))
+    x.register_hook(lambda g: seen.append(cell.get()))
+    token = cell.set("this one")
+    try:
+        y.backward()
+    finally:
+        cell.reset(token)
+    assert seen == ["this one", "this one"]
