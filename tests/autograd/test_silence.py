@@ -84,7 +84,7 @@ def test_threads_do_not_wait_for_each_other():
 
 
 def test_a_hook_sees_the_context_of_the_caller():
-    """A notebook kernel keeps there to which cell a print belongs; with a context of our own the print would be lost."""
+    """A notebook keeps there to which cell a print belongs; in a context of our own the print would be lost."""
     cell = ContextVar("cell", default="none")
     seen = []
     x = ag.tensor(2.0, requires_grad=True)
