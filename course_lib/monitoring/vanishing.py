@@ -77,9 +77,8 @@ def dead(e: Evidence) -> Finding | None:
         )
     if units:
         shares = listed([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
-        words.append(
-            f"Most units of {len(units)} layer{'s' * (len(units) > 1)} had no gradient in any of {span(e.looks[-DEAD_STEPS:])}: {shares}."
-        )
+        layers, steps_seen = "1 layer" if len(units) == 1 else f"{len(units)} layers", span(e.looks[-DEAD_STEPS:])
+        words.append(f"Most units of {layers} had no gradient in any of {steps_seen}: {shares}.")
     advice = (
         "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or use "
         "a leaky ReLU or GELU."
