@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.grading.codec import encode
 from course_lib.grading.points import Mistake
 
-__all__ = ["array"]
+__all__ = ["array", "reaction"]
 
 
 def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray[Any, np.dtype[Any]]:
@@ -43,6 +44,33 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> np.
     if shape is not None and result.shape != shape:
         raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
     return result
+
+
+def reaction(first: Any, second: Any, *, name: str) -> None:
+    """Check that a function gave different results for different arguments.
+
+    A test that looks for what a function must *not* do needs this too: one that does nothing at all would pass it.
+
+    Parameters
+    ----------
+    first, second : plain data
+        What came back from two calls of ``learner.call`` whose right results differ.
+    name : str
+        The function.
+
+    Raises
+    ------
+    Mistake
+        If they are equal.
+
+    Examples
+    --------
+    >>> reaction(np.zeros(2), np.zeros(2), name="clip")
+    Traceback (most recent call last):
+    course_lib.grading.points.Mistake: `clip` returns the same whatever it is given: this point is for one that works
+    """
+    if encode(first) == encode(second):
+        raise Mistake(f"`{name}` returns the same whatever it is given: this point is for one that works")
 
 
 def _describe(value: Any) -> str:

@@ -188,8 +188,9 @@ def test_dtypes(learner, rng):
     grads = make(rng, norm=20.0)
     dtypes = dict(zip(grads, [np.float32, np.float16, np.float64, np.float32], strict=True))
     grads = {name: g.astype(dtypes[name]) for name, g in grads.items()}
-    for max_norm in (1.0, 100.0):
-        clipped = learner.call("clip", grads, max_norm)
+    done = [learner.call("clip", grads, max_norm) for max_norm in (1.0, 100.0)]
+    expect.reaction(*done, name="clip")
+    for clipped in done:
         clipped = clipped[0] if isinstance(clipped, (tuple, list)) and clipped else {}
         for name, dtype in dtypes.items():
             came = getattr(clipped.get(name), "dtype", None) if isinstance(clipped, dict) else None
@@ -200,13 +201,17 @@ def test_dtypes(learner, rng):
 @points(0.5)
 def test_arguments_are_left_alone(learner, rng):
     """Clip and step make new arrays."""
-    grads = make(rng)
-    params = {name: g + 1.0 for name, g in grads.items()}
-    calls = {"clip": (grads, 1.0), "step": (params, [grads, grads], 8.0, 1.0, 0.1)}
-    for name, args in calls.items():
-        after = learner.run(name, *args).args
-        if not all(unchanged(a, b) for a, b in zip(args, after, strict=True)):
-            raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
+    grads, others = make(rng), make(rng)
+    calls = {
+        "clip": [(g, 1.0) for g in (grads, others)],
+        "step": [({name: array + 1.0 for name, array in g.items()}, [g, g], 8.0, 1.0, 0.1) for g in (grads, others)],
+    }
+    for name, both in calls.items():
+        done = [learner.run(name, *args) for args in both]
+        for args, call in zip(both, done, strict=True):
+            if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
+                raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
+        expect.reaction(*(call.value for call in done), name=name)
 
 
 def unchanged(given, left):

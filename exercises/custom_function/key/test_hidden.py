@@ -216,6 +216,7 @@ def test_float32_is_refused(learner):
 def test_inputs_are_left_alone(learner, rng):
     """The inputs hold the same values afterwards, to the bit."""
     x, a = (rng.uniform(1, 2, size=4) * 1e-10 for _ in range(2))  # so small that a step forth and back rounds
+    expect.reaction(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
     found = call(learner, "verdict", x, a)
     if not (np.array_equal(np.asarray(found["x"]), x) and np.array_equal(np.asarray(found["a"]), a)):
         raise Mistake("`agrees` leaves an input changed: put back the very value, since adding and subtracting rounds")

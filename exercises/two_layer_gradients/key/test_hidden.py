@@ -298,14 +298,19 @@ def test_float32(learner, rng):
 @points(0.5)
 def test_arguments_are_left_alone(learner, rng):
     """No function changes what it is given."""
-    x, y, params = make(rng)
-    cache = cache_for(learner, x, y, params)
-    logits = cache["logits"]
-    for name, args in {"forward": (x, y, params), "loss_backward": (logits, y), "backward": (cache,)}.items():
-        after = learner.run(name, *args).args
-        changed = [path for given, left in zip(args, after, strict=True) for path in differences(given, left)]
-        if changed:
-            raise Mistake(f"`{name}` changed {changed[0] or 'its argument'}, which it was given: work on a copy")
+    calls = {"forward": [], "loss_backward": [], "backward": []}
+    for x, y, params in (make(rng), make(rng)):
+        cache = cache_for(learner, x, y, params)
+        calls["forward"].append((x, y, params))
+        calls["loss_backward"].append((cache["logits"], y))
+        calls["backward"].append((cache,))
+    for name, both in calls.items():
+        done = [learner.run(name, *args) for args in both]
+        for args, call in zip(both, done, strict=True):
+            changed = [path for given, left in zip(args, call.args, strict=True) for path in differences(given, left)]
+            if changed:
+                raise Mistake(f"`{name}` changed {changed[0] or 'its argument'}, which it was given: work on a copy")
+        expect.reaction(*(call.value for call in done), name=name)
 
 
 def differences(given, left, path=""):

@@ -1,7 +1,7 @@
 """Says that every gradient is right.
 
 expects: calls a gradient with the wrong sign right
-points: 7.5
+points: 7
 """
 
 import torch
