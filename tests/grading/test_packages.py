@@ -161,7 +161,7 @@ def test_the_classrooms_command_grades(exercise, tmp_path):
     nbformat.write(exercise.reference(), tmp_path / "submissions" / "ada" / "double.ipynb")
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     python = tmp_path / "venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     env = {**os.environ, "RUNNER_TEMP": str(tmp_path)}
     env["PYTHONPATH"] = os.pathsep.join([step["env"]["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])

@@ -87,13 +87,14 @@ CRITERIA = {
 }
 
 
-@pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("batch_size", [1, 3, 4, 10])
+# A batch in which every sample is ignored has no mean, so those that ignore some get larger ones.
+@pytest.mark.parametrize(
+    ("name", "batch_size"),
+    [(name, size) for name in CRITERIA for size in (1, 3, 4, 10) if size > 3 or "ignore" not in name],
+)
 def test_the_mean_is_that_of_the_whole_set_as_one_batch(problem, name, batch_size):
     """However it is cut, and however the criterion reduces; a sum is divided by what it adds up."""
     criterion, options = CRITERIA[name]
-    if batch_size < 4 and "ignore" in name:
-        pytest.skip("a batch in which every sample is ignored has no mean")
     model, loader, x, y = problem(n=40, batch_size=batch_size)
     if "that ignores" in name:
         y[::3] = -100  # what torch ignores by itself; the loader sees the same tensor
