@@ -139,7 +139,8 @@ def _stamp(text: Path, root: Path) -> str:
     """Return a digest of everything that an executed notebook depends on."""
     library = sorted((root / "course_lib").rglob("*.py"))
     used = [p for p in library if p.relative_to(root / "course_lib").parts[0] not in NEVER_IMPORTED_BY_PAGES]
-    files = [text, root / "_config.yml", root / "requirements.lock", *used]
+    results = sorted((root / "benchmarks" / "results").glob("*.json"))
+    files = [text, root / "_config.yml", root / "requirements.lock", *results, *used]
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.relative_to(root).as_posix().encode())
