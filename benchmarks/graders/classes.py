@@ -94,7 +94,7 @@ def _about(name: str, *, solution: bool = False, locked: bool = True, points: fl
 def _test_cell(name: str, text: str, *, points: float | None = None) -> NotebookNode:
     cell: Any = new_code_cell(text, id=f"test-{name.replace('_', '-')}"[:60])
     cell.metadata["nbgrader"] = _about(name, points=points)
-    return cell  # type: ignore[no-any-return]
+    return cell  # type: ignore[no-any-return] # nbformat is untyped
 
 
 def nbgrader_points(folder: Path) -> list[float]:

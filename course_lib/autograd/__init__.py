@@ -8,17 +8,17 @@ tensor(5., grad_fn=<SumBackward0>)
 
 from course_lib import autograd  # torch.autograd.grad and torch.autograd.Function are written so
 from course_lib.autograd import creation, nn, ops, optim, transforms
-from course_lib.autograd.creation import *  # noqa: F403
+from course_lib.autograd.creation import *  # noqa: F403 - its __all__
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.function import Function
 from course_lib.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from course_lib.autograd.gradcheck import gradcheck, gradgradcheck
 from course_lib.autograd.hooks import RemovableHandle, saved_tensors_hooks
 from course_lib.autograd.node import Node
-from course_lib.autograd.ops import *  # noqa: F403
+from course_lib.autograd.ops import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.random import manual_seed
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.transforms import *  # noqa: F403
+from course_lib.autograd.transforms import *  # noqa: F403 - its __all__
 
 __all__ = [
     "Function",

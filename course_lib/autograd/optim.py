@@ -48,7 +48,7 @@ class Optimizer:
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Change the parameters of one group, all of which have a gradient."""
         for p in params:
-            self.update(p, p.value, p.kept.value, group)  # type: ignore[union-attr]
+            self.update(p, p.value, p.kept.value, group)  # type: ignore[union-attr] # has a gradient
 
     def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
         """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
@@ -87,7 +87,7 @@ class SGD(Optimizer):
             return super().update_all(params, group)
         lr: Any = group["lr"]
         for p in params:
-            g = p.kept.value  # type: ignore[union-attr]
+            g = p.kept.value  # type: ignore[union-attr] # has a gradient
             if getattr(lr, "dtype", None) is not g.dtype:  # NumPy converts a Python number at each use, for 0.4 us
                 lr = np.asarray(lr, g.dtype)
             p.value -= lr * g

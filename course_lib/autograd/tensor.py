@@ -232,11 +232,11 @@ class Tensor(Variable):
 
     T: Any = property(lambda self: shapes.permute(self, tuple(reversed(range(self.ndim)))))
     mT: Any = property(lambda self: shapes.transpose(self, -2, -1))  # noqa: N815 - torch's name
-    type_as = lambda self, other: self.to(other.dtype)  # noqa: E731
-    float = lambda self: self.to(np.float32)  # noqa: E731
-    double = lambda self: self.to(np.float64)  # noqa: E731
-    long = lambda self: self.to(np.int64)  # noqa: E731
-    bool = lambda self: self.to(np.bool_)  # noqa: E731
+    type_as = lambda self, other: self.to(other.dtype)  # noqa: E731 - def would hide the type's name
+    float = lambda self: self.to(np.float32)  # noqa: E731 - def would hide the type's name
+    double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name
+    long = lambda self: self.to(np.int64)  # noqa: E731 - def would hide the type's name
+    bool = lambda self: self.to(np.bool_)  # noqa: E731 - def would hide the type's name
 
 
 for name, function in METHODS.items():

@@ -157,7 +157,7 @@ def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> t
     counter = load("torch.utils.flop_counter", extra="torch").FlopCounterMode
     dispatch = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
 
-    class Watcher(dispatch):  # type: ignore[misc, valid-type]
+    class Watcher(dispatch):  # type: ignore[misc, valid-type] # loaded late
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = op.overloadpacket.__name__
             if op.overloadpacket not in mode.flop_registry and not op.is_view and name not in MOVES:

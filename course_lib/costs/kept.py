@@ -165,7 +165,7 @@ def peak_bytes(step: Callable[[], Any]) -> int:
                     found += storage.nbytes()
         return found
 
-    class Watcher(mode):  # type: ignore[misc, valid-type]
+    class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             nonlocal peak
             peak += newly_seen((args, kwargs))  # it was there all along, at the peak so far, too

@@ -151,8 +151,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         for source in list(self._kept):
             self.doing = "a cell that is run again"
             try:
-                msg_id = self.execute_cell_input(source)
-                self.await_reply(msg_id)
+                self.await_reply(msg_id := self.execute_cell_input(source))
                 self.await_idle(msg_id, timeout=IDLE_SECONDS)
             except Stopped:
                 self._kept.remove(source)

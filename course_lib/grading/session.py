@@ -73,11 +73,11 @@ class Session:
         if file_path.name == NOTEBOOK:
             file: Any = Notebook.from_parent(parent, path=file_path)
             file.notebook, file.kernel = self.notebook, self.kernel
-            return file  # type: ignore[no-any-return]
+            return file  # type: ignore[no-any-return] # pytest's is untyped
         if file_path.name == TESTS and self.tests is not None:
             tests: Any = _Elsewhere.from_parent(parent, path=file_path)
             tests.place = self.tests
-            return tests  # type: ignore[no-any-return]
+            return tests  # type: ignore[no-any-return] # pytest's is untyped
         return None
 
     @pytest.hookimpl(hookwrapper=True)

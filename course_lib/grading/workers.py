@@ -51,7 +51,7 @@ class _Worker(Generic[T, R]):
             return Died()
         if isinstance(came, BaseException):
             raise came
-        return came  # type: ignore[no-any-return]
+        return came  # type: ignore[no-any-return] # what work returned
 
     def end(self) -> None:
         """Ask it to clean up and go, and see that it is gone."""
@@ -88,7 +88,7 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
             workers[-1].give(waiting.pop())
         while busy := {worker.pipe: worker for worker in workers if worker.task is not None}:
             for pipe in connection.wait(list(busy)):
-                worker = busy[pipe]  # type: ignore[index]
+                worker = busy[pipe]  # type: ignore[index] # one of those waited for
                 task, came = worker.task, worker.take()
                 if isinstance(came, Died):
                     workers.remove(worker)
@@ -97,7 +97,7 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
                         workers.append(worker := _Worker(work))
                 if waiting:
                     worker.give(waiting.pop())
-                yield task, came  # type: ignore[misc]
+                yield task, came  # type: ignore[misc] # it was busy, so it had a task
     finally:
         for worker in workers:
             worker.end()

@@ -144,8 +144,8 @@ class Jax(Engine):
         """Enable float64; the switch moved in 0.8."""
         jax = load("jax", extra="jax")
         if hasattr(jax, "enable_x64"):
-            return jax.enable_x64(True)  # type: ignore[no-any-return]
-        return load("jax.experimental", extra="jax").enable_x64()  # type: ignore[no-any-return]
+            return jax.enable_x64(True)  # type: ignore[no-any-return] # jax is untyped here
+        return load("jax.experimental", extra="jax").enable_x64()  # type: ignore[no-any-return] # jax is untyped here
 
     def value(self, arrays: Arrays, probes: Arrays) -> float:
         with self.wide():

@@ -10,7 +10,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.cli import main
 from course_lib.grading.exercise import find
 from course_lib.notebooks import read_text
 from tests.grading.conftest import SOURCE, TESTS
@@ -23,19 +22,6 @@ EXERCISES = ["--exercises", str(ROOT / "exercises")]
 def exercise():
     """The course's first exercise."""
     return find("two_layer_gradients", exercises=ROOT / "exercises")
-
-
-@pytest.fixture
-def course(capsys):
-    """Return a function that runs ``course`` and gives its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return caught.value.code or 0, said.out, said.err
-
-    return run
 
 
 def run_process(code, **environment):

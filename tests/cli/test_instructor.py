@@ -14,7 +14,6 @@ import nbformat
 import pytest
 from rich.console import Console
 
-from course_lib.cli import main
 from course_lib.cli.progress import Progress
 from course_lib.grading.exercise import load
 from course_lib.grading.gradebook import Outcome
@@ -22,19 +21,6 @@ from course_lib.grading.report import SubmissionReport
 from tests.grading.conftest import SOURCE, TESTS
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def course(capsys):
-    """Return a function that runs ``course`` and gives its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return caught.value.code or 0, said.out, said.err
-
-    return run
 
 
 @pytest.fixture

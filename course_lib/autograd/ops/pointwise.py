@@ -88,4 +88,4 @@ def named(op: Any, name: str, doc: str) -> Op:
     """Give a function its name and docstring."""
     op.__name__ = op.__qualname__ = name
     op.__doc__ = doc
-    return op  # type: ignore[no-any-return]
+    return op  # type: ignore[no-any-return] # made here

@@ -66,7 +66,7 @@ class Primitive:
             if isinstance(a, Variable):
                 break
         else:  # a vjp at work on arrays
-            return self.forward(*args)  # type: ignore[no-any-return]
+            return self.forward(*args)  # type: ignore[no-any-return] # any operation
         values = [a.value if isinstance(a, Variable) else a for a in args]
         out = silent.copy().run(self.forward, *values)
         parents = tuple(getattr(a, "node", None) for a in tensors)

@@ -45,7 +45,7 @@ def as_floating(x: Any) -> Any:
 def as_tensor_like(x: Any, like: Any) -> Tensor:
     """Make a tensor of the other operand: of a number with the dtype torch would give it, of an array with its own."""
     if isinstance(x, Variable):
-        return x  # type: ignore[return-value]
+        return x  # type: ignore[return-value] # its one kind is Tensor
     if isinstance(x, (bool, int, float)):
         kind = like.value.dtype.kind
         keeps = kind == "f" or (kind in "iu" and not isinstance(x, float)) or isinstance(x, bool)
