@@ -94,3 +94,11 @@ def test_every_figure_says_what_it_shows(visit):
     for figure in figures.all():
         assert figure.get_attribute("role") == "img"
         assert len(figure.get_attribute("aria-label")) > 20
+
+
+def test_an_answer_is_called_what_it_says(visit):
+    """To a screen reader, too: each button to open something has a name of its own."""
+    page = visit("chapters/mechanics/what_backward_does")
+    answer = page.locator("summary", has_text="Show answer 1")
+    assert "Show answer 1" in answer.aria_snapshot()
+    assert "Toggle hidden content" not in page.content()
