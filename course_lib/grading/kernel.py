@@ -174,8 +174,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.revive()
         self._hush()
         self.kc.shell_channel.send(message := self.kc.session.msg(REQUEST, content))
-        reply = self.await_reply(message["header"]["msg_id"])
-        self._listen()
+        reply = self.await_reply(msg_id := message["header"]["msg_id"])
+        self.await_idle(msg_id, timeout=IDLE_SECONDS)  # what it has broadcast is its own, not the next request's
         return reply
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:
