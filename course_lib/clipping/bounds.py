@@ -18,6 +18,8 @@ def above_zero(name: str, bound: Any) -> Any:
     if is_traced(bound):
         return bound
     try:
+        if isinstance(bound, (str, bytes)):  # float() would read them
+            raise TypeError
         number = float(bound)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a number, but it is {bound!r}. Pass one above 0, such as 1.0.") from None

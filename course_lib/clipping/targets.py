@@ -1,7 +1,7 @@
 """Find the gradients in what the caller passed, and whose they are."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ CONTAINERS = (list, tuple, Mapping)  # what holds gradients and is given back in
 
 def find(target: Any) -> Gradients | JaxGradients:
     """Return the gradients of a target, ready to be clipped."""
-    if not is_jax(target) and isinstance(target, Iterable) and not isinstance(target, (*CONTAINERS, *leaf_types())):
+    if isinstance(target, (Iterator, ValuesView, ItemsView)):
         target = list(target)  # a generator can be read only once
-    if is_jax(target):
+    if not is_torch(target) and is_jax(target):
         return JaxGradients(target)
+    if isinstance(target, Iterable) and not isinstance(target, (*CONTAINERS, *leaf_types())):
+        target = list(target)
     named = list(leaves(target, "target"))
     kinds = {kind_of(name, leaf) for name, leaf in named}
     if not kinds:
@@ -40,6 +42,13 @@ def find(target: Any) -> Gradients | JaxGradients:
     if kind == "NumPy":
         return NumpyGradients(target, named)
     return TorchGradients(named) if kind == "torch" else AutogradGradients(named)
+
+
+def is_torch(target: Any) -> bool:
+    """Tell whether torch's parameters or modules were passed, without JAX: torch.compile cannot trace into it."""
+    torch = sys.modules.get("torch")
+    first = next(iter(target), None) if isinstance(target, (list, tuple)) else target
+    return torch is not None and isinstance(first, (torch.Tensor, torch.nn.Module))
 
 
 def leaf_types() -> tuple[type[Any], ...]:

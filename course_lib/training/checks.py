@@ -1,5 +1,6 @@
 """What must hold before and during training, and what a loss that is not finite says about its cause."""
 
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -7,7 +8,18 @@ from course_lib.errors import InputError, TrainingError
 from course_lib.training.criterion import first_leaf
 from course_lib.training.framework import Framework
 
-__all__ = ["cause", "check_connected", "check_count", "check_gradients", "check_hook", "check_trainable", "unpack"]
+__all__ = [
+    "cause",
+    "check_connected",
+    "check_count",
+    "check_gradients",
+    "check_hook",
+    "check_loader",
+    "check_metrics",
+    "check_scheduler",
+    "check_trainable",
+    "unpack",
+]
 
 
 def check_count(name: str, value: Any) -> None:
@@ -16,12 +28,38 @@ def check_count(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a positive integer, but {value!r} came")
 
 
+def check_loader(loader: Any) -> None:
+    """Refuse what gives no batches."""
+    if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
+        raise InputError(
+            f"the loader must give batches when a loop goes over it, but {loader!r:.60} came; pass a DataLoader, an "
+            "ArrayLoader, or a list of pairs (inputs, targets)"
+        )
+
+
 def check_hook(before_step: Any) -> None:
     """Refuse a threshold where a function is wanted."""
     if before_step is not None and not callable(before_step):
         raise InputError(
             f"before_step must be a function of the model, but {before_step!r} came; to clip, pass "
             "partial(clip_by_global_norm, max_norm=1.0)"
+        )
+
+
+def check_metrics(metrics: Any) -> None:
+    """Refuse metrics that have no names."""
+    if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
+        raise InputError(
+            f'metrics must be a dict from names to functions, but {metrics!r:.60} came; pass {{"accuracy": accuracy}}'
+        )
+
+
+def check_scheduler(scheduler: Any) -> None:
+    """Refuse what cannot step, before an epoch has been spent on it."""
+    if scheduler is not None and not callable(getattr(scheduler, "step", None)):
+        raise InputError(
+            f"the scheduler must have a step(), but {scheduler!r:.60} came; use one of torch.optim.lr_scheduler, made "
+            "from the optimizer"
         )
 
 

@@ -65,6 +65,11 @@ class Criterion:
                 f"{where}: the loss must be a tensor that came from the outputs, but the criterion returned a "
                 f"{type(loss).__name__}; leave out .item(), .numpy() and float() in it"
             )
+        if "complex" in str(loss.dtype):
+            raise InputError(
+                f"{where}: the loss must be real, so that one can be less than another, but it is {loss.dtype}; end it "
+                "with .abs().square().mean()"
+            )
         if tuple(shape):
             raise InputError(
                 f"{where}: the loss must be one number, but the criterion returned shape {tuple(shape)}; use "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from course_lib.training.checks import check_count, check_gradients, check_hook, check_trainable
+from course_lib.training.checks import check_count, check_gradients, check_hook, check_loader, check_trainable
 from course_lib.training.modes import mode
 from course_lib.training.passes import Pass, groups
 from course_lib.training.progress import shown
@@ -98,6 +98,7 @@ def train_epoch(
     """
     one_pass = Pass.over(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
     check_trainable(model, optimizer)
+    check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
     with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
@@ -149,6 +150,7 @@ def validate(
     (1.0486, 0.6667)
     """
     one_pass = Pass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
+    check_loader(loader)
     no_grad = one_pass.framework.no_grad
     with mode(model, training=False), no_grad(), shown(loader, one_pass.title, progress=progress) as batches:
         for batch in batches:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any
 
-from course_lib.training.checks import check_count
+from course_lib.training.checks import check_count, check_scheduler
 from course_lib.training.epoch import train_epoch, validate
 from course_lib.training.history import History
 from course_lib.training.progress import epochs_bar
@@ -73,6 +73,7 @@ def fit(
     (20, True)
     """
     check_count("epochs", epochs)
+    check_scheduler(scheduler)
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
     train, val, rates, seconds = [], [], [], []

@@ -113,6 +113,10 @@ class TorchFramework:
         if not on_device:
             return [[float(entry) for entry in column] for column in columns]
         stacked = [torch.stack(list(column)) for column in on_device]
+        if stacked[0].is_meta:
+            raise InputError(
+                "the device must hold numbers, but 'meta' has none: no loss can be read there. Make the model on 'cpu'."
+            )
         wide = torch.float32 if stacked[0].device.type == "mps" else torch.float64  # Metal has no float64
         values = iter(torch.stack([column.to(stacked[0].device, wide) for column in stacked]).tolist())
         return [

@@ -1,5 +1,6 @@
 """What training has been like, epoch by epoch."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,9 +48,11 @@ class History:
 
     @property
     def best_epoch(self) -> int:
-        """The epoch, counted from 0, with the least validation loss, or training loss where there is no other."""
+        """The first epoch, from 0, with the least validation loss, or training loss where there is no other."""
         losses = self.val_loss or self.train_loss
-        return losses.index(min(losses))
+        if not losses:
+            raise InputError("the history must have an epoch to name the best one, but it is empty; train first")
+        return min(range(len(losses)), key=lambda epoch: (math.isnan(losses[epoch]), losses[epoch]))
 
     def plot(self, metric: str = "loss", *, y_scale: Literal["linear", "log"] = "linear") -> Any:
         """Draw a quantity over the epochs, for training and validation.

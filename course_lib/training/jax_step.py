@@ -60,6 +60,10 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
 
     def one_number(params: Any, *batch: Any) -> Any:
         loss = loss_fn(params, *batch)
+        if isinstance(loss, (tuple, list, dict)):
+            raise InputError(
+                f"the loss must be one number, but loss_fn returned a {type(loss).__name__}; return the loss alone"
+            )
         if jax.numpy.shape(loss):
             raise InputError(
                 f"the loss must be one number, but loss_fn returned shape {jax.numpy.shape(loss)}; end it with "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
+from course_lib.training.checks import check_count
 
 __all__ = ["ArrayLoader"]
 
@@ -44,8 +45,7 @@ class ArrayLoader:
         if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
             raise InputError(f"a loader needs arrays that are equally long, but came: {shapes}. Pass one row a sample.")
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise InputError(f"batch_size must be a positive integer, but {batch_size!r} came")
+        check_count("batch_size", batch_size)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
         self.passes = 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from course_lib.errors import InputError
 from course_lib.training.averages import kept_unless_good, running_averages
-from course_lib.training.checks import cause, check_connected, check_count, unpack
+from course_lib.training.checks import cause, check_connected, check_count, check_metrics, unpack
 from course_lib.training.criterion import Criterion, samples_in
 from course_lib.training.framework import Framework, framework_of
 from course_lib.training.tally import EpochLoss, Metrics, Tally
@@ -50,7 +50,8 @@ class Pass:
         if sync_every is None:
             sync_every = 1 if device is None or device.type == "cpu" else READ_EVERY
         check_count("sync_every", sync_every)
-        tally = Tally(framework, judge.reduction, metrics or {}, sync_every)
+        check_metrics(metrics := metrics or {})
+        tally = Tally(framework, judge.reduction, metrics, sync_every)
         title = kind if epoch is None else f"{kind}, epoch {epoch}"
         looks = kind == "train" and sync_every == 1  # only then is a bad loss known before the next batch
         return cls(model, judge, framework, device, tally, title, tuple(running_averages(model)) if looks else ())

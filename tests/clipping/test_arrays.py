@@ -113,15 +113,13 @@ def test_the_message_names_the_first_three_and_counts_all():
         (-1.0, "must be above 0, but it is -1: it would turn every gradient around"),
         (math.nan, "must be above 0, but it is nan: no gradient can be compared with it"),
         (-math.inf, "must be above 0"),
-        ("1", r"above 0"),
+        ("1.0", "must be a number, but it is '1.0'"),
         (None, "max_norm must be a number, but it is None"),
         ([1.0, 2.0], "must be a number"),
     ],
 )
 def test_refuses_a_bound_that_is_not_above_zero(bound, message):
     """And says what it would have done."""
-    if bound == "1":
-        bound, message = "one", "must be a number, but it is 'one'"
     with pytest.raises(InputError, match=message):
         clip_by_global_norm(np.ones(2), bound)
     with pytest.raises(InputError, match="clip_value must be"):

@@ -1,8 +1,10 @@
 """Clipping torch parameters, in place, against float64 oracles and torch's own functions."""
 
 import math
+import sys
 from collections import Counter
 
+import jax  # noqa: F401 - what torch.compile must not trace into
 import numpy as np
 import pytest
 import torch
@@ -51,8 +53,8 @@ def in_float64(params):
 def oracle(grads, bound):
     """Clip in float64, in units of the largest entry; return the gradients and the norm."""
     flat = np.concatenate([g.ravel() for g in grads])
-    unit = np.abs(flat).max(initial=0.0)
-    scaled = np.sqrt(np.square(flat / unit).sum()) if unit else 0.0
+    unit = float(np.abs(flat).max(initial=0.0))
+    scaled = float(np.sqrt(np.square(flat / unit).sum())) if unit else 0.0  # their product can be beyond float64
     if not unit or math.log(unit) + math.log(scaled) <= math.log(bound):
         return grads, unit * scaled
     return [g / unit / scaled * bound for g in grads], unit * scaled
@@ -327,3 +329,19 @@ def test_refuses_where_nothing_has_a_gradient():
     list(spent)
     with pytest.raises(InputError, match="a generator can be read once"):
         clip_by_global_norm(spent, 1.0)
+
+
+@pytest.mark.parametrize("form", ["module", "list", "generator"])
+def test_a_compiled_step_clips_as_well(form):
+    """Torch's compiler cannot trace into JAX, so nothing asks JAX whose the gradients are."""
+    assert "jax" in sys.modules  # else there is nothing to trace into
+    layer = torch.nn.Linear(2, 2)
+    target = {"module": lambda: layer, "list": lambda: list(layer.parameters()), "generator": layer.parameters}[form]
+
+    def step(x):
+        layer(x).sum().backward()
+        return clip_by_global_norm(target(), 1.0)
+
+    norm = torch.compile(step, backend="eager")(torch.ones(1, 2))
+    assert norm.item() == pytest.approx(math.sqrt(6))
+    assert torch.nn.utils.get_total_norm([p.grad for p in layer.parameters()]).item() == pytest.approx(1.0)

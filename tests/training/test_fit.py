@@ -90,6 +90,38 @@ def test_the_best_epoch_goes_by_validation():
     assert History(train_loss=(3.0, 2.0, 1.0)).best_epoch == 2
 
 
+def test_a_loss_that_is_no_number_is_never_the_best():
+    """Whatever stands before or after it."""
+    assert History(train_loss=(float("nan"), 2.0, 1.0, 1.0)).best_epoch == 2
+    assert History(train_loss=(1.0,), val_loss=(float("nan"),)).best_epoch == 0
+
+
+@pytest.mark.parametrize("where", ["criterion", "before_step"])
+def test_ctrl_c_leaves_the_model_as_it_was(problem, where):
+    """In the second batch: every module in its own mode, gradients recorded again, averages of whole steps alone."""
+    model, loader, _, _ = problem(layers=[nn.BatchNorm1d(5)])
+    model[2].eval()
+    modes = [module.training for module in model.modules()]
+    calls = []
+
+    def pressed(*_):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return nn.functional.cross_entropy(*_) if where == "criterion" else None
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    options = {"before_step": pressed} if where == "before_step" else {}
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            model, loader, pressed if where == "criterion" else nn.CrossEntropyLoss(), optimizer, "cpu",
+            epochs=2, val_loader=loader, progress=False, **options,
+        )  # fmt: skip
+    assert [module.training for module in model.modules()] == modes
+    assert torch.is_grad_enabled()
+    assert int(model[2].num_batches_tracked) == (1 if where == "criterion" else 2)
+
+
 def test_the_plot_draws_what_is_there():
     """Training alone, both, or a metric; an unknown one is refused."""
     history = History((2.0, 1.0), (2.5, 1.5), {"accuracy": (0.1, 0.2)}, {"accuracy": (0.3, 0.4)})

@@ -86,5 +86,7 @@ def test_bad_losses_and_parameters_are_refused():
     optimizer = optax.sgd(0.1)
     with pytest.raises(InputError, match=r"loss_fn returned shape \(2,\); end it with"):
         make_jax_step(lambda w: w, optimizer)(jnp.ones(2), optimizer.init(jnp.ones(2)))
+    with pytest.raises(InputError, match="loss_fn returned a tuple; return the loss alone"):
+        make_jax_step(lambda w: (w.sum(), w), optimizer)(jnp.ones(2), optimizer.init(jnp.ones(2)))
     with pytest.raises(InputError, match="params must hold at least one array"):
         make_jax_step(lambda w: 0.0, optimizer)({}, optimizer.init({}))

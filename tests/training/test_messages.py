@@ -9,7 +9,7 @@ from torch import nn
 
 from course_lib import autograd
 from course_lib.errors import InputError, TrainingError
-from course_lib.training import ArrayLoader, accuracy, fit, make_jax_step, train_epoch, validate
+from course_lib.training import ArrayLoader, History, accuracy, fit, make_jax_step, train_epoch, validate
 
 X, Y = torch.ones(4, 3), torch.ones(4, 1)
 BATCH = (X, Y)
@@ -86,6 +86,17 @@ CASES = {
         {"metrics": {"gap": lambda z, y: z - y}},
         InputError,
         r"batch 0 .*'gap' has shape \(4, 1\); end it with",
+    ),
+    "metric without a name": (
+        {"metrics": [accuracy]},
+        InputError,
+        "metrics must be a dict from names to functions, but",
+    ),
+    "no loader": ({"loader": 4}, InputError, "give batches .*but 4 came; pass a DataLoader"),
+    "complex": (
+        {"criterion": lambda z, y: (z * 1j - y).mean()},
+        InputError,
+        "batch 0 .*must be real, .*but it is torch.complex64",
     ),
     "closure": (
         {"model": LINE, "optimizer": torch.optim.LBFGS(LINE.parameters())},
@@ -206,6 +217,12 @@ def test_the_small_engine_finds_bad_data_too():
         (lambda: ArrayLoader(batch_size=2), "came: none"),
         (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"came: \(3,\), \(4,\)"),
         (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but 0"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but True"),
+        (lambda: History().best_epoch, "must have an epoch to name the best one, but it is empty"),
+        (
+            lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=0.5),
+            r"must have a step\(\), but 0.5 came",
+        ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
         (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but a type"),
     ],
