@@ -33,9 +33,10 @@ demo: .venv/installed tools ## grade a small class and print the table
 	@.venv/bin/python -m course_lib.cli demo
 
 lock: .venv/installed ## choose the newest set of packages the ranges allow (torch keeps its pin)
-	@grep '^torch==' requirements.lock > .venv/torch.txt
+# pip-compile takes what its own Python can install; the lock is for Debian 12's 3.11.2 as well, which soupsieve 3 refuses.
+	@{ grep '^torch==' requirements.lock; echo 'soupsieve<3'; } > .venv/constraints.txt
 	@.venv/bin/python -m piptools compile --quiet --upgrade --all-extras --strip-extras --no-annotate --no-header \
-	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host -c .venv/torch.txt -o .venv/requirements.txt pyproject.toml
+	  --no-emit-find-links --no-emit-index-url --no-emit-trusted-host -c .venv/constraints.txt -o .venv/requirements.txt pyproject.toml
 	@sed -e '/^the-backward-pass/d; /^#/d; /^$$/d; /^nvidia-/d; /^triton/d; s/+cpu$$//' .venv/requirements.txt > requirements.lock
 
 clean: ## remove what was built; keep .venv
