@@ -39,6 +39,14 @@ MISTAKES = {
         lambda: ag.ones(2, 3, 4) @ ag.ones(3, 4, 5),
         ["last two", "(2, 3, 4) and (3, 4, 5)", "unsqueeze"],
     ),
+    "a product of two dtypes": (
+        lambda: X @ X.double().T,
+        ["matmul()", "one dtype", "float32 and float64", ".double()"],
+    ),
+    "a bias of another dtype": (
+        lambda: ag.linear(X, X, V.double()),
+        ["linear()", "one dtype", "float32 and float64", ".float()"],
+    ),
     "mm of vectors": (lambda: ag.mm(V, V), ["mm() needs 2 and 2 dimensions", "(2,) and (2,)", "matmul()"]),
     "a product of numbers": (lambda: ag.tensor(1.0) @ V, ["vectors or matrices", "()", "Multiply with *"]),
     "outer of matrices": (lambda: ag.outer(X, V), ["two vectors", "(2, 3)", "Flatten"]),

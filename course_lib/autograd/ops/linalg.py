@@ -80,6 +80,16 @@ def check(name: str, x: Tensor, y: Tensor, *, dims: tuple[int, int] | None = Non
             f"of the second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: {x.shape[-1]} "
             f"and {inner}. Transpose one of them, or look where the wrong shape comes from."
         )
+    one_dtype(name, x, y)
+
+
+def one_dtype(name: str, x: Tensor, y: Tensor) -> None:
+    """Refuse to mix dtypes, as torch does here, where a conversion would cost a copy of a matrix unseen."""
+    if x.dtype != y.dtype:
+        raise AutogradError(
+            f"{name}() takes tensors of one dtype, but these are {x.dtype} and {y.dtype}. Convert one of them, for "
+            "instance with .float() or .double()."
+        )
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -87,8 +97,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
     :math:`Y = X W`, :math:`G_X = G W^T`, :math:`G_W = X^T G`.
     """
-    input = as_tensor_like(input, other)
-    x, y = promoted(input, as_tensor_like(other, input))
+    x = as_tensor_like(input, other)
+    y = as_tensor_like(other, x)
     check("matmul", x, y)
     if x.ndim <= 2 and y.ndim <= 2:
         if x.ndim == 2:
@@ -183,4 +193,7 @@ def product_and_sum(x: Any, w: Any, b: Any) -> Any:
 def plain_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute the same, for inputs of any number of dimensions, from operations that also stand alone."""
     out = matmul(input, weight.T if weight.ndim == 2 else weight)
-    return out if bias is None else add(out, bias)
+    if bias is None:
+        return out
+    one_dtype("linear", out, bias)
+    return add(out, bias)
