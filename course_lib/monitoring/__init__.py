@@ -1,7 +1,6 @@
 """Watch gradients while a model trains: how large they are in each layer, and what is wrong with them, in words."""
 
-from course_lib.monitoring.diagnosis import Diagnosis
-from course_lib.monitoring.evidence import Finding
+from course_lib.monitoring.diagnosis import Diagnosis, Finding
 from course_lib.monitoring.monitor import GradientMonitor
 from course_lib.monitoring.norm import compute_grad_norm
 from course_lib.monitoring.stats import GradientStats, ParameterStats, log_gradient_stats

@@ -3,15 +3,13 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from course_lib.extras import load
-from course_lib.monitoring.measures import Measures
 from course_lib.monitoring.parameters import Array
-from course_lib.monitoring.reading import Reading
+from course_lib.monitoring.readers import Measures, Reading
 
 __all__ = ["History", "Record"]
 
@@ -23,11 +21,6 @@ class Record:
     step: int
     reading: Reading
     left_over: float
-
-    @cached_property
-    def measures(self) -> Measures:
-        """The measures, worked out when they are first asked for."""
-        return self.reading.measures()
 
 
 class History:
@@ -54,7 +47,7 @@ class History:
 
     def array(self, measure: str) -> Array:
         """Return one measure as an array of shape (steps, parameters)."""
-        return np.array([getattr(record.measures, measure) for record in self.records])
+        return np.array([getattr(record.reading.measures, measure) for record in self.records])
 
     def left_over(self) -> Array:
         """Return what was left in a gradient before each step, shape (steps,)."""

@@ -11,7 +11,7 @@ from course_lib.extras import load
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.history import History, Record
 from course_lib.monitoring.parameters import Array, refuse_without_gradient, shape_of, trainable
-from course_lib.monitoring.stats import reader_of
+from course_lib.monitoring.readers import Reading, reader_of
 from course_lib.monitoring.zeroing import ZeroWatch
 
 __all__ = ["GradientMonitor"]
@@ -113,16 +113,17 @@ class GradientMonitor:
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
-        reading, left = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
+        reading = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
+        left = reading.extra
         if reading.nonfinite and not self._broken and self.update_every is not None:
             self._broken = True
             if not weights:  # were the parameters still finite? Asked once, in a transfer more
                 self._reader.forget_weights()
-                reading, weights = self._reader.measure(weights=True)[0], True
+                reading, weights = self._reader.measure(weights=True), True
         if self._weights_due(now + 1) and not weights:
             self._reader.keep_weights()
-        self._history.records.append(record := Record(now, reading, left))
-        self._watch = self._watch or self._new_watch(record)
+        self._history.records.append(Record(now, reading, left))
+        self._watch = self._watch or self._new_watch(reading)
 
     def _due(self, step: int) -> bool:
         return (step - 1) % self.every == 0
@@ -228,7 +229,7 @@ class GradientMonitor:
         if not len(self._history):
             raise MonitorError("nothing was measured yet. Call step() after each backward(), then ask again.")
 
-    def _new_watch(self, record: Record) -> ZeroWatch | None:
+    def _new_watch(self, reading: Reading) -> ZeroWatch | None:
         """Watch the smallest of the parameters whose gradient is not zero."""
-        moving = [p for p, norm in zip(self._parameters.values(), record.measures.norm, strict=True) if norm > 0]
+        moving = [p for p, norm in zip(self._parameters.values(), reading.measures.norm, strict=True) if norm > 0]
         return ZeroWatch(min(moving, key=lambda p: int(np.prod(shape_of(p))))) if moving else None

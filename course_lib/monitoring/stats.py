@@ -1,17 +1,16 @@
 """The gradients of a model at one moment, as a table of their statistics."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.monitoring.array_reader import ArrayReader
 from course_lib.monitoring.norm import combined
-from course_lib.monitoring.parameters import is_torch, shape_of, with_gradient
-from course_lib.monitoring.torch_reader import TorchReader
+from course_lib.monitoring.parameters import shape_of, with_gradient
+from course_lib.monitoring.readers import reader_of
 
-__all__ = ["GradientStats", "ParameterStats", "log_gradient_stats", "reader_of"]
+__all__ = ["GradientStats", "ParameterStats", "log_gradient_stats"]
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,6 @@ class GradientStats(Mapping[str, ParameterStats]):
         return "\n".join(lines)
 
 
-def reader_of(parameters: Sequence[Any]) -> TorchReader | ArrayReader:
-    """Return the reader for the library that the parameters belong to."""
-    return TorchReader(parameters) if is_torch(parameters[0]) else ArrayReader(parameters)
-
-
 def log_gradient_stats(model: Any) -> GradientStats:
     """Measure the gradient of every trainable parameter.
 
@@ -113,7 +107,7 @@ def log_gradient_stats(model: Any) -> GradientStats:
     all together            5.1
     """
     found = with_gradient(model)
-    m = reader_of(list(found.values())).measure()[0].measures()
+    m = reader_of(list(found.values())).measure().measures
     rows = zip(m.norm.tolist(), m.mean.tolist(), m.std.tolist(), m.largest.tolist(), m.nonfinite.tolist(), strict=True)
     table = {name: ParameterStats(shape_of(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
     norms = [row.norm for name, row in table.items() if found[name].grad is not None]

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import MonitorError
 from course_lib.monitoring import GradientMonitor
-from course_lib.monitoring.torch_reader import TorchReader
+from course_lib.monitoring.readers import TorchReader
 from tests.monitoring.zoo import backward, mlp, vectors
 
 

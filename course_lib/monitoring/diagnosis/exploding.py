@@ -6,9 +6,9 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 
 import numpy as np
 
-from course_lib.monitoring.evidence import Evidence, Finding, Indices, span
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, span
+from course_lib.monitoring.diagnosis.vanishing import APART
 from course_lib.monitoring.parameters import Array
-from course_lib.monitoring.vanishing import APART
 
 __all__ = ["FIRST", "exploding"]
 

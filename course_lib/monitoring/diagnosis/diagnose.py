@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.monitoring.evidence import Evidence, Finding
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding
+from course_lib.monitoring.diagnosis.signs import SIGNS, healthy
 from course_lib.monitoring.history import History
 from course_lib.monitoring.parameters import Array
-from course_lib.monitoring.signs import SIGNS, healthy
 
 __all__ = ["Diagnosis", "diagnose"]
 

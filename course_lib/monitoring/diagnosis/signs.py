@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from course_lib.monitoring.evidence import Evidence, Finding, listed, span
-from course_lib.monitoring.exploding import FIRST, exploding
-from course_lib.monitoring.vanishing import dead, vanishing
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, listed, span
+from course_lib.monitoring.diagnosis.exploding import FIRST, exploding
+from course_lib.monitoring.diagnosis.vanishing import dead, vanishing
 
 __all__ = ["SIGNS", "healthy"]
 

@@ -6,7 +6,7 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 
 import numpy as np
 
-from course_lib.monitoring.evidence import Evidence, Finding, Indices, listed, span
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, span
 
 __all__ = ["APART", "dead", "vanishing"]
 

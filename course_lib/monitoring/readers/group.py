@@ -1,0 +1,231 @@
+"""Measure the gradients of torch parameters that share a device and a precision."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.readers.reading import Row, careful, measured, unscaled
+from course_lib.monitoring.readers.rows import Rows
+
+__all__ = ["Group", "Part"]
+
+CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
+AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was read of a group at one step, much as it came.
+
+    Attributes
+    ----------
+    numbers : numpy.ndarray, shape (4, r) or (7, r)
+        Of each row its sum, norm, largest and smallest element, and of each row of the parameters the norms of its
+        change, of what it was and of what it is; or all that of each tensor.
+    rows : Rows
+        Which rows belong to which parameter.
+    where : list of int
+        The place of each parameter in the model.
+    known : mapping of int to tuple
+        Gradients measured with care.
+    absent : list of int
+        Parameters without a gradient.
+    nonfinite : bool
+        Whether an element is infinite or NaN.
+    extra : float
+    """
+
+    numbers: Array
+    rows: Rows
+    where: list[int]
+    known: Mapping[int, Row]
+    absent: Sequence[int]
+    nonfinite: bool
+    extra: float
+
+    def columns(self) -> Array:
+        """Return the seven measures of each parameter."""
+        numbers = np.full((7, len(self.where)), math.nan)
+        numbers[: len(self.numbers)] = self.rows.by_tensor(self.numbers)
+        return measured(numbers, self.rows.sizes, known=self.known, absent=self.absent)
+
+
+class Group:
+    """Parameters on one device, in one precision.
+
+    Sums start in single precision, which is fastest. The first step at which that is not enough, because squares are
+    out of its range, or a standard deviation is a difference of nearly equal numbers, the gradients are read once more
+    in double precision, and from then on only there: squares of single precision neither overflow nor vanish in it.
+    """
+
+    def __init__(self, torch: ModuleType, parameters: Sequence[Any], where: list[int]) -> None:
+        self.torch, self.rows = torch, Rows(torch, [parameters[i] for i in where])
+        self.where = [where[k] for k in self.rows.order]
+        self.parameters = [parameters[i] for i in self.where]
+        self.complex = any(p.is_complex() for p in self.parameters)
+        double = self.parameters[0].dtype in (torch.float64, torch.complex128)
+        self.dtype = self.kept_in = torch.float64 if double else torch.float32
+        lengths, device = self.rows.lengths, self.rows.device
+        self.wide, self.can_widen = False, not double and device.type != "mps"  # which has no float64
+        tiny = torch.finfo(self.dtype).tiny
+        self.range = tiny**0.4, tiny**-0.4  # norms whose squares, and their sums, are in range
+        # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
+        self.cancels = np.sqrt(np.where(lengths > 1, CANCELS * lengths, 2))
+        self.work = np.empty_like(self.cancels)
+        self.prepare(torch.zeros(1 + 7 * len(lengths), dtype=self.dtype, device=device))
+        self.seen = torch.zeros(self.rows.vectors, dtype=torch.int32, device=device)
+        self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Any], list[Any]
+
+    def prepare(self, waiting: Any) -> None:
+        """Make room for the gradients, and for what waits to be read: a number of another's, and seven of each row."""
+        self.waiting, self.table = waiting, waiting[1:].view(7, -1)
+        self.grads, self.grad_views = self.rows.new_buffer(self.dtype)
+        ends = np.cumsum([0, *self.rows.heights()]).tolist()
+        self.outs = [[row[a:b] for row in self.table] for a, b in pairwise(ends)]
+
+    def measure(self, step: int, *, weights: bool, extra: Any = None) -> Part:
+        """Read each gradient, the parameters if asked, and ``extra``; see :class:`TorchReader`."""
+        grads, absent = self.reduced()
+        if weights:
+            self.compare_weights()
+        if extra is not None:
+            self.waiting[:1].copy_(extra.reshape(1))
+        if step and self.seen.numel():
+            count, longest = self.rows.vectors
+            self.seen.masked_fill_(self.grads[:count, :longest] != 0, step)
+        left, numbers = self.read(7 if weights else 4)
+        known: Mapping[int, Row] = {}
+        if not (fine := self.wide or self.fine(numbers)):
+            if self.can_widen:
+                self.widen()
+                self.reduced()
+                numbers = self.read(len(numbers))[1]
+            else:
+                numbers = self.rows.by_tensor(numbers)
+                known = self.with_care(numbers, grads)
+        if numbers.nbytes > AT_MOST * len(self.where):
+            numbers = self.rows.by_tensor(numbers)
+        nonfinite = (self.wide or not fine) and not np.isfinite(numbers[2:4]).all()
+        return Part(numbers, self.rows, self.where, known, absent, nonfinite, left if extra is not None else 0.0)
+
+    def read(self, count: int) -> tuple[float, Array]:
+        """Bring so many numbers of each row to the host: the one transfer."""
+        host = self.waiting[: 1 + count * self.table.shape[1]].cpu().numpy().copy()
+        return float(host[0]), host[1:].reshape(count, -1)
+
+    def reduced(self) -> tuple[list[Any], list[int]]:
+        """Reduce each row of the gradients to its sum, norm, largest and smallest; return them, and which are None."""
+        torch, dtype = self.torch, self.dtype
+        grads, absent = self.loaded()
+        for x, (sums, norms, high, low, *_) in zip(self.rows.matrices(self.grads, grads), self.outs, strict=True):
+            torch.sum(x, 1, dtype=dtype, out=sums)
+            torch.linalg.vector_norm(x, dim=1, dtype=dtype, out=norms)
+            if x.dtype is dtype:
+                torch.amax(x, 1, out=high)
+                torch.amin(x, 1, out=low)
+            else:  # a large tensor of lower precision, which is looked at where it is
+                high.copy_(x.amax(1))
+                low.copy_(x.amin(1))
+        return grads, absent
+
+    def loaded(self) -> tuple[list[Any], list[int]]:
+        """Copy the small gradients side by side; return all, and which are None."""
+        grads = [p.grad for p in self.parameters]
+        if not (self.complex or any(g is None or g.layout is not self.torch.strided for g in grads[self.rows.small :])):
+            try:
+                self.rows.load(self.grad_views, grads)
+                return grads, []
+            except (TypeError, RuntimeError):  # one is None, or sparse; looking for that beforehand would take longer
+                pass
+        grads = [None if g is None else self.plain(g) for g in grads]
+        self.rows.load_some(self.grad_views, grads)
+        return grads, [i for i, g in enumerate(grads) if g is None]
+
+    def plain(self, tensor: Any) -> Any:
+        """Return a tensor as dense real numbers."""
+        dense = tensor.detach() if tensor.layout is self.torch.strided else tensor.detach().to_dense()
+        return self.torch.view_as_real(dense.resolve_conj()) if dense.is_complex() else dense
+
+    def fine(self, numbers: Array) -> bool:
+        """Say whether the numbers of all rows are finite, in range, and no difference of nearly equal ones."""
+        sums, norms, work = numbers[0], numbers[1], self.work
+        least, top = np.minimum.reduce(norms), np.maximum.reduce(norms)
+        if least == 0:
+            zero = norms == 0
+            if numbers[2:4, zero].any():  # squares that vanished
+                return False
+            least = norms[~zero].min(initial=math.inf)
+        if not self.range[0] < least <= top < self.range[1]:  # NaN is not, either
+            return bool(top == 0)
+        np.multiply(self.cancels, norms, out=work)
+        np.subtract(work, np.abs(sums), out=work)
+        return bool(np.minimum.reduce(work) >= 0)
+
+    def widen(self) -> None:
+        """Go over to double precision."""
+        self.wide, self.dtype = True, self.torch.float64
+        self.prepare(self.waiting.double())
+
+    def with_care(self, numbers: Array, grads: list[Any]) -> Mapping[int, Row]:
+        """Measure again, in one more transfer, what is finite and yet beyond what sums in this precision can do."""
+        sums, norms, high, low = numbers[:4]
+        largest, count = np.maximum(high, -low), np.where(self.rows.sizes > 1, CANCELS * self.rows.sizes, 2)
+        with np.errstate(all="ignore"):
+            precise = (largest > self.range[0]) & (largest < self.range[1]) & (np.abs(sums) <= np.sqrt(count) * norms)
+        flagged = np.flatnonzero(np.isfinite(largest) & (largest > 0) & ~precise).tolist()
+        if not flagged:
+            return {}
+        torch = self.torch
+        flat = [grads[i].reshape(-1).to(self.dtype) for i in flagged]
+        rows = torch.stack([torch.stack(careful(g, sqrt=torch.sqrt, where=torch.where)) for g in flat]).tolist()
+        return {i: unscaled(*row) for i, row in zip(flagged, rows, strict=True)}
+
+    def compare_weights(self) -> None:
+        """Measure how far the parameters moved since they were kept, what they were, and what they are; keep them."""
+        now = self.loaded_weights()
+        if self.known:
+            before = [self.buffers[0][0]] * (self.rows.small > 0) + self.large_before
+            for x, y, out in zip(now, before, self.outs, strict=True):
+                self.norms(self.torch.sub(x, y, out=y), out=out[4])  # y is written anew in the end
+            self.table[5].copy_(self.table[6])
+        else:
+            self.table[4:6] = math.nan
+        self.keep(now)
+
+    def keep_weights(self) -> None:
+        """Keep the parameters as they are."""
+        self.keep(self.loaded_weights())
+
+    def loaded_weights(self) -> list[Any]:
+        """Return the parameters as matrices, in the second of two buffers; the first holds them as they were."""
+        self.buffers = self.buffers or [self.rows.new_buffer(self.kept_in) for _ in "ab"]
+        weights = [self.plain(p) for p in self.parameters] if self.complex else self.parameters
+        self.rows.load(self.buffers[1][1], weights)
+        return list(self.rows.matrices(self.buffers[1][0], weights))
+
+    def keep(self, now: list[Any]) -> None:
+        """Make what was just loaded the values before; large ones are copied."""
+        for x, out in zip(now, self.outs, strict=True):
+            self.norms(x, out=out[6])
+        large = now[self.rows.small > 0 :]
+        if self.large_before:
+            self.torch._foreach_copy_(self.large_before, large)
+        else:
+            self.large_before = [x.clone() for x in large]
+        self.buffers.reverse()
+        self.known = True
+
+    def norms(self, x: Any, *, out: Any) -> None:
+        """Write the norm of each row; parameters are not as small as gradients may be, and need no wide sums."""
+        out.copy_(self.torch.linalg.vector_norm(x, dim=1, dtype=self.kept_in))
+
+    def last_seen(self) -> dict[int, Array]:
+        """Return the steps at which each element of each vector last had a gradient."""
+        seen = self.seen.cpu().numpy()
+        return {self.where[k]: row[: self.rows.sizes[k]] for k, row in enumerate(seen)}

@@ -1,0 +1,78 @@
+"""Measure all gradients of a torch model at once: a few kernels, and one transfer to the host."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from course_lib.extras import load
+from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.readers.group import Group, Part
+from course_lib.monitoring.readers.reading import Measures, Reading
+
+__all__ = ["TorchReader"]
+
+
+class TorchReader:
+    """Reads the gradients of parameters, in one group for each device and precision.
+
+    Parameters
+    ----------
+    parameters : sequence of torch.Tensor
+        Whose ``.grad`` is read.
+    """
+
+    def __init__(self, parameters: Sequence[Any]) -> None:
+        self.torch, self.parameters = load("torch", extra="torch"), list(parameters)
+        places = defaultdict(list)
+        for i, p in enumerate(self.parameters):
+            places[p.device, p.dtype in (self.torch.float64, self.torch.complex128)].append(i)
+        self.groups = [Group(self.torch, self.parameters, where) for where in places.values()]
+        self.place = self.parameters[0].device, self.parameters[0].dtype
+
+    def moved(self) -> bool:
+        """Say whether the model is now on another device, or of another precision."""
+        return self.place != (self.parameters[0].device, self.parameters[0].dtype)
+
+    def keep_weights(self) -> None:
+        """Note the parameters' values, so that the next :meth:`measure` can tell how far they moved."""
+        with self.torch.no_grad():
+            for group in self.groups:
+                group.keep_weights()
+
+    def forget_weights(self) -> None:
+        """Let the values go: they are not those of the step before."""
+        for group in self.groups:
+            group.known = False
+
+    def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
+        """Measure every gradient, and the parameters if asked; read a number that waits on the device along with them.
+
+        Parameters
+        ----------
+        step : int
+            What :meth:`last_seen` will say of the elements whose gradient is not 0; 0 to leave that out.
+        weights : bool
+            Whether to measure the parameters and how far they moved since they were kept, and to keep them again.
+        extra : torch.Tensor of one element, optional
+            What else is to be read.
+        """
+        with self.torch.no_grad():
+            first = self.groups[0].measure(step, weights=weights, extra=extra)
+            parts = [first, *(group.measure(step, weights=weights) for group in self.groups[1:])]
+        nonfinite = any(part.nonfinite for part in parts)
+        return Reading(nonfinite, first.extra, partial(worked_out, parts, len(self.parameters)))
+
+    def last_seen(self) -> dict[int, Array]:
+        """For each vector among the parameters, the last step at which each element had a gradient; 0 for never."""
+        return {i: seen for group in self.groups for i, seen in group.last_seen().items()}
+
+
+def worked_out(parts: Sequence[Part], count: int) -> Measures:
+    """Bring the measures of all groups into the parameters' order."""
+    table = np.empty((7, count))
+    for part in parts:
+        table[:, part.where] = part.columns()
+    return Measures.of(table)
