@@ -8,7 +8,7 @@ import numpy as np
 
 from course_lib.extras import load
 
-__all__ = ["cast", "erf", "log_softmax", "namespace", "pick"]
+__all__ = ["cast", "erf", "log_softmax", "namespace", "pick", "values_of"]
 
 
 def namespace(x: Any) -> ModuleType | Any:
@@ -41,3 +41,19 @@ def pick(labels: Any, c: int) -> Any:
 def cast(x: Any, like: Any) -> Any:
     """Give an array the dtype of another, so that a float64 target does not turn float32 gradients into float64."""
     return x.astype(like.dtype) if hasattr(x, "astype") else x.to(like.dtype)
+
+
+def values_of(x: Any) -> Any:
+    """Copy to NumPy; None where there are no values: while JAX or torch traces, or on torch's meta device."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "__array_namespace__"):
+        traced = isinstance(x, load("jax", extra="jax").core.Tracer)
+        return None if traced else np.asarray(x)
+    torch = load("torch", extra="torch")
+    if torch.compiler.is_compiling() or x.is_meta:
+        return None
+    try:
+        return x.detach().cpu().numpy()
+    except RuntimeError:  # under torch.func's transforms
+        return None

@@ -83,18 +83,20 @@ class MlpResult:
         return (self.flops("backward") + self.flops("recompute")) / forward if forward else nan
 
     def __repr__(self) -> str:
-        rows = [("phase", "step", "shape", "FLOPs", "kept bytes")]
-        rows += [(s.phase, s.formula, str(s.shape), f"{s.flops:,}", f"{s.kept_bytes:,}") for s in self.steps]
-        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        rows, phase = [("", "shape", "FLOPs", "kept")], None
+        for s in self.steps:
+            rows += [(s.phase, "", "", "")] * (s.phase != phase)
+            rows.append((f"  {s.formula}", str(s.shape), f"{s.flops:,}", f"{s.kept_bytes:,}"))
+            phase = s.phase
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
-                text.rjust(w) if i > 2 else text.ljust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))
+                text.rjust(w) if i > 1 else text.ljust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))
             )
             for row in rows
         ]
         total = f"kept {self.kept_bytes:,} bytes, at most {self.peak_bytes:,} at once"
-        total += f"; backward / forward = {self.ratio:.3f}"
-        return "\n".join([*(line.rstrip() for line in lines), total])
+        return "\n".join([*(line.rstrip() for line in lines), total, f"backward / forward = {self.ratio:.3f}"])
 
 
 @dataclass

@@ -68,9 +68,11 @@ def mlp_grad(
 
     Notes
     -----
-    Python never looks at a value, so the function can be traced: ``jax.jit(lambda x, ws: mlp_grad(x, ws).grads)``. On
-    torch tensors that require grad, call it under ``torch.no_grad()``, or torch records the steps too. Recomputing
-    instead of keeping is due to Griewank (1992) and, for networks, Chen et al. (2016), arXiv:1604.06174.
+    Python looks at no value but the labels, and at those only where they have values, so the function can be traced:
+    ``jax.jit(lambda x, ws: mlp_grad(x, ws).grads)``. While JAX traces, labels out of range are not refused: such a row
+    has no loss and no gradient. On torch tensors that require grad, call it under ``torch.no_grad()``, or torch records
+    the steps too. Recomputing instead of keeping is due to Griewank (1992) and, for networks, Chen et al. (2016),
+    arXiv:1604.06174.
 
     Examples
     --------
@@ -79,21 +81,26 @@ def mlp_grad(
     >>> result = mlp_grad(x, w, keep="recompute", input_grad=False)
     >>> [g.shape for g in result.grads.weights]
     [(2, 3), (3, 1)]
-    >>> result
-    phase      step                   shape   FLOPs  kept bytes
-    forward    h_0 = x                (4, 2)      0          64
-    forward    z_0 = h_0 @ w_0        (4, 3)     48           0
-    forward    h_1 = relu(z_0)        (4, 3)      0           0
-    forward    z_1 = h_1 @ w_1        (4, 1)     24           0
-    forward    loss = half_sum        ()          0          32
-    backward   g = 1 * residual       (4, 1)      0           0
-    recompute  z_0 = h_0 @ w_0        (4, 3)     48           0
-    recompute  h_1 = relu(z_0)        (4, 3)      0          96
-    backward   grads_w_1 = h_1.T @ g  (3, 1)     24           0
-    backward   g = g @ w_1.T          (4, 3)     24           0
-    backward   g = g * relu'(z_0)     (4, 3)      0           0
-    backward   grads_w_0 = h_0.T @ g  (2, 3)     48           0
-    kept 96 bytes, at most 160 at once; backward / forward = 2.000
+    >>> print(result)
+                             shape   FLOPs  kept
+    forward
+      h_0 = x                (4, 2)      0    64
+      z_0 = h_0 @ w_0        (4, 3)     48     0
+      h_1 = relu(z_0)        (4, 3)      0     0
+      z_1 = h_1 @ w_1        (4, 1)     24     0
+      loss = half_sum        ()          0    32
+    backward
+      g = 1 * residual       (4, 1)      0     0
+    recompute
+      z_0 = h_0 @ w_0        (4, 3)     48     0
+      h_1 = relu(z_0)        (4, 3)      0    96
+    backward
+      grads_w_1 = h_1.T @ g  (3, 1)     24     0
+      g = g @ w_1.T          (4, 3)     24     0
+      g = g * relu'(z_0)     (4, 3)      0     0
+      grads_w_0 = h_0.T @ g  (2, 3)     48     0
+    kept 96 bytes, at most 160 at once
+    backward / forward = 2.000
     """
     acts, keeps = checked(x, weights, biases, activation, loss, keep)
     net = Network(tuple(weights), tuple(biases or ()), acts, keeps, Cache())

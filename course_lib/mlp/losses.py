@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
-from course_lib.mlp.arrays import cast, log_softmax, namespace, pick
+from course_lib.mlp.arrays import cast, log_softmax, namespace, pick, values_of
 
 __all__ = ["LOSSES"]
 
@@ -31,10 +31,11 @@ def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
     """Mean over the batch of -sum(p * log softmax(out)); cotangent (softmax(out) - p) / b, where p is the target."""
     b, c = out.shape
     check_target(out, target, "cross_entropy", [(b,), (b, c)])
-    if isinstance(target, np.ndarray) and target.ndim == 1 and not np.isin(target, range(c)).all():
+    labels = values_of(target) if len(target.shape) == 1 else None
+    if labels is not None and not np.isin(labels, range(c)).all():
         raise InputError(
-            f"labels must be between 0 and {c - 1}, one less than the scores' columns, but they go from {target.min()} "
-            f"to {target.max()}. Number the classes from 0."
+            f"labels must be whole numbers between 0 and {c - 1}, one less than the scores' columns, but they go from "
+            f"{labels.min()} to {labels.max()}. Number the classes from 0."
         )
     log_p = log_softmax(out)
     p = cast(pick(target, c) if len(target.shape) == 1 else target, out)

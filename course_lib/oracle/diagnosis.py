@@ -9,8 +9,8 @@ import numpy as np
 from course_lib.oracle.closeness import is_close, norm, rounded_to, scale_of
 from course_lib.oracle.engines import Arrays
 from course_lib.oracle.mistakes import mistakes
-from course_lib.oracle.scales import cut, scaled
-from course_lib.oracle.shapes import ratio, reordered, reshaped
+from course_lib.oracle.scales import cut, scaled, unclipped
+from course_lib.oracle.shapes import holed, ratio, reordered, reshaped, totalled
 from course_lib.oracle.tape import Tape
 
 __all__ = ["CAUSES", "Case", "Suspect", "Verdict", "diagnose"]
@@ -27,7 +27,8 @@ CAUSES = (
 )
 
 UNLIKELY, SAME = 20, 1e-6
-Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]  # cause, evidence, also, unexplained
+LOST = ("overwritten instead of accumulated", "detached path")
+Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -77,17 +78,26 @@ class Suspect:
 
 
 def diagnose(differing: list[str], case: Case) -> Verdict:
-    """Name the likeliest cause of the first difference, what else would do, and what stays unexplained."""
+    """Name the likeliest cause of the first difference, its evidence, what is as likely, would do, is unexplained."""
     found = [s for s in suspects(differing, case) if differing[0] in s.explains]
     if not found:
-        return None, described(differing[0], case), (), ()  # what comes later may follow from the first
+        return None, described(differing[0], case), (), (), ()  # what comes later may follow from the first
     found.sort(key=lambda s: (-len(s.explains), s.misses, s.rank))
     best = found[0]
     equals = [s for s in found if (len(s.explains), s.misses) == (len(best.explains), best.misses)]
     also = dict.fromkeys(s.cause for s in equals if s.cause not in (None, best.cause))
     nameless = [lowered(s.words) for s in equals if s.cause is None and best.cause is not None]
     rest = tuple(name for name in differing if name not in best.explains)
-    return best.cause, best.words, (*(a for a in also if a), *nameless[:1]), rest
+    words, equally = best.words, tuple[str, ...]()
+    if best.cause in LOST and also.keys() & set(LOST):
+        twin = next(s for s in equals if s.cause in LOST and s.cause != best.cause)
+        if twin.rank == best.rank:
+            equally = (str(twin.cause),)
+            others = [s.words for s in equals if s.cause == twin.cause and s.words != words]
+            words += f" Or {lowered(others[0])}." if others else ""
+        elif best.cause == "detached path":
+            words += " Overwriting would have left the last to arrive, which is not what is left here."
+    return best.cause, words, equally, (*(a for a in also if a), *nameless[:1]), rest
 
 
 def lowered(words: str) -> str:
@@ -97,7 +107,12 @@ def lowered(words: str) -> str:
 
 def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
     """List all that would make the first wrong gradient."""
-    for cause, words, explains, rank in [*reshaped(differing, case), *scaled(differing, case), *cut(differing, case)]:
+    for cause, words, explains, rank in [
+        *reshaped(differing, case),
+        *scaled(differing, case),
+        *cut(differing, case),
+        *unclipped(differing, case),
+    ]:
         yield Suspect(cause, words, explains, 0, rank)
     first = differing[0]
     for one in mistakes(case.tape) if case.tape else ():
@@ -114,7 +129,8 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
             if origin not in explains:
                 continue
             one = replace(one, words=f"{one.words} That is in {origin}; one norm clips all, so {first} differs, too.")
-        rank = one.rank + UNLIKELY * (one.cause == "wrong order" and doubled_or_halved(explains, case))
+        rare = one.cause == "wrong order" or "averaged" in one.words
+        rank = one.rank + UNLIKELY * (rare and doubled_or_halved(explains, case))
         yield Suspect(one.cause, one.words, explains, misses, rank)
 
 
@@ -154,8 +170,8 @@ def described(name: str, case: Case) -> str:
         return f"Its entries are {dtype} numbers, and no further off than {dtype} rounds. Compute them in float64."
     if factor := ratio(name, case):
         return f"Every entry is {factor:.6g} times the right one, which is no size in this network."
-    if slices := reordered(name, case):
-        return slices
+    if said := totalled(name, case) or holed(name, case) or reordered(name, case):
+        return said
     gap = np.abs(wrong - right) > case.eps[name] * max(float(np.max(np.abs(right))), 1e-300)
     text = f"{int(gap.sum())} of {gap.size} entries differ"
     dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from course_lib.oracle.cuts import cuts, nothing
 from course_lib.oracle.joins import Mistake, at_joins
 from course_lib.oracle.rules import miscounted, overwriting, rescaled, unmasked, unreduced, unselected, untransposed
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
@@ -38,10 +39,15 @@ def mistakes(tape: Tape) -> Iterator[Mistake]:
             kinds[slip.kind].append(slip)
             if slip.kind[0] == "drop":  # the same operation everywhere, wherever it sends to
                 kinds[slip.kind[:3]].append(slip)
+            else:
+                kinds[*slip.kind, tape.name(tape.parent(edge))].append(slip)
     yield from at_joins(tape)
     yield from wrong_walks(tape)
+    yield from cuts(tape)
+    tried: set[tuple[int, ...]] = set()
     for same in kinds.values():
-        if len(same) > 1:
+        if len(same) > 1 and (these := tuple(map(id, same))) not in tried:
+            tried.add(these)
             left -= 1
             yield made(tape, same)
     for slip in (slip for kind, same in kinds.items() for slip in same if kind == slip.kind):
@@ -74,7 +80,7 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
         "detached path",
         f"Nothing is sent from {op} {g.shape} to {to}.",
         ("drop", op, edge[1], to, others),
-        send=lambda arrived: None,
+        send=nothing,
         rank=8,
     )
     for words, send, cause, rank in [

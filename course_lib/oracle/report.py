@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["Difference", "Report"]
 
-NARROWEST = 72  # characters, for the sentences under a table
+NARROWEST = 44  # characters, for the sentences under a table: what a phone shows of a line
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,10 @@ class Difference:
         One of :data:`course_lib.oracle.CAUSES`, or None if none of them makes these numbers.
     evidence : str
         Why, in words.
+    equally : tuple of str
+        Causes that are as likely as the one named, because the numbers cannot tell them apart.
     also : tuple of str
-        Other causes that would make the same numbers.
+        All other causes that would make the same numbers.
     unexplained : tuple of str
         Tensors that differ too, and not as the cause would have it: there is a second mistake.
     """
@@ -44,6 +46,7 @@ class Difference:
     expected: Any
     cause: str | None
     evidence: str
+    equally: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
 
@@ -56,10 +59,10 @@ class Difference:
             by += f"{self.found:.6g} instead of {self.expected:.6g}"
         lines = [
             f"The first to differ, from the loss towards the inputs, is {self.name} ({self.engine}), {by}.",
-            f"Likely cause: {self.cause or 'none of the known ones'}. {self.evidence}",
+            f"Likely cause: {' or '.join([self.cause or 'none of the known ones', *self.equally])}. {self.evidence}",
         ]
-        if self.also:
-            lines.append(f"The same numbers would come from: {', '.join(self.also)}.")
+        if others := [cause for cause in self.also if cause not in self.equally]:
+            lines.append(f"The same numbers would come from: {', '.join(others)}.")
         if self.unexplained:
             lines.append(f"That does not explain {', '.join(self.unexplained)}: look there next.")
         return "\n".join(lines)
@@ -107,17 +110,21 @@ class Report:
         return self.wrong.get("manual") or next(iter(self.wrong.values()), None)
 
     def __repr__(self) -> str:
-        head = ["gradient", "shape", *self.engines]
-        right = self.grads[self.reference]
-        rows = [[name, str(right[name].shape), *(self.cell(e, name) for e in self.engines)] for name in self.names]
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        columns = [engine for engine in self.engines if engine != self.reference] or [self.reference]
+        right, longest = self.grads[self.reference], max(map(len, self.names))
+        rows = [["gradient", *columns]]
+        for name in self.names:
+            tensor = f"{name:{longest}} {right[name].shape}"
+            rows.append([tensor, *(self.cell(engine, name) for engine in columns)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
-            "  ".join(t.rjust(w) if i > 1 else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
-            for row in [head, *rows]
+            "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
+            for row in rows
         ]
+        measure = f"Each number is the largest difference from {self.reference}, over its largest entry."
         notes = [f"{engine} could not run the loss: {why}" for engine, why in self.failed.items()]
         verdict = str(self.first) if self.first else "All agree."
-        said = [f"Each number is relative to {self.reference}.", *notes, *verdict.splitlines()]
+        said = [measure, *notes, *verdict.splitlines()]
         width = max(len(lines[0]), NARROWEST)
         return "\n".join([*lines, *(part for line in said for part in wrap(line, width, break_on_hyphens=False))])
 
@@ -126,5 +133,5 @@ class Report:
         error = self.errors.get((engine, name))
         star = "*" if engine in self.wrong and self.wrong[engine].name == name else ""
         if error is None or self.grads[engine][name].shape == self.grads[self.reference][name].shape:
-            return "-" if error is None else f"{star}{error:.1e}"
+            return "-" if error is None else f"{star}{error:.0e}" if error else "0"
         return f"{star}shape"

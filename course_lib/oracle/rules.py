@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from course_lib.oracle.tape import Edge, Send, Tape, add_up
 
-__all__ = ["miscounted", "overwriting", "rescaled", "unmasked", "unreduced", "unselected", "untransposed"]
+__all__ = ["PRODUCTS", "miscounted", "overwriting", "rescaled", "unmasked", "unreduced", "unselected", "untransposed"]
 
 PERMUTATIONS = ("permute", "transpose", "t", "mt")
 PRODUCTS = ("mm", "bmm", "mv", "addmm")
 NOTHING = 1e-5  # a row whose part is smaller is not what is left over
+MEANS = ("mean", "nllloss", "mseloss")
 SCATTERS = ("index", "indexselect", "embedding", "gather")
 Found = tuple[str, Send, str | None, float]  # words, what is sent, cause, rank
 
@@ -62,6 +63,10 @@ def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
             yield words, partial(weighted, tape, edge, 1 / level), None, 16
     else:
         yield f"The derivative of {op} is left out.", add_up, None, 20
+        if len(levels) == 1:
+            (level,) = levels
+            words = f"What {op} should multiply by {level:.4g} is divided by it."
+            yield words, partial(weighted, tape, edge, 1 / level**2), None, 20.5
 
 
 def unselected(tape: Tape, edge: Edge, g: Any, right: Any) -> Iterator[Found]:
@@ -114,6 +119,7 @@ def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
 def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
     """Divide or multiply by the number of things that are summed or averaged."""
     sizes: dict[int, str] = {}
+    large: tuple[int, ...] = ()
     if op in PRODUCTS:
         if not tape.parents[tape.parent(edge)]:
             sizes = {n: f"dim {axis} of {g.shape}" for axis, n in enumerate(g.shape) if n > 1}
@@ -129,6 +135,22 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
                 partial(weighted, tape, edge, factor),
                 "mean vs sum",
                 3 if n > 2 else 6.5,
+            )
+    if op in MEANS and large:
+        yield from misdivided(tape, edge, op, large[0] if op == "nllloss" else right.size // g.size, large)
+
+
+def misdivided(tape: Tape, edge: Edge, op: str, due: int, large: tuple[int, ...]) -> Iterator[Found]:
+    """Divide a mean by the size of another dimension than the one that it took away."""
+    for axis, n in enumerate(large):
+        factor = due / n
+        if n > 1 and factor not in (1.0, float(due)) and due not in (factor, 1):
+            whole = max(factor, 1 / factor) % 1 == 0  # as likely a factor too much
+            yield (
+                f"What {op} sends is divided by {n}, the size of dim {axis} of {large}, and not by {due}.",
+                partial(weighted, tape, edge, factor),
+                "mean vs sum",
+                21.8 if whole else 3.2,
             )
 
 
@@ -174,24 +196,34 @@ def unreduced(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[F
 
 
 def overwriting(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
-    """Keep one term of a sum: the last or first row, or the last of several with one index."""
+    """Keep one term of a sum: the last or first row, or one of several with one index."""
     cause = "overwritten instead of accumulated"
-    if not tape.parents[tape.parent(edge)] and g.ndim and g.shape[0] > 1:
-        for row, word in ((-1, "last"), (0, "first")):
-            mask = np.zeros_like(g)
-            mask[row] = 1
-            part = np.abs(tape.vjp(edge, mask * g)).max(initial=0)
-            if part < NOTHING * np.abs(right).max(initial=0):
-                continue  # with nothing in that row it would be a detached path
-            words = f"Only the {word} of the {g.shape[0]} rows at {op} counts."
-            yield words, partial(weighted, tape, edge, mask), cause, 6
+    axes = range(max(1, g.ndim - 1)) if not tape.parents[tape.parent(edge)] and g.ndim else ()
+    for axis, (row, word) in product((a for a in axes if g.shape[a] > 1), ((-1, "last"), (0, "first"))):
+        mask = np.zeros_like(g)
+        np.moveaxis(mask, axis, 0)[row] = 1
+        part = np.abs(tape.vjp(edge, mask * g)).max(initial=0)
+        if part < NOTHING * np.abs(right).max(initial=0):
+            continue  # with nothing in that row it would be a detached path
+        what = f"{g.shape[0]} rows" if axis == 0 else f"{g.shape[axis]} along axis {axis} of {g.shape}"
+        yield f"Only the {word} of the {what} at {op} counts.", partial(weighted, tape, edge, mask), cause, 6
     if op in SCATTERS and g.size <= 4096:
-        places = [tape.vjp(edge, one.reshape(g.shape)) != 0 for one in np.eye(g.size)]
+        yield from reassigned(tape, edge, g, right, op)
 
-        def assign(arrived: Any) -> Any:
-            out = np.zeros(right.shape)
-            for place, entry in zip(places, add_up(arrived).ravel(), strict=True):
-                out[place] = entry
-            return out
 
-        yield f"Where {op} takes an entry twice, only the last counts.", assign, cause, 6
+def reassigned(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
+    """Assign to the places that an index takes, so that one of several counts, or their mean."""
+    places = [tape.vjp(edge, one.reshape(g.shape)) != 0 for one in np.eye(g.size)]
+
+    def assign(arrived: Sequence[Any], step: int) -> Any:
+        out = np.zeros(right.shape)
+        for place, entry in [*zip(places, add_up(arrived).ravel(), strict=True)][::step]:
+            out[place] = entry
+        return out
+
+    for step, word in ((1, "last"), (-1, "first")):
+        words = f"Where {op} takes an entry several times, only the {word} counts."
+        yield words, partial(assign, step=step), "overwritten instead of accumulated", 6
+    times = np.maximum(np.sum(places, axis=0), 1)
+    words = f"Where {op} takes an entry several times, the mean counts, not the sum."
+    yield words, lambda arrived: tape.vjp(edge, add_up(arrived)) / times, "mean vs sum", 6.6

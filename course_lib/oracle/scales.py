@@ -13,7 +13,7 @@ from course_lib.oracle.shapes import ratio
 if TYPE_CHECKING:
     from course_lib.oracle.diagnosis import Case
 
-__all__ = ["cut", "scaled"]
+__all__ = ["cut", "scaled", "unclipped"]
 
 MOST_PASSES = 16  # more are not added up by mistake
 
@@ -56,6 +56,11 @@ def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
     if factor is None or any(f is None or abs(f / factor - 1) > eps for f in factors):
         return
     same = tuple(differing)
+    told = case.loss_scale or 1.0
+    for wrong, done in ((told, "is still in {}"), (1 / told, "was divided out of {} twice")) if told != 1 else ():
+        if abs(factor / wrong - 1) <= eps:
+            these = "all gradients" if set(same) == set(case.found) else ", ".join(same)
+            yield None, f"The loss scale, {told:g}, {done.format(these)}.", same, 2.5
     if not [n for n in case.found if n not in differing and case.right[n].any()]:
         yield from clipped_early(factor, same, case, eps)
     for n, what in sizes(case).items():
@@ -108,6 +113,23 @@ def cut(differing: list[str], case: "Case") -> Iterator[Found]:
     at_limit = sum(int((np.abs(case.found[n]) >= limit * (1 - 1e-9)).sum()) for n in names)
     if at_limit > 1 and all(case.same(n, case.found[n], np.clip(raw[n], -limit, limit)) for n in names):
         yield None, f"Each entry is cut to between {-limit:.4g} and {limit:.4g}: clipped by value.", same, 13
+
+
+def unclipped(differing: list[str], case: "Case") -> Iterator[Found]:
+    """Clip not at all, also where nothing is to be clipped, or by another power of the norm."""
+    if case.max_norm is None or case.tape is None:
+        return
+    raw = case.tape.walk()
+    names = [n for n in case.found if n in raw and case.found[n].shape == raw[n].shape]
+    size, limit = norm(raw, [n for n in case.learned if n in raw]), case.max_norm
+    for factor, text in (
+        (1.0, f"They are right, but for the clipping: their global norm is {size:.4g}, and max_norm is {limit:g}."),
+        (limit / (size or 1), f"A norm of {size:.4g} is enlarged to {limit:g}: scale by min(1, max_norm / norm)."),
+        (limit / (size**2 or 1), "They are scaled by max_norm over the square of the norm: its root is missing."),
+    ):
+        if names and all(case.same(n, case.found[n], raw[n] * factor) for n in names):
+            yield None, text, tuple(differing), 1
+            return
 
 
 def known(told: float | None, usual: tuple[float, ...]) -> tuple[float, ...]:

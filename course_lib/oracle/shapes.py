@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from course_lib.oracle.diagnosis import Case
 
-__all__ = ["ratio", "reordered", "reshaped"]
+__all__ = ["holed", "ratio", "reordered", "reshaped", "totalled"]
 
 MOST_SLICES, FEW_SLICES = 256, 12
 
@@ -18,7 +18,7 @@ Found = tuple[str | None, str, tuple[str, ...], float]
 
 def reshaped(differing: list[str], case: "Case") -> Iterator[Found]:
     """Look at each wrong gradient by itself."""
-    for test in (unsummed, turned, swapped, absent, flipped):
+    for test in (unsummed, turned, refitted, swapped, absent, flipped):
         words = {name: said for name in differing if (said := test(name, case))}
         if words:
             cause, text, rank = next(iter(words.values()))
@@ -48,6 +48,16 @@ def turned(name: str, case: "Case") -> tuple[str | None, str, float] | None:
         if axes != tuple(range(wrong.ndim)) and case.same(name, wrong.transpose(axes), right):
             return "missing transpose", f"With its axes in the order {axes} it is the right gradient.", 0.5
     return None
+
+
+def refitted(name: str, case: "Case") -> tuple[str | None, str, float] | None:
+    """The entries are right, in another shape."""
+    wrong, right = case.found[name], case.right[name]
+    if wrong.shape == right.shape or wrong.size != right.size or unsummed(name, case):
+        return None
+    if not case.same(name, wrong.reshape(right.shape), right):
+        return None
+    return None, f"Its entries are right, but their shape is not: reshape it to {right.shape}.", 0.6
 
 
 def swapped(name: str, case: "Case") -> tuple[str | None, str, float] | None:
@@ -87,6 +97,23 @@ def reordered(name: str, case: "Case") -> str | None:
         if sorted(nearest) == list(range(n)) and case.same(name, rows, wanted[nearest]):
             order = f"the order {nearest}" if n <= FEW_SLICES else "another order"
             return f"Along axis {axis} it holds the right entries, but in {order}."
+    return None
+
+
+def holed(name: str, case: "Case") -> str | None:
+    """Say if all that is wrong is zero."""
+    wrong, right = case.found[name], case.right[name]
+    holes = (wrong == 0) & (right != 0)
+    if not case.same(name, np.where(holes, right, wrong), right):
+        return None
+    return f"It is right but for {int(holes.sum())} of {holes.size} entries, which are 0: nothing arrives there."
+
+
+def totalled(name: str, case: "Case") -> str | None:
+    """Say if each entry holds the sum of all of them."""
+    wrong, right = case.found[name], case.right[name]
+    if right.size > 1 and case.same(name, wrong, np.full_like(right, right.sum())):
+        return "Each entry is the sum of all the right ones: it is summed over more axes than were broadcast."
     return None
 
 

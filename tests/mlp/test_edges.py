@@ -1,5 +1,6 @@
 """Empty batches, single layers, and what would silently be another loss."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -39,3 +40,39 @@ def test_what_would_be_another_loss_is_refused(call, message):
     """A target that would broadcast, a label without a column, a list without a shape."""
     with pytest.raises(InputError, match=message):
         call(np.ones((2, 3)), np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.tensor, jnp.asarray])
+@pytest.mark.parametrize("labels", [[0, 4], [-1, 2], [0.5, 1.0]])
+def test_a_label_without_a_column_is_refused_for_every_library(library, labels):
+    """It would have no loss, and nobody would see."""
+    x, w = library(np.ones((2, 3), np.float32)), library(np.ones((3, 4), np.float32))
+    with pytest.raises(InputError, match=r"labels must be whole numbers between 0 and 3.*Number the classes from 0"):
+        mlp_grad(x, [w], target=library(np.array(labels)), loss="cross_entropy")
+
+
+def test_while_jax_traces_labels_have_no_values_to_look_at():
+    """Such a row has no gradient, as the docstring says; the others have theirs."""
+    x, w = jnp.ones((2, 3)), jnp.ones((3, 4))
+    run = jax.jit(lambda x, w, labels: mlp_grad(x, [w], target=labels, loss="cross_entropy").grads.x)
+    assert not run(x, w + jnp.eye(3, 4), jnp.array([0, 9]))[1].any()
+    np.testing.assert_allclose(
+        run(x, w + jnp.eye(3, 4), jnp.array([0, 9]))[0], run(x, w + jnp.eye(3, 4), jnp.array([0, 1]))[0]
+    )
+
+
+def test_under_torchs_transforms_labels_are_not_read():
+    """vmap has no numbers to copy either."""
+    x, w, labels = torch.ones(5, 2, 3), torch.ones(3, 4), torch.zeros(5, 2, dtype=torch.int64)
+    run = torch.func.vmap(lambda x, y: mlp_grad(x, [w], target=y, loss="cross_entropy").grads.x)
+    assert run(x, labels).shape == (5, 2, 3)
+
+
+def test_the_steps_print_as_a_table_that_fits_a_phone():
+    """Under a heading for each phase, and the totals below."""
+    x, w = np.ones((4, 2)), [np.ones((2, 3)), np.ones((3, 1))]
+    lines = repr(mlp_grad(x, w, [np.ones(3), np.ones(1)])).splitlines()
+    assert [line for line in lines if line and " " not in line] == ["forward", "backward"]
+    assert "  z_0 = h_0 @ w_0 + b_0  (4, 3)     48     0" in lines
+    assert lines[-1] == "backward / forward = 2.000"
+    assert max(map(len, lines)) <= 46

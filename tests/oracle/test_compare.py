@@ -210,15 +210,31 @@ def test_the_table_is_as_it_is_read():
         lambda x, w, xp: xp.relu(x @ w).sum(), {"x": x, "w": w}, {"w": x.T @ np.ones((1, 2))}, engines=["autograd"]
     )
     assert repr(report).splitlines() == [
-        "gradient  shape   autograd    manual",
-        "w         (2, 2)   0.0e+00  *1.0e+00",
-        "x         (1, 2)   0.0e+00         -",
-        "Each number is relative to autograd.",
-        "The first to differ, from the loss towards the inputs, is w (manual), by",
-        "2 (relative 1) at (1, 1): -2 instead of 0.",
-        "Likely cause: missing mask. The cotangent passes relu everywhere, though",
-        "1 of 2 places are shut.",
+        "gradient  manual",
+        "w (2, 2)  *1e+00",
+        "x (1, 2)       -",
+        "Each number is the largest difference from",
+        "autograd, over its largest entry.",
+        "The first to differ, from the loss towards",
+        "the inputs, is w (manual), by 2 (relative 1)",
+        "at (1, 1): -2 instead of 0.",
+        "Likely cause: missing mask. The cotangent",
+        "passes relu everywhere, though 1 of 2 places",
+        "are shut.",
     ]
+
+
+def test_a_report_of_all_engines_fits_a_phone():
+    """Beside their differences from the reference, which has no column of its own."""
+    lines = repr(compare(two_layers, arrays(), manual_mlp_grad)).splitlines()
+    assert lines[0].split() == ["gradient", "torch", "jax", "differences", "manual"]
+    assert max(map(len, lines)) <= 46
+
+
+def test_a_single_engine_has_its_column():
+    """There is nothing else to show."""
+    lines = repr(compare(two_layers, arrays(), engines=["autograd"])).splitlines()
+    assert [line.split()[-1] for line in lines[:4]] == ["autograd", "0", "0", "0"]
 
 
 def test_the_result_cannot_be_changed():

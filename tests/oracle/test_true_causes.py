@@ -6,32 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.oracle import compare
-
-FAST = ["autograd", "differences"]
-
-
-def arrays(seed=0, **shapes):
-    random = np.random.default_rng(seed)
-    return {name: random.normal(size=shape) for name, shape in shapes.items()}
-
-
-def instead(y, fake):
-    """Keep the value of one tensor, with the gradient of another: how a wrong rule is planted in torch."""
-    return y.detach() + fake - fake.detach()
-
-
-def grads(wrong, given):
-    """Differentiate a loss by torch, which has the mistake in it."""
-    leaves = {name: torch.tensor(a, requires_grad=a.dtype.kind == "f") for name, a in given.items()}
-    wrong(**leaves).backward()
-    return {n: None if t.grad is None else t.grad.numpy() for n, t in leaves.items() if t.is_floating_point()}
-
-
-def first(loss, given, wrong):
-    manual = wrong if isinstance(wrong, dict) else grads(wrong, given)
-    return compare(loss, given, manual, engines=FAST).first
-
+from tests.oracle.planted import arrays, first, grads, instead
 
 # a network of three layers, with sizes that are all different
 
