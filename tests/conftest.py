@@ -21,3 +21,9 @@ def tool() -> Callable[..., str]:
         pytest.skip(missing)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def chromium(tool: Callable[..., str]) -> str:
+    """Return the path of Chrome or Chromium: Chrome first, because Ubuntu's Chromium is a snap, which sees no /tmp."""
+    return tool("google-chrome", "chromium", "chromium-browser", package="chromium")

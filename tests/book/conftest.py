@@ -22,11 +22,10 @@ def build(tmp_path_factory) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="session")
-def browser(tool):
+def browser(chromium):
     """Chromium without a window."""
-    path = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=QUIET)
+        started = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         yield started
         started.close()
 

@@ -32,17 +32,16 @@ def waits(engine):
 
 
 @pytest.fixture(scope="session")
-def see(tool, tmp_path_factory):
+def see(chromium, tmp_path_factory):
     """Return a function that shows figures on one page from a file, and what a function of the page returns."""
     from playwright.sync_api import sync_playwright
 
-    path = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
     folder = tmp_path_factory.mktemp("figures")
     # A thread of its own, because Playwright can be started once in each, and the book's tests start it, too.
     with ThreadPoolExecutor(1) as thread:
         playwright = thread.submit(lambda: sync_playwright().start()).result()
         launch = playwright.chromium.launch
-        browser = thread.submit(lambda: launch(executable_path=path, args=QUIET)).result()
+        browser = thread.submit(lambda: launch(executable_path=chromium, args=QUIET)).result()
 
         def look(figures, at, width=800, **settings):
             file = folder / "page.html"

@@ -142,10 +142,9 @@ def test_every_report_says_that_there_was_no_sandbox():
     assert '<property name="sandbox" value="none"' in reports.as_junit([bare])
 
 
-def test_the_page_shows_what_was_written_and_runs_none_of_it(tool, tmp_path):
+def test_the_page_shows_what_was_written_and_runs_none_of_it(chromium, tmp_path):
     """Chromium under the page's own policy: the learner's markup is text, nothing is asked for, nothing is refused."""
     api = pytest.importorskip("playwright.sync_api")
-    chromium = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
     page_text = reports.as_page([stand(f"ada {SCRIPT}", manual=[(1, SCRIPT)])], titles={"double": f"Twice {SCRIPT}"})
     (path := tmp_path / "page.html").write_text(page_text, encoding="utf-8")
     said, asked = [], []
@@ -165,10 +164,9 @@ def test_the_page_shows_what_was_written_and_runs_none_of_it(tool, tmp_path):
     assert "41.5" not in page_text
 
 
-def test_should_something_slip_through_the_policy_stops_it(tool, tmp_path):
+def test_should_something_slip_through_the_policy_stops_it(chromium, tmp_path):
     """The same page with raw markup put in: a script, a handler, a style and an image are all refused."""
     api = pytest.importorskip("playwright.sync_api")
-    chromium = tool("chromium", "chromium-browser", "google-chrome", package="chromium")
     evil = f"{SCRIPT}<style>h1 {{ display: none }}</style><script src='http://127.0.0.1:1/x.js'></script>"
     text = reports.as_page([stand()], titles={}).replace("<main>", f"<main>{evil}")
     (path := tmp_path / "page.html").write_text(text, encoding="utf-8")
