@@ -1,9 +1,9 @@
 # make book · make test · make notebooks · make bench · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
-# but for the three Debian packages that `make test` and `make demo` need (see `tools`).
+# but for bubblewrap, which `make test` and `make demo` need, and two more Debian packages for `make test` (see `tools`).
 
 .DEFAULT_GOAL := help
-.PHONY: help book test notebooks bench demo lock tools clean
+.PHONY: help book test notebooks bench demo lock sandbox tools clean
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -29,7 +29,7 @@ bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.monitoring
 	@.venv/bin/python -m benchmarks.grading
 
-demo: .venv/installed tools ## grade a small class and print the table
+demo: .venv/installed sandbox ## grade a small class and print the table
 	@.venv/bin/python -m course_lib.cli demo
 
 lock: .venv/installed ## choose the newest set of packages the ranges allow (torch keeps its pin)
@@ -53,11 +53,19 @@ clean: ## remove what was built; keep .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch .venv/installed
 
-# bubblewrap isolates learners' code; Chromium is what the tests open the book in; the gradebook is tested in PostgreSQL.
-tools:
+# What isolates learners' code.
+sandbox:
+	@command -v bwrap >/dev/null || $(MAKE) --no-print-directory debian PACKAGES=bubblewrap
+
+# The tests open the book in Chromium, and keep a gradebook in PostgreSQL. Ubuntu has Chromium only as a snap, which sees
+# no /tmp, where they build it.
+tools: sandbox
 	@missing=""; \
-	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
+	if test -n "$$missing" && grep -qs '^ID=ubuntu' /etc/os-release; then \
+	  chrome=google-chrome-stable_current_amd64.deb; \
+	  echo "This needs Google Chrome. Run: wget https://dl.google.com/linux/direct/$$chrome && sudo apt-get install ./$$chrome" >&2; exit 1; \
+	fi; \
 	command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	test -z "$$missing" || $(MAKE) --no-print-directory debian PACKAGES="$${missing# }"
 
