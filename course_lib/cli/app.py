@@ -1,6 +1,7 @@
 """Put the commands together, each from a module of its own, and turn what goes wrong into one line."""
 
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -40,7 +41,13 @@ def _build() -> Any:
         pretty_exceptions_enable=False,
     )
     for name in COMMANDS:
-        module = importlib.import_module(f"course_lib.cli.{name}")
+        command = getattr(importlib.import_module(f"course_lib.cli.{name}"), name)
         # What looks like an option and is none is an argument: points below zero, or a learner called "-".
-        app.command(name, context_settings={"ignore_unknown_options": name == "points"})(getattr(module, name))
+        settings = {"ignore_unknown_options": name == "points"}
+        app.command(name, help=_flowed(command.__doc__), context_settings=settings)(command)
     return app
+
+
+def _flowed(docstring: str) -> str:
+    """Return the docstring with each paragraph on one line, so that it wraps where the terminal ends."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))

@@ -34,4 +34,5 @@ def notebooks(
         if built.written:
             written += 1
             console.print(f"wrote {built.notebook.relative_to(root)}")
-    console.print(f"{len(only or known)} notebooks, {written} written")
+    count = len(only or known)
+    console.print(f"{count} notebook{'s' if count != 1 else ''}, {written} written")

@@ -22,7 +22,6 @@ Book = Annotated[
     str | None,
     typer.Option(
         "--gradebook",
-        help="The gradebook: a file, or postgresql://USER@HOST/DATABASE.",
-        show_default="gradebook.sqlite in --out",
+        help="The gradebook, if not gradebook.sqlite among the grades: a file, or postgresql://USER@HOST/DATABASE.",
     ),
 ]
