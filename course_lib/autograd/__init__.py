@@ -20,6 +20,8 @@ from course_lib.autograd.ops.random import manual_seed
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.transforms import *  # noqa: F403 - its __all__
 
+functional = transforms  # torch.autograd.functional.jacobian
+
 __all__ = [
     "Function",
     "Node",
@@ -27,6 +29,7 @@ __all__ = [
     "Tensor",
     "autograd",
     "enable_grad",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",

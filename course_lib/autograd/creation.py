@@ -81,29 +81,30 @@ def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: Any = Fal
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
-def zeros_like(input: Tensor) -> Tensor:
+def zeros_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill the shape and dtype of another tensor with zeros."""
-    return Tensor(np.zeros_like(input.value))
+    return Tensor(np.zeros_like(input.value, dtype), requires_grad)
 
 
-def ones_like(input: Tensor) -> Tensor:
+def ones_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill the shape and dtype of another tensor with ones."""
-    return Tensor(np.ones_like(input.value))
+    return Tensor(np.ones_like(input.value, dtype), requires_grad)
 
 
-def eye(n: int, dtype: Any = float32) -> Tensor:
-    """Make an identity matrix."""
-    return Tensor(np.eye(n, dtype=dtype))
+def eye(n: int, m: int | None = None, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+    """Make an identity matrix, of ``n`` rows and as many columns if ``m`` does not say otherwise."""
+    return Tensor(np.eye(n, m, dtype=dtype), requires_grad)
 
 
-def arange(*args: Any, dtype: Any = None) -> Tensor:
+def arange(*args: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Count, as ``range`` does."""
-    return Tensor(np.arange(*args, dtype=dtype or (float32 if any(isinstance(a, float) for a in args) else int64)))
+    dtype = dtype or (float32 if any(isinstance(a, float) for a in args) else int64)
+    return Tensor(np.arange(*args, dtype=dtype), requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, dtype: Any = float32) -> Tensor:
+def linspace(start: float, end: float, steps: int, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Divide an interval evenly, both ends included."""
-    return Tensor(np.linspace(start, end, steps, dtype=dtype))
+    return Tensor(np.linspace(start, end, steps, dtype=dtype), requires_grad)
 
 
 def randn(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:

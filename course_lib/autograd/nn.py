@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import ops
+from course_lib.autograd.module import Module, Parameter
 from course_lib.autograd.ops import activations, elementwise, layers, linalg, losses, random, shape
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = [
     "GELU", "BatchNorm1d", "CrossEntropyLoss", "Dropout", "Flatten", "LayerNorm", "Linear", "MSELoss", "Module",
@@ -20,103 +21,9 @@ __all__ = [
 functional = ops
 
 
-class Parameter(Tensor):
-    """A leaf that a module owns and an optimizer changes."""
-
-    __slots__ = ()
-
-    def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
-        super().__init__(data.value, requires_grad)
-
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
-
-
 def uniform(bound: float, *size: int) -> Parameter:
     """Draw a parameter from ``[-bound, bound]``."""
     return Parameter(new_tensor(random.generator().uniform(-bound, bound, size).astype(np.float32)))
-
-
-class Module:
-    """A function with parameters: subclass it, set parameters and modules as attributes, and define ``forward``."""
-
-    def __init__(self) -> None:
-        self.training = True
-
-    def forward(self, *args: Any) -> Any:
-        """Compute the output."""
-        raise AutogradError(f"a module must define forward(), but {type(self).__name__} does not. Write one.")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output."""
-        return self.forward(*args, **kwargs)
-
-    def named_children(self) -> Iterator[tuple[str, "Module"]]:
-        """Go through the modules of this one."""
-        yield from ((name, value) for name, value in vars(self).items() if isinstance(value, Module))
-
-    def modules(self) -> Iterator["Module"]:
-        """Go through this module and all below it."""
-        yield self
-        for _, child in self.named_children():
-            yield from child.modules()
-
-    def named_tensors(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Go through parameters and buffers, such as running statistics, by their dotted names."""
-        yield from ((prefix + name, value) for name, value in vars(self).items() if isinstance(value, Tensor))
-        for name, child in self.named_children():
-            yield from child.named_tensors(f"{prefix}{name}.")
-
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Go through the parameters by their dotted names, each once."""
-        seen: set[Parameter] = set()
-        for name, value in self.named_tensors():
-            if isinstance(value, Parameter) and value not in seen:
-                seen.add(value)
-                yield name, value
-
-    def parameters(self) -> Iterator[Parameter]:
-        """Go through the parameters, each once."""
-        yield from (p for _, p in self.named_parameters())
-
-    def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
-        for p in self.parameters():
-            p.grad = None
-
-    def train(self, mode: bool = True) -> "Module":
-        """Switch dropout and batch normalization to training, or with False to use."""
-        for module in self.modules():
-            module.training = mode
-        return self
-
-    def eval(self) -> "Module":
-        """Switch dropout and batch normalization to use."""
-        return self.train(False)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Name all parameters and buffers."""
-        return {name: value.detach() for name, value in self.named_tensors()}
-
-    def load_state_dict(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy parameters and buffers from another module's :meth:`state_dict`."""
-        own = self.state_dict()
-        if own.keys() != state_dict.keys():
-            raise AutogradError(
-                f"the names must be those of this module, but {sorted(own.keys() - state_dict.keys())} are missing and "
-                f"{sorted(state_dict.keys() - own.keys())} are unknown. Load it into a module made in the same way."
-            )
-        for name, value in own.items():
-            value.copy_(state_dict[name])
-
-    def __repr__(self) -> str:
-        inner = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
-        body = "\n  ".join(["", *inner]) + "\n" if inner else self.extra_repr()
-        return f"{type(self).__name__}({body})"
-
-    def extra_repr(self) -> str:
-        """Describe the settings."""
-        return ""
 
 
 class Linear(Module):
@@ -232,16 +139,30 @@ class Sequential(Module):
 
 
 def layer(name: str, function: Any, doc: str) -> Any:
-    """Make a module of a function without settings."""
-    return type(
-        name, (Module,), {"forward": lambda self, *args: function(*args), "__doc__": doc, "__module__": __name__}
-    )
+    """Make a module of a function of tensors; its settings are given by name when the module is made."""
+
+    class Layer(Module):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__()
+            signature(function).bind_partial(**settings)  # a name that it does not know is an error now, not later
+            self.settings = settings
+
+        def forward(self, *args: Any) -> Tensor:
+            return function(*args, **self.settings)  # type: ignore[no-any-return] # a function of tensors
+
+    Layer.__name__ = Layer.__qualname__ = name
+    Layer.__doc__ = doc
+    return Layer
 
 
 ReLU = layer("ReLU", activations.relu, "See :func:`relu`.")
 Tanh = layer("Tanh", elementwise.tanh, "See :func:`tanh`.")
 Sigmoid = layer("Sigmoid", activations.sigmoid, "See :func:`sigmoid`.")
 GELU = layer("GELU", activations.gelu, "See :func:`gelu`.")
-Flatten = layer("Flatten", lambda x: shape.flatten(x, 1), "Keep the first dimension and join the others.")
+Flatten = layer(
+    "Flatten",
+    lambda input, start_dim=1, end_dim=-1: shape.flatten(input, start_dim, end_dim),
+    "Keep the first dimension and join the others, or those that are named.",
+)
 MSELoss = layer("MSELoss", losses.mse_loss, "See :func:`mse_loss`.")
 CrossEntropyLoss = layer("CrossEntropyLoss", losses.cross_entropy, "See :func:`cross_entropy`.")

@@ -178,3 +178,27 @@ def test_a_bias_that_broadcasts_gets_its_sum(shape):
     ag.linear(x, w, b).sum().backward()
     assert b.grad.shape == shape
     assert b.grad.sum().item() == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("MSELoss", {"reduction": "sum"}),
+        ("CrossEntropyLoss", {"label_smoothing": 0.1, "reduction": "none"}),
+        ("GELU", {"approximate": "tanh"}),
+        ("Flatten", {"start_dim": 0}),
+    ],
+)
+def test_a_layer_without_parameters_keeps_its_settings(name, settings):
+    """Settings given by name when a layer is made are those of its function, as in torch."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((4, 3)).astype("f"), rng.standard_normal((4, 3)).astype("f")
+    y = {"MSELoss": [y], "CrossEntropyLoss": [np.array([0, 1, 2, 1])]}.get(name, [])
+    ours, theirs = (getattr(lib.nn, name)(**settings)(*map(lib.from_numpy, (x, *y))).numpy() for lib in (ag, torch))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_setting_that_no_layer_has_is_refused_when_it_is_made():
+    """A misspelt setting does not wait for the first batch."""
+    with pytest.raises(TypeError, match="reductions"):
+        ag.nn.MSELoss(reductions="sum")
