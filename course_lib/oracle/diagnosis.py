@@ -29,6 +29,7 @@ CAUSES = (
 UNLIKELY, SAME = 20, 1e-6
 LOST = ("overwritten instead of accumulated", "detached path")
 Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""Cause, evidence, equally, also, unexplained, as in a Difference."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Suspect:
 
 
 def diagnose(differing: list[str], case: Case) -> Verdict:
-    """Name the likeliest cause of the first difference, its evidence, what is as likely, would do, is unexplained."""
+    """Name the likeliest cause of the first difference and why, what is as likely or possible, and what is left."""
     found = [s for s in suspects(differing, case) if differing[0] in s.explains]
     if not found:
         return None, described(differing[0], case), (), (), ()  # what comes later may follow from the first
@@ -88,16 +89,21 @@ def diagnose(differing: list[str], case: Case) -> Verdict:
     also = dict.fromkeys(s.cause for s in equals if s.cause not in (None, best.cause))
     nameless = [lowered(s.words) for s in equals if s.cause is None and best.cause is not None]
     rest = tuple(name for name in differing if name not in best.explains)
-    words, equally = best.words, tuple[str, ...]()
-    if best.cause in LOST and also.keys() & set(LOST):
-        twin = next(s for s in equals if s.cause in LOST and s.cause != best.cause)
-        if twin.rank == best.rank:
-            equally = (str(twin.cause),)
-            others = [s.words for s in equals if s.cause == twin.cause and s.words != words]
-            words += f" Or {lowered(others[0])}." if others else ""
-        elif best.cause == "detached path":
-            words += " Overwriting would have left the last to arrive, which is not what is left here."
+    words, equally = told_apart(best, equals)
     return best.cause, words, equally, (*(a for a in also if a), *nameless[:1]), rest
+
+
+def told_apart(best: Suspect, equals: list[Suspect]) -> tuple[str, tuple[str, ...]]:
+    """Say of a lost path whether it was overwritten or detached, or that both are as likely."""
+    twins = [s for s in equals if s.cause in LOST and s.cause != best.cause] if best.cause in LOST else []
+    if not twins:
+        return best.words, ()
+    if twins[0].rank == best.rank:
+        other = next((f" Or {lowered(s.words)}." for s in twins if s.words != best.words), "")
+        return best.words + other, (str(twins[0].cause),)
+    if best.cause == "detached path":
+        return f"{best.words} Overwriting would have left the last to arrive, which is not what is left here.", ()
+    return best.words, ()
 
 
 def lowered(words: str) -> str:
