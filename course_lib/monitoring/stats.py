@@ -62,17 +62,19 @@ class GradientStats(Mapping[str, ParameterStats]):
         return pandas.DataFrame([vars(row) for row in self.values()], index=pandas.Index(list(self), name="parameter"))
 
     def __repr__(self) -> str:
-        name_width = max(9, *map(len, self))
-        shapes = {name: "x".join(map(str, row.shape)) or "scalar" for name, row in self.items()}
-        shape_width = max(5, *map(len, shapes.values()))
-        lines = [f"{'parameter':{name_width}}  {'shape':>{shape_width}}{'norm':>11}{'mean':>11}{'std':>11}{'max':>11}"]
+        rows = [["parameter", "shape", "norm", "mean", "std", "max"]]
         for name, row in self.items():
-            numbers = "".join(f"{value + 0:11.3g}" for value in (row.norm, row.mean, row.std, row.max))
-            if math.isnan(row.norm) and not row.nonfinite:
-                numbers = "  no gradient"
-            lines.append(f"{name:{name_width}}  {shapes[name]:>{shape_width}}{numbers}")
-        lines.append(f"{'all together':{name_width + shape_width + 2}}{self.total_norm:11.3g}")
-        return "\n".join(lines)
+            numbers = [f"{value + 0:.2g}" for value in (row.norm, row.mean, row.std, row.max)]
+            if math.isnan(row.norm) and not row.nonfinite:  # no gradient at all
+                numbers = ["none", "", "", ""]
+            rows.append([name, "x".join(map(str, row.shape)) or "scalar", *numbers])
+        rows.append(["all together", "", f"{self.total_norm:.2g}", "", "", ""])
+        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = (
+            f"{row[0]:{first}}" + "".join(f" {cell:>{w}}" for cell, w in zip(row[1:], widths, strict=True))
+            for row in rows
+        )
+        return "\n".join(line.rstrip() for line in lines)
 
 
 def log_gradient_stats(model: Any) -> GradientStats:
@@ -101,10 +103,10 @@ def log_gradient_stats(model: Any) -> GradientStats:
     >>> model = nn.Linear(2, 1)
     >>> model(tensor([[3.0, 4.0]])).sum().backward()
     >>> log_gradient_stats(model)
-    parameter  shape       norm       mean        std        max
-    weight       1x2          5        3.5      0.707          4
-    bias           1          1          1          0          1
-    all together            5.1
+    parameter    shape norm mean  std max
+    weight         1x2    5  3.5 0.71   4
+    bias             1    1    1    0   1
+    all together        5.1
     """
     found = with_gradient(model)
     m = reader_of(list(found.values())).measure().measures

@@ -64,10 +64,11 @@ class StepProfile:
         rows = [("part", "time", "share")]
         rows += [(name, seconds_text(t), f"{t / self.parts_seconds:.0%}") for name, t in parts.items()]
         rows += [("whole step", seconds_text(self.total_seconds), "")]
-        table = [("module", "kind", "calls", "forward", "backward")]
+        table = [("module", "calls", "forward", "backward")]
         for m in self.modules.values():
             times = seconds_text(m.forward_seconds), seconds_text(m.backward_seconds)
-            table.append((m.name, m.kind, str(m.calls), *times))
+            name = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
+            table.append((name, str(m.calls), *times))
         noise = ", noisy: parts and whole differ by more than 5%" if self.noisy else ""
         return f"{columns(rows)}\n\n{columns(table)}\n({self.steps} steps each way, on {self.device}{noise})"
 
