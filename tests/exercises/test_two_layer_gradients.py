@@ -103,9 +103,73 @@ def slope(x, y, params, name, index, eps=1e-5):
     return float((plus - minus) / eps / 2)
 """,
 }
+LOGADDEXP = {
+    "forward": """
+def forward(x, y, params):
+    z1 = x @ params["w1"] + params["b1"]
+    h1 = np.maximum(z1, 0)
+    z2 = h1 @ params["w2"] + params["b2"]
+    h2 = z2 * (z2 > 0)
+    logits = h2 @ params["w3"] + params["b3"]
+    loss = np.mean(np.logaddexp.reduce(logits, axis=1) - np.take_along_axis(logits, y[:, None], 1)[:, 0])
+    cache = {"x": x, "y": y, "z1": z1, "h1": h1, "z2": z2, "h2": h2, "logits": logits, "params": params}
+    return loss, cache
+""",
+    "loss_backward": """
+def loss_backward(logits, y):
+    lse = np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    onehot = (np.arange(logits.shape[1]) == np.asarray(y)[:, None])
+    return ((np.exp(logits - lse) - onehot) / logits.shape[0]).astype(logits.dtype)
+""",
+    "slope": """
+def slope(x, y, params, name, index, eps=1e-5):
+    p = dict(params)
+    values = []
+    for sign in (+1, -1):
+        p[name] = np.array(params[name], copy=True)
+        p[name][tuple(index)] = params[name][tuple(index)] + sign * eps
+        values.append(float(forward(x, y, p)[0]))
+    return np.array((values[0] - values[1]) / (2 * eps))
+""",
+}
+ENGINE = {
+    "backward": """
+from course_lib.autograd import tensor, cross_entropy
+def backward(cache):
+    t = {k: tensor(np.array(v), requires_grad=True) for k, v in cache["params"].items()}
+    h = tensor(np.array(cache["x"]))
+    h = (h @ t["w1"] + t["b1"]).relu()
+    h = (h @ t["w2"] + t["b2"]).relu()
+    cross_entropy(h @ t["w3"] + t["b3"], tensor(np.array(cache["y"]))).backward()
+    return {k: v.grad.numpy() for k, v in t.items()}
+""",
+}
+JAX = {
+    "backward": """
+import jax, jax.numpy as jnp
+def backward(cache):
+    def loss(p):
+        h = jnp.maximum(cache["x"] @ p["w1"] + p["b1"], 0)
+        h = jnp.where(h @ p["w2"] + p["b2"] > 0, h @ p["w2"] + p["b2"], 0)
+        s = h @ p["w3"] + p["b3"]
+        return -jnp.take_along_axis(jax.nn.log_softmax(s), cache["y"][:, None], 1).mean()
+    with jax.enable_x64(True):
+        p = {k: jnp.asarray(v) for k, v in cache["params"].items()}
+        def loss2(p):
+            z1 = jnp.asarray(cache["x"]) @ p["w1"] + p["b1"]; h = jnp.where(z1 > 0, z1, 0)
+            z2 = h @ p["w2"] + p["b2"]; h = jnp.where(z2 > 0, z2, 0)
+            s = h @ p["w3"] + p["b3"]
+            return -jnp.take_along_axis(jax.nn.log_softmax(s), jnp.asarray(cache["y"])[:, None], 1).mean()
+        return {k: np.asarray(v) for k, v in jax.grad(loss2)(p).items()}
+""",
+}
 
 
-@pytest.mark.parametrize("style", [EINSUM, TORCH, LISTS], ids=["einsum", "torch", "lists"])
+@pytest.mark.parametrize(
+    "style",
+    [EINSUM, TORCH, LISTS, LOGADDEXP, ENGINE, JAX],
+    ids=["einsum", "torch", "lists", "logaddexp", "engine", "jax"],
+)
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Einsum and an extra cache entry; torch tensors and autograd; nested lists and a slope in place."""
     exercise = find("two_layer_gradients", exercises=EXERCISES)

@@ -74,9 +74,52 @@ def verdict(layers, x, y):
     return np.argmin(g) if g.min() <= g.prod() ** 0.5 else "everywhere"
 """,
 }
+MIXED = {
+    "weight_rms": """
+import torch
+def weight_rms(layers, x, y):
+    ws = [torch.tensor(w, requires_grad=True) for w, _, _ in layers]
+    h = torch.tensor(x)
+    for w, (_, b, kind) in zip(ws, layers):
+        z = h @ w + torch.tensor(b)
+        h = {"tanh": torch.tanh, "relu": torch.relu, "linear": lambda v: v}[kind](z)
+    grads = torch.autograd.grad(((h - torch.tensor(y)) ** 2).mean(), ws)
+    return torch.stack([g.square().mean().sqrt() for g in grads])
+""",
+    "gains": """
+def gains(layers, x, y):
+    seen = run(layers, x, y); seen["loss"].backward()
+    out = []
+    for before, after in zip(seen["h"][:-1], seen["h"][1:]):
+        b, a = (np.sqrt(np.einsum("ij,ij->", g, g)) for g in (before.grad.numpy(), after.grad.numpy()))
+        out.append(1.0 if a == 0 and b == 0 else float(b / a))
+    return tuple(out)
+""",
+    "verdict": """
+def verdict(layers, x, y):
+    g = list(gains(layers, x, y))[1:]
+    p = 1.0
+    for v in g: p *= v
+    if not p < 1e-3: return "healthy"
+    i, m = min(enumerate(g, start=1), key=lambda pair: pair[1])
+    if m * m > p: return "everywhere"
+    return float(i)
+""",
+    "cause": """
+def cause(layers, x, y, i):
+    seen = run(layers, x, y); seen["loss"].backward()
+    c, b, a = [float((t.grad * t.grad).sum().item()) for t in (seen["h"][i + 1], seen["z"][i], seen["h"][i])]
+    first = 1.0 if c == 0 else b / c
+    second = 1.0 if b == 0 else a / b
+    if first >= second: return "weights"
+    return "activation"
+""",
+}
 
 
-@pytest.mark.parametrize("style", [BY_HAND, ARRAYS], ids=["gradients by hand", "arrays throughout"])
+@pytest.mark.parametrize(
+    "style", [BY_HAND, ARRAYS, MIXED], ids=["gradients by hand", "arrays throughout", "torch and tuples"]
+)
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """No autograd, lists and logarithms; NumPy's integers, and a root instead of a square."""
     exercise = find("vanishing_layer", exercises=EXERCISES)

@@ -9,7 +9,8 @@ from course_lib.grading import Mistake, expect, points
 REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
     "incorrect number of gradients": "`backward` returns too few or too many gradients: one for each argument",
-    "invalid gradient": "`backward` returns a gradient of a shape that does not fit: mind the order of the arguments",
+    "invalid gradient": "`backward` returns a gradient that has not the shape of its argument: mind the order of the "
+    "arguments, and what is added up when x has one row, or several",
 }
 
 
@@ -85,8 +86,14 @@ def test_gradient_of_x(learner, rng):
             raise Mistake("the gradient of x is computed from y: the rule needs the input, so that is what to save")
         if agree(came, g * np.where(x > 0, dx, 0)):
             raise Mistake("the gradient of x is 0 where x is negative: the slope there is a")
+        if agree(came, g * np.where(x > 0, dx, -dx)):
+            raise Mistake("the gradient of x has the wrong sign where x is negative")
+        if agree(came, g * np.where(x > 0, dx, 1)):
+            raise Mistake("the gradient of x has the slope 1 where x is negative: it is a there")
         if agree(came, g * np.where(x > 0, dx / p, dx)):
             raise Mistake("the gradient of x lacks the factor p")
+        if agree(came, g * np.where(x > 0, p * base(x) ** p, dx)):
+            raise Mistake("the gradient of x raises to the power p: the slope of a power has one less")
         if not agree(came, g * dx):
             raise Mistake(f"the gradient of x is wrong for an x of shape {shape} and a power of {p}")
 
@@ -113,9 +120,9 @@ def test_gradient_of_a(learner, rng):
 @points(1)
 def test_at_the_kink(learner, rng):
     """Where x is exactly 0, the lower line holds."""
-    x, a, g = make(rng, 4)
-    x[1] = 0.0
-    if not agree(slope(learner, "dx", x, a, 1.5, g)[1], g[1] * a[1]):
+    x, a, g = make(rng, 2, 4)
+    x[0, 1] = 0.0
+    if not agree(slope(learner, "dx", x, a, 1.5, g)[0, 1], g[0, 1] * a[1]):
         raise Mistake("where x is exactly 0, the gradient of x is not a: the lower line holds there")
 
 
@@ -136,6 +143,9 @@ def test_second_derivative(learner, rng):
     if np.isnan(ddx).any():
         raise Mistake("the second derivative is nan: in `backward`, too, negative numbers must not get into a power")
     bend = np.where(x > 0, 2.5 * 1.5 * base(x) ** 0.5, 0)
+    steep = call(learner, "second_slopes", x, a, 1.5, g, v)["ddx"]  # where 0 to the power -0.5 is infinite
+    if steep is not None and np.isnan(expect.array(steep, name="the second derivative", shape=x.shape)).any():
+        raise Mistake("the second derivative is nan for a power of 1.5: negative numbers became 0, whose root is steep")
     if not agree(ddx, v * g * bend):
         raise Mistake("the second derivative is wrong: use differentiable operations on g and on saved tensors alone")
     squared = call(learner, "second_slopes", x, a, 2.5, g, v, 2)["ddx"]
@@ -148,18 +158,30 @@ def test_second_derivative(learner, rng):
 
 
 @points(0.5)
-def test_overwriting_is_noticed(learner, rng):
-    """A changed input is refused, not used."""
-    x, a, _ = make(rng, 5)
+def test_overwriting(learner, rng):
+    """A changed input is refused, not used; and the upstream gradient is not overwritten."""
+    x, a, _ = make(rng, 2, 5)
     if call(learner, "notices_overwriting", x, a, 2.0) is not True:
         raise Mistake("an x that was overwritten after the forward pass is used: save tensors with save_for_backward")
+    x, a, g = make(rng, 2, 5)
+    try:
+        left = call(learner, "slopes", x, a, 2.5, g)["g"]
+    except Mistake:
+        return  # what else is wrong with `backward` is another test's business
+    if not np.array_equal(np.asarray(left), g):
+        raise Mistake("`backward` changes `g` in place, which may be on its way to other operations: make a new tensor")
 
 
 def judged(learner, rng, *fault, inputs=None):
     """Return what the learner's check says of a rule with a fault."""
     x, a = inputs or make(rng, 4)[:2]
-    said = call(learner, "verdict", x, a, *fault)["said"]
-    if not isinstance(said, (bool, np.bool_)):
+    try:
+        said = np.asarray(call(learner, "verdict", x, a, *fault)["said"])
+    except Mistake as mistake:
+        if "raised AssertionError" in str(mistake):
+            raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
+        raise
+    if said.dtype != bool or said.ndim:
         raise Mistake("`agrees` must return True or False")
     return bool(said)
 
@@ -203,12 +225,21 @@ def test_each_output(learner, rng):
         raise Mistake("`agrees` calls a gradient wrong that differs by less than the tolerance")
     if judged(learner, rng, "scaled", 0, 0, 1 + 4e-4, inputs=inputs):
         raise Mistake("`agrees` overlooks one pair that differs by four times the tolerance: do not average over pairs")
+    large = rng.uniform(1e3, 2e3, size=4), rng.uniform(1e3, 2e3, size=4)
+    if not judged(learner, rng, inputs=large):
+        raise Mistake("`agrees` calls a right gradient wrong where the slopes are large: the tolerance grows with them")
 
 
 @points(0.5)
 def test_float32_is_refused(learner):
     """A check in float32 is refused with a ValueError."""
-    if call(learner, "verdict_in_float32") != "ValueError":
+    try:
+        came = call(learner, "verdict_in_float32")
+    except Mistake as mistake:
+        if "raised" in str(mistake):
+            raise Mistake(f"float32 inputs must be refused with a ValueError, but {mistake}") from None
+        raise
+    if came != "ValueError":
         raise Mistake("`agrees` takes float32 inputs: their rounding drowns the differences, so raise a ValueError")
 
 

@@ -111,8 +111,28 @@ def test_forward(learner, rng):
         came, right = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)[0]
         if b > 1 and agree(came, b * right):
             raise Mistake("the loss is the sum over the batch: it must be the mean")
+        if agree(came, -right):
+            raise Mistake("the loss has the wrong sign: it is above 0, and shrinks as the right logit grows")
+        if agree(came, right / 7):
+            raise Mistake("the loss is averaged over the classes as well: the mean is over the batch alone")
+        if any(agree(came, loss) for loss in without_relu(x, y, params)):
+            raise Mistake("the loss is that of a network in which a ReLU is missing")
         if not agree(came, right):
             raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
+
+
+def agree_on_ordinary(learner, rng):
+    """Tell whether the loss is right where no logit is large; what is wrong there is another test's business."""
+    x, y, params = make(rng)
+    return agree(np.asarray(learner.call("forward", x, y, params)[0]), run_forward(x, y, params)[0])
+
+
+def without_relu(x, y, params):
+    """Return the losses of the network without its first ReLU, without its second, and without both."""
+    for first, second in ((False, True), (True, False), (False, False)):
+        h = x @ params["w1"] + params["b1"]
+        h = (np.maximum(h, 0) if first else h) @ params["w2"] + params["b2"]
+        yield mean_loss((np.maximum(h, 0) if second else h) @ params["w3"] + params["b3"], y)
 
 
 @points(1)
@@ -124,8 +144,12 @@ def test_large_logits(learner, rng):
     if not np.isfinite(loss):
         raise Mistake("the loss is not finite for large logits: exp overflows unless you subtract something first")
     logits = run_forward(x, y, params)[1]["logits"]
-    if not agree(loss, mean_loss(logits, y)):
-        raise Mistake("the loss is wrong for large logits")
+    if not agree(loss, mean_loss(logits, y)) and agree_on_ordinary(learner, rng):
+        raise Mistake("the loss is wrong for large logits: is something cut off, or added inside of the logarithm?")
+    spread = x * np.where(np.arange(len(x)) == 0, 1e5, 1.0)[:, None]  # the logits of one row are far above the others'
+    loss = expect.array(learner.call("forward", spread, y, params)[0], name="the loss", shape=())
+    if not np.isfinite(loss):
+        raise Mistake("the loss is not finite where one row is far below another: subtract what belongs to the row")
     slope = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits")
     if not np.all(np.isfinite(slope)):
         raise Mistake(
@@ -141,25 +165,32 @@ def test_large_logits(learner, rng):
 
 @points(1)
 def test_slope(learner, rng):
-    """The slope is measured by a central difference."""
+    """The slope is measured by a central difference, and leaves everything as it was."""
     x, y, params = make(rng, widths=(3, 4, 5, 3))
     name, index, eps = "b3", (1,), 0.5
+    params[name][index] = 1e-9  # so small that a step forth and back rounds
     call = learner.run("slope", x, y, params, name, index, eps)
     if list(differences(params, call.args[2])):
-        raise Mistake("`slope` left params changed: put the old value back")
+        raise Mistake("`slope` left params changed: put the very old value back, or work on a copy")
 
     def loss(step):
         moved = {**params, name: params[name].copy()}
         moved[name][index] += step
-        return run_forward(x, y, moved)[0]
+        return float(expect.array(learner.call("forward", x, y, moved)[0], name="the loss", shape=()))
 
     came, right = expect.array(call.value, name="the slope", shape=()), (loss(eps) - loss(-eps)) / (2 * eps)
     if agree(came, right):
         return
+    if agree(came, -right):
+        raise Mistake("`slope` has the wrong sign: from the loss above, subtract the one below")
     if agree(came, (loss(eps) - loss(0)) / eps) or agree(came, (loss(0) - loss(-eps)) / eps):
         raise Mistake("`slope` is a one-sided difference: step to both sides")
     if agree(came, 2 * right):
         raise Mistake("`slope` is twice too large: the two points lie 2 eps apart")
+    if agree(came, (loss(eps / 2) - loss(-eps / 2)) / eps):
+        raise Mistake("`slope` steps by half of eps to each side: step by eps")
+    if agree(came, (loss(1e-5) - loss(-1e-5)) / 2e-5):
+        raise Mistake("`slope` has an eps of its own, or takes no difference at all: use the eps it was given")
     raise Mistake("`slope` is not the central difference of the loss with the eps it was given")
 
 
@@ -256,8 +287,11 @@ def test_batch_of_one(learner, rng):
     except Mistake as mistake:
         where = "" if str(mistake).endswith("is not written yet") else "with a batch of one, "
         raise Mistake(f"{where}{mistake}") from None
+    several = gradients(learner, *make(rng))
     for name in NAMES:
         came = expect.array(grads[name], name=f"the gradient of {name}")
+        if np.shape(several[name]) != params[name].shape:
+            continue  # what is wrong for any batch is another test's business
         if came.shape != params[name].shape:
             must = params[name].shape
             raise Mistake(f"with a batch of one, the gradient of {name} has shape {came.shape}; it must have {must}")

@@ -1,7 +1,7 @@
 """Returns the upstream gradient itself as the gradient of a bias, one row for each example.
 
 expects: sum it over the batch
-points: 6
+points: 7
 """
 
 

@@ -1,7 +1,7 @@
 """Multiplies in the other order, so that the gradient of each weight comes out transposed.
 
 expects: is transposed
-points: 6
+points: 7
 """
 
 

@@ -1,6 +1,6 @@
 """Blames the smallest gain, however large it is.
 
-expects: a layer is always blamed
+expects: a layer is blamed although
 points: 7.5
 """
 

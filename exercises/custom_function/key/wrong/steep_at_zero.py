@@ -1,0 +1,24 @@
+"""Puts 0 in the place of negative numbers, and its power in backward is steep.
+
+expects: is nan for a power of 1.5
+points: 9
+"""
+
+import torch
+
+
+# %% leaky_power
+class LeakyPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, a, p):
+        ctx.save_for_backward(x, a)
+        ctx.p = p
+        return torch.where(x > 0, x.clamp(min=0) ** p, a * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        base = x * (x > 0)
+        dx = g * torch.where(x > 0, ctx.p * base ** (ctx.p - 1), a.expand_as(x))
+        da = g * torch.where(x > 0, torch.zeros_like(x), x)
+        return dx, da.sum_to_size(a.shape), None

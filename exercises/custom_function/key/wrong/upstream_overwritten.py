@@ -1,0 +1,23 @@
+"""Multiplies the upstream gradient in place.
+
+expects: changes `g` in place
+points: 9.5
+"""
+
+import torch
+
+
+# %% leaky_power
+class LeakyPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, a, p):
+        ctx.save_for_backward(x, a)
+        ctx.p = p
+        return torch.where(x > 0, x.clamp(min=0) ** p, a * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        da = (g * torch.where(x > 0, torch.zeros_like(x), x)).sum_to_size(a.shape)
+        g *= torch.where(x > 0, ctx.p * torch.where(x > 0, x, 1.0) ** (ctx.p - 1), a.expand_as(x))
+        return g, da, None
