@@ -85,9 +85,57 @@ def step(params, micro_grads, loss_scale, max_norm, lr):
     return {n: torch.as_tensor(params[n]) - lr * torch.as_tensor(g) for n, g in clip(mean, max_norm)[0].items()}
 """,
 }
+FLAT = {
+    "clip": """
+def clip(grads, max_norm):
+    if not (max_norm > 0): raise ValueError("bad bound")
+    v = np.concatenate([g.ravel().astype(np.longdouble) for g in grads.values()])
+    if not np.isfinite(v).all():
+        raise ValueError("not finite: " + next(n for n, g in grads.items() if not np.isfinite(g).all()))
+    norm = float(np.sqrt((v * v).sum()))
+    if norm > max_norm: v = v * (max_norm / norm)
+    out, at = {}, 0
+    for n, g in grads.items():
+        out[n] = v[at:at + g.size].reshape(g.shape).astype(g.dtype); at += g.size
+    return out, norm
+""",
+}
+HYPOT = {
+    "global_norm": """
+import functools
+def global_norm(grads):
+    flat = [float(v) for g in grads.values() for v in g.flat]
+    return functools.reduce(np.hypot, flat, 0.0)
+""",
+    "clip": """
+from collections import OrderedDict
+def clip(grads, max_norm):
+    if np.isnan(max_norm) or max_norm <= 0: raise ValueError(max_norm)
+    for n in grads:
+        if not np.all(np.isfinite(grads[n])): raise ValueError(f"{n!r} is broken")
+    norm = global_norm(grads)
+    f = 1.0 if norm == 0 else min(1.0, max_norm / norm)
+    scaled = OrderedDict()
+    for n, g in reversed(list(grads.items())):
+        scaled[n] = np.multiply(g, f, dtype=np.float64).astype(g.dtype)
+    return scaled, np.array(norm)
+""",
+    "step": """
+def step(params, micro_grads, loss_scale, max_norm, lr):
+    mean = {n: np.zeros_like(p) for n, p in params.items()}
+    for i, g in enumerate(micro_grads, start=1):
+        mean = {n: m + (g[n] / loss_scale - m) / i for n, m in mean.items()}
+    clipped, _ = clip(mean, max_norm)
+    out = {n: p.copy() for n, p in params.items()}
+    for n in out: out[n] -= lr * clipped[n]
+    return out
+""",
+}
 
 
-@pytest.mark.parametrize("style", [LOOPS, SCALED, TORCH], ids=["loops", "scaled", "torch"])
+@pytest.mark.parametrize(
+    "style", [LOOPS, SCALED, TORCH, FLAT, HYPOT], ids=["loops", "scaled", "torch", "one flat vector", "hypot"]
+)
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Python floats one by one; in units of the largest entry, with long doubles; torch tensors."""
     exercise = find("clip_by_global_norm", exercises=EXERCISES)

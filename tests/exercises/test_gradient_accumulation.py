@@ -71,9 +71,68 @@ def train(params, pieces, rate, every):
     return {name: t.detach() for name, t in tensors.items()}
 """,
 }
+RUNNING = {
+    "accumulate": """
+def accumulate(params, pieces):
+    seen, loss, grads = 0, 0.0, {n: np.zeros(a.shape) for n, a in params.items()}
+    for x, y in pieces:
+        tensors = leaves(params)
+        l = mean_loss(tensors, x, y)
+        l.backward()
+        seen += len(y)
+        loss += (l.item() - loss) * len(y) / seen
+        for n in grads:
+            grads[n] += (tensors[n].grad.numpy() - grads[n]) * len(y) / seen
+    return np.float64(loss), grads
+""",
+    "accumulate_padded": """
+def accumulate_padded(params, pieces):
+    kept = [(x[y >= 0], y[y >= 0]) for x, y in pieces]
+    return accumulate(params, [(x, y) for x, y in kept if len(y)])
+""",
+    "train": """
+def train(params, pieces, rate, every):
+    from itertools import islice
+    it = iter(pieces)
+    while group := list(islice(it, every)):
+        rows = sum(len(y) for _, y in group)
+        step = {n: 0.0 for n in params}
+        for x, y in group:
+            g = whole(params, x, y)[1]
+            step = {n: s + len(y) / rows * g[n] for n, s in step.items()}
+        params = {n: a - rate * step[n] for n, a in params.items()}
+    return params
+""",
+}
+RECURSIVE = {
+    "accumulate": """
+def accumulate(params, pieces):
+    (x, y), *rest = pieces
+    loss, grads = whole(params, x, y)
+    if not rest:
+        return loss, grads
+    other, others = accumulate(params, rest)
+    n, m = len(y), sum(len(y) for _, y in rest)
+    mix = lambda a, b: (n * a + m * b) / (n + m)
+    return mix(loss, other), {k: mix(grads[k], others[k]) for k in grads}
+""",
+    "whole": """
+import torch
+def whole(params, x, y):
+    t = {n: torch.tensor(np.array(a), requires_grad=True) for n, a in params.items()}
+    h = torch.tanh(torch.as_tensor(np.asarray(x)) @ t["w1"] + t["b1"])
+    loss = torch.nn.functional.cross_entropy(h @ t["w2"] + t["b2"], torch.as_tensor(np.asarray(y)), ignore_index=-1)
+    loss.backward()
+    return loss.detach(), {n: v.grad for n, v in t.items()}
+""",
+}
 
 
-@pytest.mark.parametrize("style", [DIVIDED_AT_THE_END, AUTOGRAD_GRAD], ids=["divided at the end", "grad and optim"])
+@pytest.mark.parametrize(
+    "style",
+    [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE],
+    ids=["divided at the end", "grad and optim", "running means", "recursive"],
+)
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Sums divided once; the functional gradient, an optimizer, and tensors that are handed back."""
     exercise = find("gradient_accumulation", exercises=EXERCISES)

@@ -77,9 +77,69 @@ def fastest_rate(h):
     return 1 / ((low + high) / 2)
 """,
 }
+ARRAYS = {
+    "hessian": """
+def hessian(x):
+    def L(w): return np.mean((x @ w) ** 2)
+    d = x.shape[1]; e = np.eye(d)
+    def bend(i, j):
+        return (L(e[i] + e[j]) - L(e[i] - e[j]) - L(e[j] - e[i]) + L(-e[i] - e[j])) / 4
+    return np.array([[bend(i, j) for j in range(d)] for i in range(d)])
+""",
+    "fastest_rate": """
+def fastest_rate(h):
+    c = np.linalg.eigvalsh(h)
+    low, high = 0.0, 2 / c[-1]
+    for _ in range(200):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        if np.abs(1 - a * c).max() < np.abs(1 - b * c).max(): high = b
+        else: low = a
+    return [low]
+""",
+    "descend": """
+def descend(x, y, w, rate, steps):
+    h, b = hessian(x), 2 * x.T @ y / len(y)
+    path = [np.array(w, dtype=float)]
+    while len(path) <= steps:
+        path.append(path[-1] - rate * (h @ path[-1] - b))
+    residuals = np.stack(path) @ x.T - y
+    return path[-1], (residuals ** 2).mean(1).tolist()
+""",
+    "diverged": """
+def diverged(runs):
+    out = []
+    for name, losses in runs.items():
+        losses = np.array(losses)
+        if not losses[-1] <= losses[0] or np.isinf(losses).any() or (losses != losses).any():
+            out += [name]
+    return np.array(out)
+""",
+}
+ENGINE = {
+    "hessian": """
+def hessian(x):
+    return np.einsum("ni,nj->ij", x, x) * (2.0 / x.shape[0])
+""",
+    "largest_stable_rate": """
+def largest_stable_rate(h):
+    return np.float64(2.0) / np.linalg.svd(h, compute_uv=False)[0]
+""",
+    "descend": """
+from course_lib.autograd import tensor
+def descend(x, y, w, rate, steps):
+    t, losses = tensor(np.array(w), requires_grad=True), []
+    for k in range(steps + 1):
+        loss = ((tensor(x) @ t - tensor(y)) ** 2).mean()
+        losses.append(loss.item())
+        if k < steps:
+            loss.backward()
+            t = tensor(t.detach().numpy() - rate * t.grad.numpy(), requires_grad=True)
+    return t.detach(), losses
+""",
+}
 
 
-@pytest.mark.parametrize("style", [LOOPS, TORCH], ids=["loops", "torch"])
+@pytest.mark.parametrize("style", [LOOPS, TORCH, ARRAYS, ENGINE], ids=["loops", "torch", "measured", "engine"])
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Nested lists and tuples; torch's own derivatives, norms and optimizer."""
     exercise = find("learning_rates", exercises=EXERCISES)

@@ -79,6 +79,12 @@ def compare(learner, function, params, pieces, kind):
             raise Mistake(f"{kind}: each piece counts by its rows, but the padding among them does not count")
     if not agree(right, singles.mean(axis=0)) and agree(came, singles.mean(axis=0)):
         raise Mistake(f"{kind}: every piece counts alike: the rows of a small one then count more than the others")
+    above = np.array([(y > 0).sum() for _, y in pieces if (y >= 0).any()])
+    full = np.array([(y >= 0).all() for _, y in pieces if (y >= 0).any()])
+    if above.sum() and not np.array_equal(above, counts) and agree(came, above @ singles / above.sum()):
+        raise Mistake(f"{kind}: rows with the label 0 are taken for padding: it is a class like the others")
+    if not full.all() and agree(came, counts * full @ singles / max(1, counts @ full)):
+        raise Mistake(f"{kind}: pieces with any padding are left out whole: their other rows count")
     known = {
         "each piece is divided by all rows, but its mean was not multiplied by its own before": singles.sum(axis=0)
         / counts.sum(),
@@ -181,6 +187,15 @@ def check_training(learner, params, pieces, rate, every, *, left):
         raise Mistake("the first step comes after one piece: it must come when its group is full")
     if agree(came, flat(stepped(params, groups[:1] * len(groups), rate))):
         raise Mistake("every step takes the first group again: go on to the next pieces")
+    if agree(came, flat(stepped(params, groups[-1:], rate))):
+        raise Mistake("each step starts at the first parameters, so that only the last is left")
+    if left and agree(came, flat(stepped(params, [*groups[:-2], groups[-2] + groups[-1]], rate))):
+        raise Mistake("the pieces that are left over join the last full group: they make a step of their own")
+    if agree(came, flat(stepped(params, [pieces[i::every] for i in range(every)], rate))):
+        raise Mistake("the groups are dealt out like cards: a group is pieces that follow each other")
+    for i, which in ((0, "first"), (-1, "last")):
+        if agree(came, flat(stepped(params, [group[i : i + 1 or None] for group in groups], rate))):
+            raise Mistake(f"each step uses the {which} piece of its group alone")
     if agree(came, flat(stepped(params, groups, -rate))):
         raise Mistake("the steps go uphill: move against the gradient")
     if not agree(came, flat(stepped(params, groups, rate))):
@@ -209,13 +224,15 @@ def pad(pieces, *labels):
 def test_padding(learner, rng):
     """Where rows do not count, pieces count by what is left of them."""
     params, pieces = draw(rng, 5, 5, 3)
+    for (_, y), labels in zip(pieces, ([1], [0, 0, 2, 3, 1], [3, 2]), strict=True):
+        y[: len(labels)] = rng.permutation(labels)  # the class 0 is not where its being overlooked changes nothing
     compare(learner, "accumulate_padded", params, pad(pieces, 1, 5, 2), "with padding")
 
 
 @points(0.5)
 def test_nothing_but_padding(learner, rng):
     """A piece in which nothing counts changes nothing."""
-    params, pieces = draw(rng, 4, 3, 4)
+    params, pieces = draw(rng, 4, 3, 5)
     kind = "with a piece that is all padding"
     compare(learner, "accumulate_padded", params, pad(pieces, 4, 0, 2), kind)
 

@@ -85,6 +85,8 @@ def test_largest_stable_rate(learner, rng):
         raise Mistake("the rate goes by the mean curvature: each direction is by itself, and the strongest decides")
     if agree(came, 2 / np.diag(h).max()):
         raise Mistake("the rate goes by the diagonal: the strongest curvature need not lie along one of the weights")
+    if agree(came, 2 / np.abs(h).sum(axis=1).max()):
+        raise Mistake("the rate goes by sums of rows: those bound the strongest curvature, and lie above it")
     if agree(came, 2 / np.linalg.norm(h)):
         raise Mistake("the rate goes by the root of the summed squares: use the strongest curvature alone")
     if agree(came, 1 / right) or agree(came, curvatures[-1]):
@@ -188,10 +190,15 @@ def test_diverged(learner, rng):
         "dip": [b, 0.1 * b, 1.5 * b],
         "slow": [a, 0.999 * a, 0.998 * a],
         "hop": [b, 0.2 * b, 0.6 * b],
+        "level": [a, 2 * a, a],
     }
     found = named(learner, runs)
     if "hill" in found:
         raise Mistake("a run that rises on the way and ends below its start counts as diverged: it is not")
+    if "level" in found:
+        raise Mistake(
+            "a run that ends with the very loss it began with counts as diverged: it must end with a larger one"
+        )
     if "hop" in found:
         raise Mistake("a run that ends below its start counts as diverged, because it was lower still on the way")
     if "dip" not in found and "up" in found:
@@ -199,7 +206,7 @@ def test_diverged(learner, rng):
     if sorted(found) == ["dip", "up"] and found != ["up", "dip"]:
         raise Mistake("the names are not in the order of the dict")
     if found != ["up", "dip"]:
-        raise Mistake("`diverged` names the wrong ones of six runs that stay finite")
+        raise Mistake("`diverged` names the wrong ones of seven runs that stay finite")
 
 
 @points(0.5)
@@ -212,7 +219,10 @@ def test_not_finite(learner, rng):
         "in the middle": [a, float("nan"), 0.5 * a],
         "inf": [a, float("inf"), 0.5 * a],
     }
-    if named(learner, runs) != ["nan", "in the middle", "inf"]:
+    found = named(learner, runs)
+    if "good" in found:
+        raise Mistake("a run whose losses are finite and fall counts as diverged")
+    if sorted(found) != ["in the middle", "inf", "nan"]:  # in which order is another test's business
         raise Mistake("a run with a loss that is nan or inf is overlooked, at its end or before")
 
 
