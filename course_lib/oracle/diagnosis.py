@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.oracle.closeness import is_close, norm, rounded_to, scale_of
+from course_lib.oracle.closeness import EPS, is_close, norm, rounded_to, scale_of
 from course_lib.oracle.engines import Arrays
 from course_lib.oracle.mistakes import mistakes
 from course_lib.oracle.scales import cut, scaled, unclipped
@@ -26,7 +26,7 @@ CAUSES = (
     "clipped before unscaled",
 )
 
-UNLIKELY, SAME = 20, 1e-6
+UNLIKELY, SAME, NEARLY = 20, 1e-6, 0.999
 LOST = ("overwritten instead of accumulated", "detached path")
 Verdict = tuple[str | None, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """Cause, evidence, equally, also, unexplained, as in a Difference."""
@@ -181,4 +181,7 @@ def described(name: str, case: Case) -> str:
     gap = np.abs(wrong - right) > case.eps[name] * max(float(np.max(np.abs(right))), 1e-300)
     text = f"{int(gap.sum())} of {gap.size} entries differ"
     dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)
-    return f"{text}; the cosine between found and right is {dot:.4g}. No known mistake gives these numbers."
+    text += f"; the cosine between found and right is {dot:.4g}."
+    if case.eps[name] > EPS["float32"] and dot > NEARLY:
+        return f"{text} It came in 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
+    return f"{text} No known mistake gives these numbers."

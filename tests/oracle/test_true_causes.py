@@ -76,6 +76,19 @@ def test_rounding_that_hides_in_float64_is_called_rounding(dtype):
     assert f"entries are {dtype} numbers" in found.evidence
 
 
+def test_a_small_difference_in_half_precision_may_be_rounding():
+    """A ReLU that opens for rounding alone changes one entry by more than rounding does."""
+    given = arrays(1, x=(40, 8), w=(8, 6))
+    right = grads(lambda x, w: (torch.relu(x @ w) ** 2).sum(), given)["w"].astype(np.float16)
+    right[2, 3] += 0.03 * np.abs(right).max()
+    found = first(lambda x, w, xp: (xp.relu(x @ w) ** 2).sum(), given, {"w": right})
+    assert found.cause is None
+    assert found.evidence.startswith("1 of 48 entries differ")
+    assert found.evidence.endswith(
+        "It came in 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
+    )
+
+
 def test_a_spare_two_is_not_taken_for_a_walk_in_a_wrong_order():
     """The square is made by a product of one thing with itself: a walk breadth first could double it, too."""
 
