@@ -27,6 +27,7 @@ notebooks: .venv/installed ## run the pages whose text changed, and write their 
 bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.autograd
 	@.venv/bin/python -m benchmarks.monitoring
+	@if command -v "$${CXX:-g++}" >/dev/null; then .venv/bin/python -m benchmarks.compile; fi
 	@.venv/bin/python -m benchmarks.grading
 
 demo: .venv/installed sandbox ## grade a small class and print the table

@@ -26,8 +26,8 @@ class GradientMonitor:
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
-    **Cost.** All small tensors are reduced together by some fifteen kernels, and one transfer to the host for each
-    device and precision. There is a second one at two steps of a run at most: the first whose squares are beyond single
+    **Cost.** All small tensors are reduced together by some ten kernels, and one transfer to the host for each device
+    and precision. There is a second one at two steps of a run at most: the first whose squares are beyond single
     precision, and the first at which something is not finite; and for double precision, at each step whose squares are
     beyond that. ``benchmarks/monitoring.py`` measures the cost.
 
@@ -40,8 +40,9 @@ class GradientMonitor:
     for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
     **Memory.** Tensors of more than 65,536 elements are measured where they are. Of the others there are copies in
-    single precision (double for double): one of the gradients, and two of the parameters; and one of the large
-    parameters. The history holds at most 200 bytes a parameter and step, for the latest ``keep`` steps.
+    single precision (double for double): one of the gradients, which becomes double where they need it, and two of the
+    parameters; and one of the large parameters. The history holds at most 200 bytes a parameter and step, for the
+    latest ``keep`` steps.
 
     **What is attached.** From the first step to :meth:`close`, one hook on one parameter, which sees whether its
     gradient was emptied before it is added to.

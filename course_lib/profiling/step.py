@@ -69,8 +69,8 @@ class StepProfile:
             times = seconds_text(m.forward_seconds), seconds_text(m.backward_seconds)
             name = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
             table.append((name, str(m.calls), *times))
-        noise = ", noisy: parts and whole differ by more than 5%" if self.noisy else ""
-        return f"{columns(rows)}\n\n{columns(table)}\n({self.steps} steps each way, on {self.device}{noise})"
+        noise = "\nnoisy: parts and whole differ by over 5%" if self.noisy else ""
+        return f"{columns(rows)}\n\n{columns(table)}\n({self.steps} steps each way, on {self.device}){noise}"
 
 
 def profile_step(
