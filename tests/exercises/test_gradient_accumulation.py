@@ -116,6 +116,8 @@ def accumulate(params, pieces):
     mix = lambda a, b: (n * a + m * b) / (n + m)
     return mix(loss, other), {k: mix(grads[k], others[k]) for k in grads}
 """,
+}
+TORCH = {
     "whole": """
 import torch
 def whole(params, x, y):
@@ -130,8 +132,8 @@ def whole(params, x, y):
 
 @pytest.mark.parametrize(
     "style",
-    [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE],
-    ids=["divided at the end", "grad and optim", "running means", "recursive"],
+    [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE, TORCH],
+    ids=["divided at the end", "grad and optim", "running means", "recursive", "torch"],
 )
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Sums divided once; the functional gradient, an optimizer, and tensors that are handed back."""
