@@ -1,22 +1,32 @@
-"""Find the submissions of a class in a folder, and grade them one by one or several at a time."""
+"""Find the submissions of a class in a folder, and grade them one by one or several at a time.
 
+What runs notebooks and tests is loaded by the functions that do: where other processes grade, this one is spared it.
+"""
+
+import contextlib
 import functools
 import os
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from course_lib.errors import InputError
 from course_lib.grading.exercise import Exercise, find
+from course_lib.grading.foreman import Foreman
 from course_lib.grading.report import SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
-from course_lib.grading.submission import grade_submission, hidden_tests
 from course_lib.grading.warm import Zygote, zygotes
 from course_lib.grading.words import one_line
-from course_lib.grading.workers import Died, in_processes
+from course_lib.grading.workers import Died, in_processes, serve
 
 __all__ = ["Task", "find_submissions", "grade_class", "grade_each"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+DIED = "the grader's own process died; grade this one again with -j 1"
 
 
 @dataclass(frozen=True)
@@ -138,17 +148,28 @@ def grade_each(
         If the hidden tests of an exercise cannot be used; then nobody is graded.
     """
     present = [task for task in tasks if task.path is not None]
-    for exercise in {task.exercise for task in present if task.exercise}:
-        hidden_tests(exercise)  # a broken key ends the run here, before anyone is graded by it
-    yield from ((task, _missing(task)) for task in tasks if task.path is None)
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(present))
-    with zygotes(_shared_imports(present) if warm and sandbox == BUBBLEWRAP else []) as ready:
+    alone = jobs <= 1 or sys.platform != "linux"  # elsewhere there is no sandbox and no descriptor of a process
+    with (
+        contextlib.nullcontext() if alone else Foreman(serve) as foreman,
+        zygotes(_shared_imports(present) if warm and sandbox == BUBBLEWRAP else []) as ready,
+    ):
+        # A broken key ends the run here, before anyone is graded by it.
+        worth = _worths({task.exercise for task in tasks if task.exercise}, foreman)
+        yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
         grade = functools.partial(_grade, sandbox=sandbox, ready=ready)
-        if jobs <= 1:
-            yield from ((task, grade(task)) for task in present)
-            return
-        for task, came in in_processes(grade, present, jobs=jobs):
-            yield task, _died(task) if isinstance(came, Died) else came
+        for task, came in _each(grade, present, jobs=jobs, foreman=foreman):
+            yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came
+
+
+def _each(
+    work: Callable[[T], R], tasks: Sequence[T], *, jobs: int, foreman: Foreman | None
+) -> Iterator[tuple[T, R | Died]]:
+    """Yield each task with what came of it: from processes of the foreman's, or from this one if there is none."""
+    if foreman is not None:
+        yield from in_processes(work, tasks, jobs=jobs, foreman=foreman)
+    else:
+        yield from ((task, work(task)) for task in tasks)
 
 
 def _shared_imports(tasks: list[Task]) -> list[tuple[str, ...]]:
@@ -158,17 +179,36 @@ def _shared_imports(tasks: list[Task]) -> list[tuple[str, ...]]:
 
 
 def _grade(task: Task, *, sandbox: str, ready: dict[tuple[str, ...], Zygote]) -> SubmissionReport:
+    from course_lib.grading.submission import grade_submission
+
     assert task.path is not None  # grade_each sorts these out
     assert task.exercise is not None
     zygote = ready.get(task.exercise.imports)
     return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox, zygote=zygote)
 
 
-def _died(task: Task) -> SubmissionReport:
-    return _missing(task, status="error", message="the grader's own process died; grade this one again with -j 1")
+def _worth(exercise: Exercise) -> float:
+    from course_lib.grading.submission import hidden_tests
+
+    return sum(row.max_points for row in hidden_tests(exercise))
 
 
-def _missing(task: Task, *, status: str = "missing", message: str = "") -> SubmissionReport:
-    worth = sum(row.max_points for row in hidden_tests(task.exercise)) if task.exercise else 0
+def _worths(exercises: set[Exercise], foreman: Foreman | None) -> dict[str, float]:
+    """Return what each exercise is worth by its name.
+
+    Raises
+    ------
+    InputError
+        If the hidden tests of one cannot be used.
+    """
+    found = {}
+    for exercise, worth in _each(_worth, sorted(exercises, key=lambda one: one.slug), jobs=1, foreman=foreman):
+        if isinstance(worth, Died):
+            raise InputError(f"{exercise.tests} cannot be used: they end the process; run them through pytest")
+        found[exercise.slug] = worth
+    return found
+
+
+def _ungraded(task: Task, worths: dict[str, float], status: str, message: str) -> SubmissionReport:
     slug = task.exercise.slug if task.exercise else ""
-    return SubmissionReport(task.learner, slug, status, 0, worth, (message or task.message,))
+    return SubmissionReport(task.learner, slug, status, 0, worths.get(slug, 0), (message,))

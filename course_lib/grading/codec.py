@@ -73,14 +73,25 @@ def _encode_array(value: Any) -> dict[str, Any]:
         raise CodecError(f"a {kind}, which cannot be turned into an array") from error
     if array.dtype.kind not in KINDS:
         raise CodecError(f"a {kind}, which is not plain data (numbers, text, lists, dicts, arrays)")
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
+    fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    npy = _written(array.dtype.str, fortran, array.shape) + (array.T if fortran else array).tobytes()
     name = "scalar" if isinstance(value, np.generic) else "array"
-    return {TAG: name, "npy": base64.b64encode(buffer.getvalue()).decode("ascii")}
+    return {TAG: name, "npy": base64.b64encode(npy).decode("ascii")}
+
+
+@functools.lru_cache(maxsize=1024)
+def _written(descr: str, fortran: bool, shape: tuple[int, ...]) -> bytes:
+    """Return the head of an .npy; writing it takes longer than all the rest of a small array."""
+    buffer = io.BytesIO()
+    head = {"descr": descr, "fortran_order": fortran, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, head)
+    return buffer.getvalue()
 
 
 def _on_cpu(value: Any) -> Any:
     """Return a tensor's plain values; anything else as it is. bfloat16 has no NumPy dtype, so it is widened."""
+    if isinstance(value, (np.ndarray, np.generic, float, int)):
+        return value
     if hasattr(value, "detach"):
         value = value.detach()
     if hasattr(value, "cpu"):

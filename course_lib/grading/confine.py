@@ -7,20 +7,24 @@ process. One forked from the zygote calls the same functions.
 
 import importlib
 import json
+import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["limit", "main", "serve"]
+__all__ = ["OURS", "forgo_debugger", "limit", "main", "serve"]
 
 FIRST = 1  # the number of a process namespace's first process
 # History would be an SQLite file in the home; frontends and debuggers have no business in a grading run.
 OPTIONS = {
     "HistoryManager": {"enabled": False},
     "InteractiveShell": {"colors": "nocolor"},
-    "IPKernelApp": {"log_level": 50},
+    "IPKernelApp": {"outstream_class": "course_lib.grading.stream.Stream"},
 }
+# What both ends of the wire and the kernel need of this package.
+OURS = ("course_lib.grading.child", "course_lib.grading.stream")
+DEBUGGER = "debugpy"
 
 
 def limit(rlimits: dict[str, int]) -> None:
@@ -31,6 +35,13 @@ def limit(rlimits: dict[str, int]) -> None:
         hard = resource.getrlimit(getattr(resource, name))[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(getattr(resource, name), (value, value))
+
+
+def forgo_debugger() -> None:
+    """Have ipykernel find no debugger, which it would load and start for every kernel."""
+    sys.modules[DEBUGGER] = None  # type: ignore[assignment] # so the language says that a module cannot be imported
+    importlib.import_module("ipykernel.debugger")
+    del sys.modules[DEBUGGER]
 
 
 def serve(connection_file: str) -> None:
@@ -47,7 +58,13 @@ def serve(connection_file: str) -> None:
         def load_config_file(self, *args: Any, **kwargs: Any) -> None:
             """Read none."""
 
-    app: Any = Kernel.instance(config=Config(OPTIONS), connection_file=connection_file)
+        def init_heartbeat(self) -> None:
+            """Start none: the grader holds the process itself."""
+
+    forgo_debugger()
+    silent = logging.getLogger("course_lib.kernel")
+    silent.setLevel(logging.CRITICAL + 1)  # else every message is put into words that nobody reads
+    app: Any = Kernel.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)
     app.initialize([])
     importlib.import_module("course_lib.grading.child").listen(app.kernel)
     app.start()
@@ -64,7 +81,8 @@ def main(arguments: list[str]) -> None:
             os._exit(0)
         os.closerange(3, 1 << 16)
     limit(json.loads(arguments[0]))
-    importlib.import_module("course_lib.grading.child")
+    for name in OURS:
+        importlib.import_module(name)
     del sys.path[0]
     serve(arguments[1])
 

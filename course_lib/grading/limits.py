@@ -10,8 +10,9 @@ class Limits:
     """Ceilings for one submission's kernel.
 
     ``memory_bytes`` is address space, not resident memory: importing torch alone maps more than 2 GB of it.
-    ``processes`` has no effect when the grader itself runs as root, which the kernel (Linux) exempts. What only the
-    operating system can limit is left alone unless ``enforced``: on a learner's own machine there is no need.
+    The grader counts ``processes``; the operating system refuses twice as many, threads included (for root, whom Linux
+    exempts from that limit, by a control group). What only the operating system can limit is left alone unless
+    ``enforced``: on a learner's own machine there is no need.
     """
 
     cell_seconds: float = 60.0
@@ -42,7 +43,7 @@ class Limits:
             "RLIMIT_CPU": self.cpu_seconds,
             "RLIMIT_FSIZE": self.file_bytes,
             "RLIMIT_NOFILE": self.open_files,
-            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_NPROC": 2 * self.processes,
             "RLIMIT_CORE": 0,
         }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from nbformat import NotebookNode
+from nbval import plugin as nbval
 
 from course_lib.grading.cells import Cell, Notebook
 from course_lib.grading.kernel import Kernel, Stopped
@@ -28,6 +29,7 @@ NOTEBOOK, TESTS = "notebook", "tests"
 UNUSED = (
     *("cacheprovider", "faulthandler", "unraisableexception", "threadexception", "doctest", "junitxml", "logging"),
     *("pastebin", "stepwise", "setuponly", "setupplan", "recwarn", "subtests", "warnings"),
+    *("debugging", "unittest"),
 )
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
@@ -195,11 +197,11 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
     (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     off = [f"-pno:{name}" for name in UNUSED]
     options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={folder}", "-q", "--capture=no"]
-    options += ["--import-mode=importlib", "--color=no", "-pnbval.plugin", *off, *(extra or [])]
+    options += ["--import-mode=importlib", "--color=no", *off, *(extra or [])]
     for name in placeholders:
         (folder / name).touch()
     with _quiet_and_alone() as said, _forgetting(session.tests):
-        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session])
+        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, nbval])
     if session.broken:
         raise KeyFailure("\n".join(session.broken))
     if code == pytest.ExitCode.INTERRUPTED:
@@ -218,7 +220,8 @@ def _bytecode() -> tempfile.TemporaryDirectory[str]:
 def _quiet_and_alone() -> Iterator[io.StringIO]:
     """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
     kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
-    os.environ.pop("PYTEST_ADDOPTS", None)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode, sys.pycache_prefix = False, _bytecode().name
     try:

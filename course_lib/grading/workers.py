@@ -1,21 +1,21 @@
 """Processes that grade side by side: one that dies costs the task it had, and none outlives the grader."""
 
 import contextlib
-import ctypes
 import os
+import select
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Died", "in_processes"]
+from course_lib.grading.foreman import Foreman
+
+__all__ = ["Died", "in_processes", "serve"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 GOODBYE_SECONDS = 5.0
 
 
@@ -27,13 +27,9 @@ class Died:
 class _Worker(Generic[T, R]):
     """One process, the pipe to it, and what it is doing."""
 
-    def __init__(self, work: Callable[[T], R]) -> None:
-        # Spawned, because a fork would share this process's threads, locks and open database.
-        context = get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, theirs, os.getpid()), daemon=False)
-        self.process.start()
-        theirs.close()
+    def __init__(self, work: Callable[[T], R], foreman: Foreman) -> None:
+        self.pipe, self._process = foreman.fork()
+        self.pipe.send(work)
         self.task: T | None = None
 
     def give(self, task: T) -> None:
@@ -55,16 +51,18 @@ class _Worker(Generic[T, R]):
 
     def end(self) -> None:
         """Ask it to clean up and go, and see that it is gone."""
-        self.process.terminate()
-        self.process.join(GOODBYE_SECONDS)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-        self.process.close()
+        for number, patience in ((signal.SIGTERM, GOODBYE_SECONDS), (signal.SIGKILL, None)):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, number)
+            if select.select([self._process], [], [], patience)[0]:
+                break
+        os.close(self._process)
         self.pipe.close()
 
 
-def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
+def in_processes(
+    work: Callable[[T], R], tasks: Sequence[T], *, jobs: int, foreman: Foreman
+) -> Iterator[tuple[T, R | Died]]:
     """Yield each task with what ``work`` made of it, in the order they come to an end.
 
     Parameters
@@ -75,6 +73,8 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
         What can be pickled.
     jobs : int
         How many processes.
+    foreman : Foreman
+        Who starts them, to do :func:`serve`.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
     waiting, workers = list(reversed(tasks)), list[_Worker[T, R]]()
     try:
         while waiting and len(workers) < jobs:
-            workers.append(_Worker(work))
+            workers.append(_Worker(work, foreman))
             workers[-1].give(waiting.pop())
         while busy := {worker.pipe: worker for worker in workers if worker.task is not None}:
             for pipe in connection.wait(list(busy)):
@@ -94,7 +94,7 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
                     workers.remove(worker)
                     worker.end()
                     if waiting:
-                        workers.append(worker := _Worker(work))
+                        workers.append(worker := _Worker(work, foreman))
                 if waiting:
                     worker.give(waiting.pop())
                 yield task, came  # type: ignore[misc] # it was busy, so it had a task
@@ -103,20 +103,17 @@ def in_processes(work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> It
             worker.end()
 
 
-def _serve(work: Callable[[Any], Any], pipe: Connection, parent: int) -> None:
-    """Do one task after the other until the pipe is closed."""
-    _die_with(parent)
+def serve(pipe: Connection) -> None:
+    """Do one task after the other until the pipe is closed; the first thing that comes is what to do with them."""
     working = False
 
     def interrupt(*_: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
         raise KeyboardInterrupt if working else SystemExit
 
-    # Ctrl-C is the grader's to answer: it tells its processes, which then clean up. A handler that does nothing is
-    # forgotten by programs started from here, where ignoring the signal would be inherited.
-    signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, interrupt)
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        work = pipe.recv()
         while True:
             task = pipe.recv()
             working = True
@@ -126,11 +123,3 @@ def _serve(work: Callable[[Any], Any], pipe: Connection, parent: int) -> None:
                 came = error
             working = False
             pipe.send(came)
-
-
-def _die_with(parent: int) -> None:
-    """Have the operating system kill this process when its parent dies, however it dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
