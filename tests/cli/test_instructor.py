@@ -106,6 +106,16 @@ def test_what_cannot_be_used_is_refused_before_grading(course, classroom, argume
     assert {path: path.read_bytes() for path in classroom.rglob("*") if path.is_file()} == before
 
 
+def test_where_the_machine_forbids_a_sandbox_that_is_said(classroom):
+    """Status 2 and one line with the reason and the way out; nobody is graded."""
+    command = f"echo 0 > /proc/sys/user/max_user_namespaces; exec {sys.executable} -m course_lib.cli grade submissions"
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("course: grading runs learners' code in a sandbox, and bwrap failed here (")
+    assert "): allow ordinary users to make namespaces (docs/grading.md says how)" in done.stderr
+    assert not recorded(classroom)
+
+
 def test_rules_are_found_and_applied(course, classroom):
     """``course.toml`` in the working directory counts, and the times of a table."""
     (classroom / "course.toml").write_text("[exercises.double]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n")

@@ -2,13 +2,20 @@
 
 import csv
 import json
+import os
+import select
+import subprocess
+import sys
 
+import nbformat
 import pytest
 
 from course_lib.errors import InputError
 from course_lib.grading import reports
 from course_lib.grading.classroom import Task, find_submissions, grade_class
+from course_lib.grading.foreman import Foreman
 from course_lib.grading.gradebook import Standing
+from course_lib.grading.workers import Died, in_processes, serve
 
 
 @pytest.fixture
@@ -100,6 +107,56 @@ def test_a_grader_that_dies_is_an_error_and_not_a_zero(make_exercise, hand_in):
     }
     assert graded["bob"].messages == ("the grader's own process died; grade this one again with -j 1",)
     assert (graded["bob"].points, graded["bob"].max_points, graded["ada"].points) == (0, 1, 1)
+
+
+def test_the_graders_own_process_loads_nothing_that_runs_notebooks(exercise, exercises, tmp_path):
+    """Where others grade, pytest, nbval and IPython are theirs to load: the command itself starts sooner."""
+    for learner in ("ada", "bob"):
+        (tmp_path / "class" / learner).mkdir(parents=True)
+        nbformat.write(exercise.reference(), tmp_path / "class" / learner / "double.ipynb")
+    words = ["grade", "class", "-j", "2", "--exercise", "double", "--exercises", str(exercises)]
+    code = f"""
+import sys
+from course_lib.cli import main
+try:
+    main({words!r})
+except SystemExit as end:
+    assert not end.code
+print("loaded:", *{{"_pytest", "nbval.plugin", "IPython", "ipykernel", "torch", "numpy"}} & sys.modules.keys())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("3 / 3") == 2
+    assert done.stdout.splitlines()[-1] == "loaded: numpy"  # which shows that the line tells what is loaded
+
+
+def twice_or_die(number):
+    """Return a number's double; raise at 3, and end the process at 4."""
+    if number == 4:
+        os._exit(1)
+    if number == 3:
+        raise InputError("not 3")
+    return 2 * number
+
+
+def test_what_work_raises_is_raised_and_a_death_costs_one_task():
+    """The others are done by processes that live, or by new ones."""
+    with Foreman(serve) as foreman:
+        came = dict(in_processes(twice_or_die, [1, 4, 2, 5], jobs=2, foreman=foreman))
+        assert came == {1: 2, 2: 4, 4: Died(), 5: 10}
+        with pytest.raises(InputError, match="not 3"):
+            list(in_processes(twice_or_die, [3], jobs=1, foreman=foreman))
+
+
+def test_nothing_outlives_its_foreman():
+    """A process that nobody ended dies with the one that forked it."""
+    with Foreman(serve) as foreman:
+        pipe, descriptor = foreman.fork()
+    try:
+        assert select.select([descriptor], [], [], 60)[0]
+    finally:
+        os.close(descriptor)
+        pipe.close()
 
 
 def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):

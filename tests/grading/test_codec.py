@@ -59,6 +59,14 @@ def test_arrays_keep_dtype_and_shape(dtype, shape):
         assert np.array_equal(came, array)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64", "<U3", ">f8", "longdouble"])
+def test_arrays_are_sent_as_numpy_writes_them(dtype):
+    """Byte for byte, whatever the order in memory."""
+    plain = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    for array in (plain, plain.T, plain[:, ::2], plain[:1, :0], plain[0, 0, 0, None], np.asfortranarray(plain)):
+        assert encode(array) == npy(array), array.flags
+
+
 def test_nan_and_scalars_keep_their_type():
     """NaN crosses, and a NumPy scalar does not turn into an array."""
     assert np.isnan(crossed(float("nan")))
