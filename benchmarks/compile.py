@@ -40,7 +40,7 @@ Loss = Callable[[], torch.Tensor]
 
 
 def gelu(x: torch.Tensor) -> torch.Tensor:
-    """Compute GELU, by its tanh approximation, in the nine operations of its formula."""
+    """Compute GELU, by its tanh approximation, in the eight operations of its formula."""
     return 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 
 
