@@ -81,11 +81,13 @@ def compare(learner, function, params, pieces, kind):
         raise Mistake(f"{kind}: every piece counts alike: the rows of a small one then count more than the others")
     above = np.array([(y > 0).sum() for _, y in pieces if (y >= 0).any()])
     full = np.array([(y >= 0).all() for _, y in pieces if (y >= 0).any()])
-    if above.sum() and not np.array_equal(above, counts) and agree(came, above @ singles / above.sum()):
-        raise Mistake(f"{kind}: rows with the label 0 are taken for padding: it is a class like the others")
-    if not full.all() and agree(came, counts * full @ singles / max(1, counts @ full)):
-        raise Mistake(f"{kind}: pieces with any padding are left out whole: their other rows count")
+
+    def weighed(weights):
+        return weights @ singles / max(1, weights.sum())
+
     known = {
+        "rows with the label 0 are taken for padding: it is a class like the others": weighed(above),
+        "pieces with any padding are left out whole: their other rows count": weighed(counts * full),
         "each piece is divided by all rows, but its mean was not multiplied by its own before": singles.sum(axis=0)
         / counts.sum(),
         "the last piece is missing": counts[:-1] @ singles[:-1] / counts.sum(),

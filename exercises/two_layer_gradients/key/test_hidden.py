@@ -109,6 +109,8 @@ def test_forward(learner, rng):
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Mistake("`forward` must return two things: the loss and the cache")
         came, right = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)[0]
+        if agree(came, right):
+            continue  # with one example, a ReLU that stops nothing makes no difference
         if b > 1 and agree(came, b * right):
             raise Mistake("the loss is the sum over the batch: it must be the mean")
         if agree(came, -right):
@@ -117,8 +119,7 @@ def test_forward(learner, rng):
             raise Mistake("the loss is averaged over the classes as well: the mean is over the batch alone")
         if any(agree(came, loss) for loss in without_relu(x, y, params)):
             raise Mistake("the loss is that of a network in which a ReLU is missing")
-        if not agree(came, right):
-            raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
+        raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
 
 
 def agree_on_ordinary(learner, rng):
