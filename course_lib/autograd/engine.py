@@ -58,7 +58,7 @@ def walk(
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
-    """Visit one node after another: take its cotangent, apply its vjps, and hand the results to its parents."""
+    """Visit one node after another: apply its vjps, and hand the results to its parents."""
     while heap:
         node = heappop(heap)[1]
         g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
@@ -68,9 +68,9 @@ def walk(
         saved, vjps = node.saved, node.op.vjps
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             saved, vjps = node.opened(g, create_graph)
-        if not retain_graph and saved:  # what saved nothing can be walked again, a leaf for instance
+        if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
             node.saved = None
-        for parent, vjp in zip(node.parents, vjps):  # noqa: B905 - strict= would cost 3% of the walk
+        for parent, vjp in zip(node.parents, vjps):
             if parent is None or (wanted is not None and parent not in wanted):
                 continue
             if parent.grad is not None:
@@ -81,7 +81,8 @@ def walk(
                 heappush(heap, (parent.seq, parent))
             else:
                 leaves.append(parent)
-        g = saved = vjps = vjp = None  # what was saved goes now, not while the next node is visited
+        # What was saved goes now, not while the next node is visited.
+        g = saved = vjps = vjp = None
 
 
 def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> Any:
