@@ -47,6 +47,12 @@ def test_the_best_attempt_is_best_after_what_lateness_took():
     assert late.messages == ("handed in 1 day late: 25 % of 10 points taken",)
 
 
+def test_of_nothing_nothing_is_said_to_be_taken():
+    """Who has no points is not told what share of them being late costs."""
+    none = standing([attempt(0, at=DUE + HOUR)], Policy(due=DUE, late_percent=(25, 50)), came=CAME)
+    assert (none.points, none.days_late, none.messages) == (0, 1, ())
+
+
 def test_of_equal_attempts_the_first_counts():
     """So that its time and notebook do not change when the same is earned again."""
     tries = [attempt(8, at=DUE - HOUR, name="a"), attempt(8, at=DUE - 2 * HOUR, name="b")]
