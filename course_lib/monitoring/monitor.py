@@ -10,7 +10,13 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.extras import load
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.history import History, Record
-from course_lib.monitoring.parameters import Array, refuse_without_gradient, shape_of, trainable
+from course_lib.monitoring.parameters import (
+    Array,
+    refuse_replaced,
+    refuse_without_gradient,
+    shape_of,
+    trainable,
+)
 from course_lib.monitoring.readers import Reading, reader_of
 from course_lib.monitoring.zeroing import ZeroWatch
 
@@ -80,7 +86,7 @@ class GradientMonitor:
         for name, value in (("every", every), ("keep", keep), ("update_every", update_every or 1)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
-        self._parameters = trainable(model)
+        self._model, self._parameters = model, trainable(model)
         self.every, self.update_every, self._closed, self._count = every, update_every, False, 0
         self._history = History(list(self._parameters), keep=keep)
         self._reader: Any = None
@@ -94,7 +100,8 @@ class GradientMonitor:
         Raises
         ------
         MonitorError
-            If no parameter has a gradient, or the monitor was closed.
+            If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's, which is
+            looked at in the first ten measured steps and then in one of ten.
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
@@ -111,6 +118,8 @@ class GradientMonitor:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
+        if turn <= ALWAYS or turn % ALWAYS == 0:
+            refuse_replaced(self._parameters, self._model)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)

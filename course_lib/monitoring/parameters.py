@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
 
-__all__ = ["Array", "array_of", "is_torch", "shape_of", "trainable", "with_gradient"]
+__all__ = ["Array", "array_of", "is_torch", "refuse_replaced", "shape_of", "trainable", "with_gradient"]
 
 Array = NDArray[np.float64]
 
@@ -67,6 +67,17 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
         raise MonitorError(
             f"gradients must be there to be looked at, but the .grad of all {len(parameters)} parameters is None. "
             "Call this after loss.backward(), and before optimizer.zero_grad()."
+        )
+
+
+def refuse_replaced(parameters: dict[str, Any], model: Any) -> None:
+    """Say which parameter the model has no longer: the gradient of one that is out of use stays what it was."""
+    current = {id(p) for p in model.parameters()}
+    if gone := [name for name, p in parameters.items() if id(p) not in current]:
+        raise MonitorError(
+            f"the model must have the parameters that it had when it was first watched, but {gone[0]} is another one "
+            f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, make a "
+            "new GradientMonitor(model)."
         )
 
 

@@ -126,6 +126,23 @@ def test_a_parameter_that_is_added_or_frozen_later():
     assert frame.norm["2.weight"] > 0
 
 
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+def test_a_layer_that_is_replaced_is_not_watched_in_silence(engine):
+    """The gradient of the layer that is gone would be reported for ever, unchanged."""
+    model = engine.Sequential(engine.Linear(4, 4), engine.Linear(4, 1))
+    made = torch.randn if engine is nn else autograd.randn
+    with GradientMonitor(model, update_every=None) as monitor:
+        model(made(2, 4)).sum().backward()
+        monitor.step()
+        setattr(model, "1", engine.Linear(4, 1))
+        model(made(2, 4)).sum().backward()
+        with pytest.raises(
+            MonitorError, match=r"but 1\.weight is another one now, or gone, and 1 more\. After a layer"
+        ):
+            monitor.step()
+    assert len(monitor.history) == 4
+
+
 def test_a_model_that_changes_its_precision_goes_on():
     """The next step measures it where it is now."""
     model = mlp(1)
