@@ -1,5 +1,6 @@
 """Which module is being called, and what each costs, forward and backward."""
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -88,7 +89,10 @@ def calls(
         hooks.register_module_forward_hook(after, always_call=True),
     ]
     try:
-        yield now
+        with warnings.catch_warnings():
+            # Our hooks fire for what torch.compile wraps around a module as well, which is a row of its own here.
+            warnings.filterwarnings("ignore", message="Using `torch.compile", category=UserWarning)
+            yield now
     finally:
         for handle in handles:
             handle.remove()

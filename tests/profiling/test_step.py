@@ -276,3 +276,14 @@ def test_it_prints_as_two_tables():
     assert [line.split()[0] for line in text.splitlines()[:4]] == ["part", "forward", "backward", "optimizer"]
     assert "CrossEntropyLoss" in text
     assert "steps each way, on cpu" in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_compiled_model_is_a_row_of_its_own_and_warns_of_nothing():
+    """What torch.compile makes of a model is timed as a whole, and torch's advice about our hooks is not passed on."""
+    model = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)), backend="aot_eager")
+    batch = torch.randn(4, 8), torch.randint(0, 2, (4,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    profile = profile_step(model, nn.CrossEntropyLoss(), optimizer, batch, budget_seconds=0.01)
+    assert "OptimizedModule" in profile.modules
+    assert "0" not in profile.modules
