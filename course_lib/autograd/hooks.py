@@ -90,7 +90,7 @@ def on_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
 
 def as_seen(g: Any) -> Tensor:
     """Show hooks a tensor, never a bare array."""
-    return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value] # Tensor
+    return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value] # its one kind is Tensor
 
 
 def replaced(g: Any, new: Any) -> Any:
