@@ -1,10 +1,14 @@
 """How fast is course_lib.autograd? Every engine does the same work beside NumPy with the gradients written by hand.
 
-Every engine runs in a process of its own, BLAS on one thread. In each round all engines do the work once, in random
-order, and each time is divided by that of the hand-written NumPy of the same round, so that what the machine does
-meanwhile falls out of the ratio. Reported are medians and quartiles over the rounds, of CPU time.
+Every engine runs in a process of its own, BLAS on one thread. In each round all engines do the work, in random order:
+the same step for 50 ms, which are not counted, and then for 250 ms, of whose CPU time the mean is one measurement. Each
+is divided by that of the hand-written NumPy of the same round, so that what the machine does meanwhile falls out of the
+ratio. Reported are medians and quartiles over the rounds.
 
-    python -m benchmarks.autograd                # all, a few minutes
+What is measured is therefore a step among many, as in training, not one that finds its caches cold. ``tower`` is
+measured in bytes: how far a forward and a backward pass raise the most memory that their process has held.
+
+    python -m benchmarks.autograd                # all, about ten minutes
     python -m benchmarks.autograd --rounds 5 --engines ours,pytorch --work small_mlp
 """
 
