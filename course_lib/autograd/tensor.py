@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from course_lib.autograd import differentiate, hooks, inplace, printing, variable
+from course_lib.autograd import differentiate, hooks, inplace, ops, printing, variable
 from course_lib.autograd.methods import METHODS
 from course_lib.autograd.node import LEAF, Node
-from course_lib.autograd.ops import (
-    comparison,
-    elementwise,
-    indexing,
-    linalg,
-    promotion,
-)
-from course_lib.autograd.ops import shape as shapes
+from course_lib.autograd.ops.indexing import getitem
+from course_lib.autograd.ops.operands import to
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
@@ -160,7 +154,7 @@ class Tensor(Variable):
 
     def to(self, dtype: Any) -> "Tensor":
         """Convert to another dtype; the gradient is converted back."""
-        return promotion.to(self, np.dtype(dtype))
+        return to(self, np.dtype(dtype))
 
     def __bool__(self) -> bool:
         return bool(self.item())
@@ -188,50 +182,50 @@ class Tensor(Variable):
 
     # operators: those with an underscore write in place
 
-    __add__ = __radd__ = elementwise.add
-    __mul__ = __rmul__ = elementwise.mul
-    __sub__ = elementwise.sub
-    __truediv__ = elementwise.div
-    __neg__ = elementwise.neg
-    __abs__ = elementwise.abs
-    __pow__ = elementwise.pow
-    __matmul__ = linalg.matmul
-    __getitem__ = indexing.getitem
+    __add__ = __radd__ = ops.add
+    __mul__ = __rmul__ = ops.mul
+    __sub__ = ops.sub
+    __truediv__ = ops.div
+    __neg__ = ops.neg
+    __abs__ = ops.abs
+    __pow__ = ops.pow
+    __matmul__ = ops.matmul
+    __getitem__ = getitem
     __setitem__ = inplace.set_item
     __iadd__ = inplace.add_
     __isub__ = inplace.sub_
     __imul__ = inplace.mul_
     __itruediv__ = inplace.div_
-    __eq__ = comparison.eq  # type: ignore[assignment]
-    __ne__ = comparison.ne  # type: ignore[assignment]
-    __lt__ = comparison.lt
-    __le__ = comparison.le
-    __gt__ = comparison.gt
-    __ge__ = comparison.ge
-    __and__ = comparison.logical_and
-    __or__ = comparison.logical_or
-    __invert__ = comparison.logical_not
+    __eq__ = ops.eq  # type: ignore[assignment]
+    __ne__ = ops.ne  # type: ignore[assignment]
+    __lt__ = ops.lt
+    __le__ = ops.le
+    __gt__ = ops.gt
+    __ge__ = ops.ge
+    __and__ = ops.logical_and
+    __or__ = ops.logical_or
+    __invert__ = ops.logical_not
 
     if TYPE_CHECKING:  # METHODS, which are set below
 
         def __getattr__(self, name: str) -> Any: ...
 
     def __rsub__(self, other: Any) -> "Tensor":
-        return elementwise.sub(other, self)
+        return ops.sub(other, self)
 
     def __rtruediv__(self, other: Any) -> "Tensor":
-        return elementwise.div(other, self)
+        return ops.div(other, self)
 
     def __rmatmul__(self, other: Any) -> "Tensor":
-        return linalg.matmul(other, self)
+        return ops.matmul(other, self)
 
     def __rpow__(self, other: Any) -> "Tensor":
-        return elementwise.pow(other, self)
+        return ops.pow(other, self)
 
     # conversions last: their names hide Python's own
 
-    T: Any = property(lambda self: shapes.permute(self, tuple(reversed(range(self.ndim)))))
-    mT: Any = property(lambda self: shapes.transpose(self, -2, -1))  # noqa: N815 - torch's name
+    T: Any = property(lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
+    mT: Any = property(lambda self: ops.transpose(self, -2, -1))  # noqa: N815 - torch's name
     type_as = lambda self, other: self.to(other.dtype)  # noqa: E731 - def would hide the type's name
     float = lambda self: self.to(np.float32)  # noqa: E731 - def would hide the type's name
     double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name

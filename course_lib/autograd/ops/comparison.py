@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.ops.operands import as_tensor_like
 from course_lib.autograd.ops.pointwise import named
-from course_lib.autograd.ops.primitive import Op
-from course_lib.autograd.ops.promotion import as_tensor_like
-from course_lib.autograd.variable import Tensor, new_tensor
+from course_lib.autograd.ops.primitive import Op, Tensor, new_tensor
 
-__all__ = ["allclose", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le", "logical_not", "lt", "ne"]
+__all__ = [
+    "allclose", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le", "logical_and", "logical_not", "logical_or", "lt",
+    "ne",
+]  # fmt: skip
 
 
 def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:

@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.broadcasting import sum_to
+from course_lib.autograd.ops.operands import as_tensor_like, cast, promoted, sum_to
 from course_lib.autograd.ops.pointwise import binary, unary
-from course_lib.autograd.ops.primitive import Op, Primitive
-from course_lib.autograd.ops.promotion import as_tensor_like, cast, promoted
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
-from course_lib.errors import AutogradError
+from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor
 
 __all__ = [
     "abs", "add", "atan", "clamp", "cos", "cosh", "div", "erf", "exp", "expm1", "log", "log1p", "maximum", "minimum",
@@ -86,9 +83,7 @@ minimum: Op = binary(
 clip: Primitive = Primitive(
     "clamp", np.clip, lambda g, x, min, max: select(g, 0, within(x, min, max)), takes="x min max"
 )
-power: Primitive = Primitive(
-    "pow", lambda x, n: x**n, lambda g, x, n: g * (n * power(x, n - 1)) if n else g * 0, takes="x n"
-)
+power: Primitive = Primitive("pow", lambda x, n: x**n, lambda g, x, n: g * (n * power(x, n - 1)) if n else g * 0)
 tensor_power: Op = binary(
     "pow",
     np.power,

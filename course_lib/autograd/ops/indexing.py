@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable
 from course_lib.autograd.ops.shape import axis
-from course_lib.autograd.variable import Tensor, Variable
-from course_lib.errors import AutogradError
 
 __all__ = ["gather", "index_select"]
 

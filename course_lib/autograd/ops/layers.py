@@ -6,11 +6,9 @@ from typing import Any
 from course_lib.autograd import clock
 from course_lib.autograd.ops import random
 from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, new_tensor
 from course_lib.autograd.ops.reductions import average, count, variance
 from course_lib.autograd.ops.shape import reshape
-from course_lib.autograd.variable import Tensor, new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = ["batch_norm", "dropout", "layer_norm"]
 
@@ -26,7 +24,6 @@ standardized = Primitive(
     lambda g, x, out, dim, eps: (
         (g - average(g, dim, True) - out * average(g * out, dim, True)) * inverse_deviation(x, dim, eps)
     ),
-    takes="x dim eps",
 )
 
 

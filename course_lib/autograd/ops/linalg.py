@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.elementwise import add, mul
-from course_lib.autograd.ops.primitive import Primitive, record
-from course_lib.autograd.ops.promotion import as_tensor_like, promoted
+from course_lib.autograd.ops.operands import as_tensor_like, expand_to, promoted
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, new_tensor, record
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Tensor, new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv", "outer"]
 

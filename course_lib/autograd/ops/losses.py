@@ -10,12 +10,10 @@ from course_lib.autograd.ops.activations import sigmoid
 from course_lib.autograd.ops.elementwise import add, mul, select, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import Op, Primitive, record
+from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor, record
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from course_lib.autograd.ops.elementwise import abs as absolute
 from course_lib.autograd.ops.elementwise import exp, power, select, sign
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.primitive import Primitive, Tensor
 from course_lib.autograd.ops.reductions import Dim, add_up, amax_of, amin_of, dims_of, keep, spread
 from course_lib.autograd.ops.shape import axis
-from course_lib.autograd.variable import Tensor
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
@@ -46,20 +45,9 @@ lse = Primitive(
     "logsumexp",
     stable_logsumexp,
     lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * exp(x - keep(out, x.shape, dim, keepdim)),
-    takes="x dim keepdim",
 )
-softmax_of = Primitive(
-    "softmax",
-    stable_softmax,
-    lambda g, out, dim: out * (g - total(g * out, dim)),
-    takes="x dim",
-)
-log_softmax_of = Primitive(
-    "log_softmax",
-    stable_log_softmax,
-    lambda g, out, dim: g - total(g, dim) * exp(out),
-    takes="x dim",
-)
+softmax_of = Primitive("softmax", stable_softmax, lambda g, out, dim: out * (g - total(g * out, dim)))
+log_softmax_of = Primitive("log_softmax", stable_log_softmax, lambda g, out, dim: g - total(g, dim) * exp(out))
 euclidean = Primitive(
     "linalg_vector_norm",
     lambda x, dim, keepdim: np.sqrt(np.add.reduce(x * x, dim, keepdims=keepdim)),
@@ -73,7 +61,6 @@ p_norm = Primitive(
         * sign(x)
         * unit(select(0, power(absolute(x), p - 1), x == 0), power(keep(out, x.shape, dim, keepdim), p - 1))
     ),
-    takes="x dim keepdim p",
 )
 
 

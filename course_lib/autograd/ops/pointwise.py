@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.broadcasting import mismatch, sum_to
-from course_lib.autograd.ops.primitive import Op, Primitive, record
-from course_lib.autograd.ops.promotion import as_floating, as_tensor_like, promoted
+from course_lib.autograd.ops.operands import as_floating, as_tensor_like, mismatch, promoted, sum_to
+from course_lib.autograd.ops.primitive import Op, Primitive, Variable, new_tensor, record
 from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Variable, new_tensor
 
 __all__ = ["binary", "unary"]
 

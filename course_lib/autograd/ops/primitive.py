@@ -16,8 +16,9 @@ from course_lib.autograd import clock, grad_mode, variable
 from course_lib.autograd.node import Node
 from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
+from course_lib.errors import AutogradError
 
-__all__ = ["Op", "Primitive", "record"]
+__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "record"]  # what ops start from
 
 Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
@@ -42,12 +43,7 @@ class Primitive:
     """
 
     def __init__(
-        self,
-        name: str,
-        forward: Any,
-        *vjps: Callable[..., Any],
-        takes: str = "",
-        saves: tuple[str, ...] = (),
+        self, name: str, forward: Any, *vjps: Callable[..., Any], takes: str = "", saves: tuple[str, ...] = ()
     ) -> None:
         self.name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         self.forward = forward

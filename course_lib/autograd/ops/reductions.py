@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.broadcasting import expand_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.primitive import Primitive
+from course_lib.autograd.ops.operands import expand_to, repeat_to
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
 from course_lib.autograd.ops.shape import axis, viewed
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
 
@@ -50,7 +48,6 @@ average = Primitive(
     "mean",
     lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim) / x.dtype.type(count(x.shape, dim)),
     lambda g, x_shape, dim, keepdim: spread(g / count(x_shape, dim), x_shape, dim, keepdim),
-    takes="x dim keepdim",
 )
 variance = Primitive(
     "var",
@@ -58,7 +55,6 @@ variance = Primitive(
     lambda g, x, dim, keepdim, dof: (
         spread(g, x.shape, dim, keepdim) * (deviation(x, dim) * (2 / dof if dof else np.inf))
     ),
-    takes="x dim keepdim dof",
 )
 deviate = Primitive(
     "std",

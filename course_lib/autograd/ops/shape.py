@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.broadcasting import expand_to
-from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.ops.promotion import to
-from course_lib.autograd.variable import Tensor
-from course_lib.errors import AutogradError
+from course_lib.autograd.ops.operands import expand_to, to
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",

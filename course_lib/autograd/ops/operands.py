@@ -1,14 +1,17 @@
-"""torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind."""
+"""How operands are made alike: their dtypes are promoted, their shapes broadcast, and a gradient's summed back.
+
+torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
-from course_lib.errors import AutogradError
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
 
-__all__ = ["as_floating", "as_tensor_like", "cast", "promoted"]
+__all__ = [
+    "as_floating", "as_tensor_like", "cast", "expand_to", "mismatch", "promoted", "repeat_to", "sum_to", "to",
+]  # fmt: skip
 
 cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
@@ -57,4 +60,37 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
     raise AutogradError(
         f"the other operand must be a tensor, a NumPy array or a number, but it is a {type(x).__name__}. Make a tensor "
         "of it first: tensor(...)."
+    )
+
+
+def summed(x: Any, shape: tuple[int, ...]) -> Any:
+    """Sum an array down to a shape that broadcasts to its own."""
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1))
+    return np.add.reduce(x, axis=dims, keepdims=True).reshape(shape) if dims else x
+
+
+sum_to: Primitive = Primitive("sum_to_size", summed, lambda g, x_shape: expand_to(g, x_shape))
+expand_to: Primitive = Primitive(
+    "expand", lambda x, shape: np.broadcast_to(x, shape), lambda g, x_shape: sum_to(g, x_shape)
+)
+repeat_to: Primitive = Primitive("expand", lambda x, shape: repeated(x, shape), lambda g, x_shape: sum_to(g, x_shape))
+
+
+def repeated(x: Any, shape: tuple[int, ...]) -> Any:
+    """Broadcast into memory of its own: for a cotangent, as BLAS is slow on views with strides of 0."""
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+def mismatch(name: str, *shapes: tuple[int, ...]) -> AutogradError:
+    """Say why shapes do not go together, and what would make them."""
+    width = max(map(len, shapes))
+    a, b = ((1,) * (width - len(s)) + s for s in shapes)
+    dim = next(i for i in range(width - 1, -1, -1) if a[i] != b[i] and 1 not in (a[i], b[i])) - width
+    return AutogradError(
+        f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, but the "
+        f"shapes are {shapes[0]} and {shapes[1]}: sizes {a[dim]} and {b[dim]} at dimension {dim}. Insert a dimension "
+        "of size 1 with unsqueeze(), or transpose one of them."
     )
