@@ -2,8 +2,8 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from course_lib.monitoring.readers import Measures, Reading
 __all__ = ["History", "Record"]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One step: its number from 1, what was read, and what was still in a gradient when its backward pass began."""
 
     step: int

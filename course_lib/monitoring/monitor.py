@@ -101,7 +101,7 @@ class GradientMonitor:
         ------
         MonitorError
             If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's, which is
-            looked at in the first ten measured steps and then in one of ten.
+            looked at in the first ten measured steps and then in one of a hundred.
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
@@ -118,7 +118,7 @@ class GradientMonitor:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
-        if turn <= ALWAYS or turn % ALWAYS == 0:
+        if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
             refuse_replaced(self._parameters, self._model)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:

@@ -1,6 +1,7 @@
 """What the monitor costs, and what it leaves alone."""
 
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -74,6 +75,18 @@ def test_a_step_asks_for_few_operations_however_many_parameters():
                     monitor.step()
         counts.append(counted.operations)
     assert counts[0] == counts[1] <= 25
+
+
+def test_gradients_are_free_to_go():
+    """What was measured is kept, the gradients are not: ``zero_grad()`` gives their memory back."""
+    model = mlp(4)
+    with GradientMonitor(model) as monitor:
+        for _ in range(3):
+            backward(model)
+            monitor.step()
+        gradients = [weakref.ref(p.grad) for p in model.parameters()]
+        model.zero_grad()
+        assert all(gradient() is None for gradient in gradients)
 
 
 def test_nothing_is_attached_before_the_first_step_and_after_close():

@@ -13,6 +13,7 @@ from torch import nn
 from course_lib import autograd
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
+from course_lib.monitoring.readers import TorchReader
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -66,9 +67,10 @@ def gradients(draw):
     dtype = draw(st.sampled_from(DTYPES))
     info, made = torch.finfo(dtype), []
     low, high = math.log2(info.smallest_normal * info.eps), math.log2(info.max) - 1
-    for _ in range(draw(st.integers(1, 4))):
+    shapes = [(), (1,), (3,), (0,), (2, 5), (513,), (40, 30), (1, 1, 2), (2, 64), (8, 64), (8, 8, 8), (2, 0)]
+    for _ in range(draw(st.integers(1, 6))):
         rng = np.random.default_rng(draw(st.integers(0, 1000)))
-        shape = draw(st.sampled_from([(), (1,), (3,), (0,), (2, 5), (513,), (40, 30), (1, 1, 2)]))
+        shape = draw(st.sampled_from(shapes))
         centre = draw(st.sampled_from([0.0, 0.5, -1.0]))
         drawn = np.clip(centre + draw(st.sampled_from([1e-3, 0.3])) * rng.normal(size=shape), -1, 1)
         made.append(drawn * 2.0 ** draw(st.floats(low, high)))
@@ -90,6 +92,30 @@ def test_large_tensors_are_measured_where_they_lie(dtype):
     model = model_of(rng.normal(size=(300, 301)), rng.normal(size=5), dtype=dtype)
     model[0].grad = model[0].grad.T.contiguous().T
     check(model, rtol=2e-6)
+
+
+def test_neighbours_of_different_precision_and_layout():
+    """Tensors that could be joined if they were all of one precision, and contiguous."""
+    rng = np.random.default_rng(1)
+    rows = [rng.normal(size=(n, 64)) for n in (3, 8, 7)]
+    model = model_of(*(rng.normal(size=(4, 8, 8, 8)) for _ in range(4)), *rows)
+    model[1].data = model[1].data.half()
+    model[1].grad = torch.from_numpy(rng.normal(size=(4, 8, 8, 8))).half()
+    model[2].grad = model[2].grad.contiguous(memory_format=torch.channels_last)
+    model[5].grad = model[5].grad.T.contiguous().T
+    check(model, rtol=2e-6)
+    model[4].grad = None
+    check(model, rtol=2e-6)
+
+
+def test_a_gradient_that_is_gone_is_not_seen_again():
+    """A vector that had a gradient at the first step and has none at the second."""
+    model = model_of([1.0, 0.0], [1.0, 1.0])
+    reader = TorchReader(list(model))
+    reader.measure(1)
+    model[0].grad = None
+    reader.measure(2)
+    assert [seen.tolist() for seen in reader.last_seen().values()] == [[1, 0], [2, 2]]
 
 
 def test_agrees_with_torch():

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.readers.buffer import Buffer
 from course_lib.monitoring.readers.reading import Row, careful, measured, unscaled
 from course_lib.monitoring.readers.rows import Rows
 
@@ -19,8 +19,7 @@ CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, t
 AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What was read of a group at one step, much as it came.
 
     Attributes
@@ -80,12 +79,12 @@ class Group:
         self.work = np.empty_like(self.cancels)
         self.prepare(torch.zeros(1 + 7 * len(lengths), dtype=self.dtype, device=device))
         self.seen = torch.zeros(self.rows.vectors, dtype=torch.int32, device=device)
-        self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Any], list[Any]
+        self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Buffer], list[Any]
 
     def prepare(self, waiting: Any) -> None:
         """Make room for the gradients, and for what waits to be read: a number of another's, and seven of each row."""
         self.waiting, self.table = waiting, waiting[1:].view(7, -1)
-        self.grads, self.grad_views = self.rows.new_buffer(self.dtype)
+        self.grads = Buffer(self.rows, self.parameters, dtype=self.dtype)
         ends = np.cumsum([0, *self.rows.heights()]).tolist()
         self.outs = [[row[a:b] for row in self.table] for a, b in pairwise(ends)]
 
@@ -98,7 +97,7 @@ class Group:
             self.waiting[:1].copy_(extra.reshape(1))
         if step and self.seen.numel():
             count, longest = self.rows.vectors
-            self.seen.masked_fill_(self.grads[:count, :longest] != 0, step)
+            self.seen.masked_fill_(self.grads.rows[:count, :longest] != 0, step)
         left, numbers = self.read(7 if weights else 4)
         known: Mapping[int, Row] = {}
         if not (fine := self.wide or self.fine(numbers)):
@@ -123,7 +122,7 @@ class Group:
         """Reduce each row of the gradients to its sum, norm, largest and smallest; return them, and which are None."""
         torch, dtype = self.torch, self.dtype
         grads, absent = self.loaded()
-        for x, (sums, norms, high, low, *_) in zip(self.rows.matrices(self.grads, grads), self.outs, strict=True):
+        for x, (sums, norms, high, low, *_) in zip(self.rows.matrices(self.grads.rows, grads), self.outs, strict=True):
             torch.sum(x, 1, dtype=dtype, out=sums)
             torch.linalg.vector_norm(x, dim=1, dtype=dtype, out=norms)
             if x.dtype is dtype:
@@ -139,12 +138,12 @@ class Group:
         grads = [p.grad for p in self.parameters]
         if not (self.complex or any(g is None or g.layout is not self.torch.strided for g in grads[self.rows.small :])):
             try:
-                self.rows.load(self.grad_views, grads)
+                self.grads.load(grads)
                 return grads, []
             except (TypeError, RuntimeError):  # one is None, or sparse; looking for that beforehand would take longer
                 pass
         grads = [None if g is None else self.plain(g) for g in grads]
-        self.rows.load_some(self.grad_views, grads)
+        self.grads.load_some(grads)
         return grads, [i for i, g in enumerate(grads) if g is None]
 
     def plain(self, tensor: Any) -> Any:
@@ -190,7 +189,7 @@ class Group:
         """Measure how far the parameters moved since they were kept, what they were, and what they are; keep them."""
         now = self.loaded_weights()
         if self.known:
-            before = [self.buffers[0][0]] * (self.rows.small > 0) + self.large_before
+            before = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
             for x, y, out in zip(now, before, self.outs, strict=True):
                 self.norms(self.torch.sub(x, y, out=y), out=out[4])  # y is written anew in the end
             self.table[5].copy_(self.table[6])
@@ -204,10 +203,10 @@ class Group:
 
     def loaded_weights(self) -> list[Any]:
         """Return the parameters as matrices, in the second of two buffers; the first holds them as they were."""
-        self.buffers = self.buffers or [self.rows.new_buffer(self.kept_in) for _ in "ab"]
+        self.buffers = self.buffers or [Buffer(self.rows, self.parameters, dtype=self.kept_in) for _ in "ab"]
         weights = [self.plain(p) for p in self.parameters] if self.complex else self.parameters
-        self.rows.load(self.buffers[1][1], weights)
-        return list(self.rows.matrices(self.buffers[1][0], weights))
+        self.buffers[1].load(weights)
+        return list(self.rows.matrices(self.buffers[1].rows, weights))
 
     def keep(self, now: list[Any]) -> None:
         """Make what was just loaded the values before; large ones are copied."""

@@ -30,6 +30,7 @@ class TorchReader:
         for i, p in enumerate(self.parameters):
             places[p.device, p.dtype in (self.torch.float64, self.torch.complex128)].append(i)
         self.groups = [Group(self.torch, self.parameters, where) for where in places.values()]
+        self.no_grad = self.torch.no_grad()  # made once: that takes as long as some of the measuring
         self.place = self.parameters[0].device, self.parameters[0].dtype
 
     def moved(self) -> bool:
@@ -38,7 +39,7 @@ class TorchReader:
 
     def keep_weights(self) -> None:
         """Note the parameters' values, so that the next :meth:`measure` can tell how far they moved."""
-        with self.torch.no_grad():
+        with self.no_grad:
             for group in self.groups:
                 group.keep_weights()
 
@@ -59,7 +60,7 @@ class TorchReader:
         extra : torch.Tensor of one element, optional
             What else is to be read.
         """
-        with self.torch.no_grad():
+        with self.no_grad:
             first = self.groups[0].measure(step, weights=weights, extra=extra)
             parts = [first, *(group.measure(step, weights=weights) for group in self.groups[1:])]
         nonfinite = any(part.nonfinite for part in parts)

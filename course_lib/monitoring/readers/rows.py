@@ -13,7 +13,7 @@ import numpy as np
 
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["Rows"]
+__all__ = ["WIDTH", "Rows"]
 
 WIDTH = 512
 LARGE = 1 << 16  # elements
@@ -33,7 +33,8 @@ class Rows:
     ----------
     order : list of int
         Which tensor comes first, second, and so on: vectors of one row each, so that they make a matrix, then other
-        small ones, then large ones. All else here, and all that is passed in, is in this order.
+        small ones, then large ones; of these, those of like shape together. All else here, and all that is passed in,
+        is in this order.
     sizes, starts : numpy.ndarray, shape (p,)
         Of each tensor, how many elements it has and which row is its first.
     vectors : tuple of int
@@ -47,7 +48,7 @@ class Rows:
         shapes = [(*t.shape, 2) if t.is_complex() else tuple(t.shape) for t in tensors]
         size = [int(np.prod(shape)) for shape in shapes]
         vector = [t.ndim == 1 and n <= WIDTH for t, n in zip(tensors, size, strict=True)]
-        self.order = sorted(range(len(tensors)), key=lambda i: (size[i] > LARGE, not vector[i]))
+        self.order = sorted(range(len(tensors)), key=lambda i: (size[i] > LARGE, not vector[i], shapes[i][1:]))
         self.shapes, self.sizes = [shapes[i] for i in self.order], np.array([size[i] for i in self.order])
         self.small = int((self.sizes <= LARGE).sum())
         shown = [n for n, v in zip(size, vector, strict=True) if v]
@@ -58,25 +59,6 @@ class Rows:
         self.lengths = np.full(counts.sum(), WIDTH)
         self.lengths[ends - 1] = self.sizes - WIDTH * (counts - 1)
         self.buffer_rows = int(counts[: self.small].sum())
-
-    def new_buffer(self, dtype: Any) -> tuple[Any, list[Any]]:
-        """Return zeros for the small tensors, and a view of the shape of each."""
-        buffer = self.torch.zeros(self.buffer_rows, WIDTH, dtype=dtype, device=self.device)
-        flat, views = buffer.view(-1), []
-        for start, size, shape in zip(self.starts[: self.small], self.sizes, self.shapes, strict=False):
-            first = int(start) * WIDTH
-            views.append(flat[first : first + int(size)].view(shape))
-        return buffer, views
-
-    def load(self, views: list[Any], tensors: Sequence[Any]) -> None:
-        """Copy the small tensors into a buffer."""
-        if self.small:
-            self.torch._foreach_copy_(views, tensors[: self.small])
-
-    def load_some(self, views: list[Any], tensors: Sequence[Any]) -> None:
-        """Copy the small tensors into a buffer; one that is None leaves zeros."""
-        for view, tensor in zip(views, tensors[: self.small], strict=True):
-            view.zero_() if tensor is None else view.copy_(tensor)
 
     def matrices(self, buffer: Any, tensors: Sequence[Any]) -> Iterator[Any]:
         """Yield the loaded buffer and each large tensor, as matrices whose rows are in order together."""
