@@ -7,17 +7,12 @@ import numpy as np
 
 from course_lib.autograd.ops.shape import viewed
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Inputs", "alike", "direction", "leaves", "listed", "zeros_if_none"]
+__all__ = ["Inputs", "alike", "direction", "leaves"]
 
 Inputs = Tensor | Sequence[Tensor]
-
-
-def listed(x: Any) -> list[Tensor]:
-    """Take one tensor and several alike."""
-    return [x] if isinstance(x, Tensor) else list(x)
 
 
 def alike(results: Sequence[Any], given: Any) -> Any:
@@ -45,8 +40,3 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
             f"Pass one tensor for each {what}."
         )
     return vs
-
-
-def zeros_if_none(g: Tensor | None, x: Tensor) -> Tensor:
-    """Make the gradient of what was not used."""
-    return new_tensor(np.zeros(x.shape, x.dtype)) if g is None else g

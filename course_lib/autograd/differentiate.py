@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.autograd import engine, hooks
 from course_lib.autograd.node import Node
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, listed, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["backward", "grad"]
@@ -74,7 +74,7 @@ def backward(
     tensor([2., 4.])
     """
     if inputs is not None:
-        inputs = [inputs] if isinstance(inputs, Variable) else inputs
+        inputs = listed(inputs)
         found = grad(self, inputs, gradient, retain_graph, create_graph, allow_unused=True)
         for x, g in zip(inputs, found, strict=True):
             if g is not None:
@@ -126,10 +126,8 @@ def grad(
     >>> dx.item(), grad(dx, x)[0].item()
     (27.0, 18.0)
     """
-    ys = [outputs] if isinstance(outputs, Variable) else list(outputs)
-    xs = [inputs] if isinstance(inputs, Variable) else list(inputs)
-    gs = [None] * len(ys) if grad_outputs is None else grad_outputs
-    gs = [gs] if isinstance(gs, Variable) else list(gs)
+    ys, xs = listed(outputs), listed(inputs)
+    gs = [None] * len(ys) if grad_outputs is None else listed(grad_outputs)
     for i, x in enumerate(xs):
         if x.node is None:
             raise AutogradError(

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.arguments import Inputs, alike, direction, leaves, listed
+from course_lib.autograd.arguments import Inputs, alike, direction, leaves
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["by_columns", "jvp"]

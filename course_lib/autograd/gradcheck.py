@@ -8,7 +8,8 @@ import numpy as np
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.grad_mode import enable_grad
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.transforms import row_block
+from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError, GradcheckError
 
 __all__ = ["gradcheck", "gradgradcheck"]
@@ -48,7 +49,7 @@ def gradcheck(
     >>> gradcheck(lambda x: x**3, x)
     True
     """
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    xs = listed(inputs)
     checked = [i for i, x in enumerate(xs) if isinstance(x, Tensor) and x.requires_grad]
     if not checked:
         raise AutogradError(
@@ -60,12 +61,13 @@ def gradcheck(
                 f"gradcheck needs float64 inputs, but input {i} is {xs[i].dtype}. Pass dtype=float64 to tensor()."
             )
     with enable_grad():
-        ys = outputs(func, xs)
+        ys = listed(func(*xs))
     try:
         for k, y in enumerate(ys):
             if y.dtype.kind == "f":
                 for i in checked:
-                    compare(analytical(y, xs[i]), numerical(func, xs, k, i, eps), y, xs[i], (k, i), (atol, rtol))
+                    analytical = row_block(y, xs[i], create_graph=False).value.reshape(y.numel(), xs[i].numel())
+                    compare(analytical, numerical(func, xs, k, i, eps), y, xs[i], (k, i), (atol, rtol))
     except GradcheckError:
         if raise_exception:
             raise
@@ -84,44 +86,28 @@ def gradgradcheck(
     raise_exception: bool = True,
 ) -> bool:
     """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    ys = outputs(func, xs)
+    xs = listed(inputs)
+    ys = listed(func(*xs))
     rng = np.random.default_rng(0)
     gs = grad_outputs or [Tensor(rng.standard_normal(y.shape), requires_grad=True) for y in ys]
 
     def gradients(*args: Any) -> Any:
         xs, gs = args[: len(args) - len(ys)], args[len(args) - len(ys) :]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        found = grad(outputs(func, xs), wanted, gs, create_graph=True, allow_unused=True)
+        found = grad(listed(func(*xs)), wanted, gs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None and g.requires_grad)
 
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
-def outputs(func: Callable[..., Any], xs: Sequence[Any]) -> list[Tensor]:
-    """Call a function and list what it returns."""
-    ys = func(*xs)
-    return [ys] if isinstance(ys, Tensor) else list(ys)
-
-
-def analytical(y: Tensor, x: Tensor) -> Any:
-    """Compute the Jacobian, of shape ``(y.numel(), x.numel())``, by walking back from each element of ``y``."""
-    jacobian = np.zeros((y.numel(), x.numel()))
-    if y.requires_grad:
-        for row, basis in zip(jacobian, np.eye(y.numel()), strict=True):
-            (g,) = grad(y, x, new_tensor(basis.reshape(y.shape)), retain_graph=True, allow_unused=True)
-            row[:] = 0 if g is None else g.value.ravel()
-    return jacobian
-
-
 def numerical(func: Callable[..., Any], xs: list[Any], k: int, i: int, eps: float) -> Any:
-    """Compute the same for output ``k`` and input ``i``, by moving each element of the input."""
+    """Compute the Jacobian of output ``k`` by input ``i``, a column at a time, by moving each element of the input."""
 
     def moved(j: int, step: float) -> Any:
         value = xs[i].value.copy()
         value.flat[j] += step
         with enable_grad():  # func itself may take gradients
-            return outputs(func, [*xs[:i], Tensor(value, requires_grad=True), *xs[i + 1 :]])[k].value.ravel()
+            return listed(func(*xs[:i], Tensor(value, requires_grad=True), *xs[i + 1 :]))[k].value.ravel()
 
     columns = [(moved(j, eps) - moved(j, -eps)) / (2 * eps) for j in range(xs[i].numel())]
     return np.stack(columns, 1) if columns else np.zeros((0, 0))

@@ -1,17 +1,17 @@
 """Derivatives of functions: products with the Jacobian from either side, and the matrices themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.arguments import Inputs, alike, direction, leaves, listed, zeros_if_none
+from course_lib.autograd.arguments import Inputs, alike, direction, leaves
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.forward_mode import by_columns, jvp
 from course_lib.autograd.ops.shape import reshape, stack
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
@@ -52,10 +52,17 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
         out = func(*xs)
     ys = listed(out)
     vs = direction(v, ys, "outputs")
+    found = pulled(ys, xs, vs, create_graph)
+    return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
+
+
+def pulled(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor | None], create_graph: bool, retain: bool = False
+) -> list[Tensor]:
+    """Pull cotangents of outputs back to inputs: zeros for an input that was not used."""
     used = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
-    found = grad([y for y, _ in used], xs, [v for _, v in used], create_graph=create_graph, allow_unused=True)
-    results = [zeros_if_none(g, x) for g, x in zip(found, xs, strict=True)]
-    return out if create_graph else alike([y.detach() for y in ys], out), alike(results, inputs)
+    found = grad([y for y, _ in used], xs, [v for _, v in used], retain or None, create_graph, allow_unused=True)
+    return [new_tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
 def jacobian(
@@ -97,15 +104,8 @@ def jacobian(
 
 def row_block(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
     """Walk back from each element of one output to one input."""
-    rows = []
-    for basis in np.eye(y.numel(), dtype=y.dtype):
-        v = new_tensor(basis.reshape(y.shape))
-        g = (
-            grad(y, x, v, retain_graph=True, create_graph=create_graph, allow_unused=True)[0]
-            if y.requires_grad
-            else None
-        )
-        rows.append(zeros_if_none(g, x))
+    basis = [new_tensor(v.reshape(y.shape)) for v in np.eye(y.numel(), dtype=y.dtype)]
+    rows = [pulled([y], [x], [v], create_graph, retain=True)[0] for v in basis]
     return reshape(stack(rows), (*y.shape, *x.shape)) if rows else new_tensor(np.zeros((*y.shape, *x.shape), x.dtype))
 
 
@@ -124,14 +124,7 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-
-    def gradient(*xs: Tensor) -> Any:
-        y = func(*xs)
-        single_number(y)
-        found = grad(y, xs, create_graph=True, allow_unused=True) if y.requires_grad else [None] * len(xs)
-        return alike([zeros_if_none(g, x) for g, x in zip(found, xs, strict=True)], inputs)
-
-    return jacobian(gradient, inputs, create_graph)
+    return jacobian(gradient_of(func, inputs, []), inputs, create_graph)
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
@@ -149,21 +142,21 @@ def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     (tensor(9.), tensor([ 6., 12.]))
     """
     out: list[Tensor] = []
+    direction(v, listed(inputs), "inputs")
+    _, product = vjp(gradient_of(func, inputs, out), inputs, v, create_graph)
+    return out[0] if create_graph else out[0].detach(), product
+
+
+def gradient_of(func: Callable[..., Any], inputs: Inputs, out: list[Tensor]) -> Callable[..., Any]:
+    """Make the function that returns the gradient of ``func``, and leaves its value in ``out``."""
 
     def gradient(*xs: Tensor) -> Any:
-        out.append(func(*xs))
-        single_number(out[0])
-        found = grad(out[0], xs, create_graph=True, allow_unused=True)
-        return tuple(zeros_if_none(g, x) for g, x in zip(found, xs, strict=True))
+        y = func(*xs)
+        if y.numel() != 1:
+            raise AutogradError(
+                f"a Hessian needs a function that returns a single number, but its shape is {y.shape}. Reduce it first."
+            )
+        out.append(y)
+        return alike(pulled([y], xs, [None], create_graph=True), inputs)
 
-    direction(v, listed(inputs), "inputs")
-    _, products = vjp(gradient, listed(inputs), v if v is None else listed(v), create_graph)
-    return out[0] if create_graph else out[0].detach(), alike(products, inputs)
-
-
-def single_number(y: Tensor) -> None:
-    """Refuse what has no Hessian."""
-    if y.numel() != 1:
-        raise AutogradError(
-            f"a Hessian needs a function that returns a single number, but its shape is {y.shape}. Reduce it first."
-        )
+    return gradient

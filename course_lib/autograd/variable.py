@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     from course_lib.autograd.tensor import Tensor
 
-__all__ = ["Tensor", "Variable", "new_tensor"]
+__all__ = ["Tensor", "Variable", "listed", "new_tensor"]
 
 
 class Variable:
@@ -35,3 +35,8 @@ def new_tensor(value: Any, node: Any = None) -> Tensor:
     out.value = value if type(value) is np.ndarray else np.asarray(value)
     out.node = node
     return out
+
+
+def listed(x: Any) -> list[Tensor]:
+    """Take one tensor and several alike."""
+    return [x] if isinstance(x, Variable) else list(x)  # type: ignore[list-item] # its one kind is Tensor
