@@ -13,14 +13,12 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.node import Node
-from course_lib.autograd.silence import silently
 
 __all__ = ["backward"]
 
 Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
-@silently
 def backward(
     roots: list[tuple[Node, Any]], *, retain_graph: bool, create_graph: bool, targets: set[Node] | None = None
 ) -> dict[Node, Any]:
@@ -35,12 +33,13 @@ def backward(
     leaves: list[Node] = []
     outer, grad_mode.recording = grad_mode.recording, create_graph
     try:
-        for node, g in roots:
-            add_into(node, g)
-            heappush(heap, (node.seq, node))
-        walk(heap, leaves, wanted, caught, retain_graph, create_graph)
-        for node in leaves:
-            arrived(node, wanted, caught)
+        with np.errstate(all="ignore"):  # hooks run in here too, so it is no context of our own: see silence.py
+            for node, g in roots:
+                add_into(node, g)
+                heappush(heap, (node.seq, node))
+            walk(heap, leaves, wanted, caught, retain_graph, create_graph)
+            for node in leaves:
+                arrived(node, wanted, caught)
     except BaseException:
         for node in (*leaves, *(node for _, node in heap)):  # leave nothing behind that the next walk would add to
             node.grad = None

@@ -7,6 +7,7 @@ import numpy as np
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.node import Node
+from course_lib.autograd.ops.primitive import record
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
@@ -149,21 +150,12 @@ class Function:
         outs = result if isinstance(result, tuple) else (result,)
         if not grad_mode.recording or not any(parents):
             return result
-        call = Call(cls, ctx, args, outs)
-        node = Node(call, parents, tuple(getattr(s, "value", None) for s in ctx.saved_tensors))
+        call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them
         if len(outs) == 1:
-            return told(new_tensor(outs[0].value, node))
+            return record(call, outs[0].value, parents, saved)
+        node = Node(call, parents, saved)
         return tuple(
-            x
-            if any(x is c for c in ctx.constants)
-            else told(new_tensor(x.value, Node(Output(call.name, i, len(outs)), (node,))))
+            x if any(x is c for c in ctx.constants) else record(Output(call.name, i, len(outs)), x.value, (node,), ())
             for i, x in enumerate(outs)
         )
-
-
-def told(tensor: Any) -> Any:
-    """Show a recorded tensor to the observers."""
-    if grad_mode.observers:
-        grad_mode.tell(tensor)
-    return tensor

@@ -1,5 +1,6 @@
 """The node that an operation leaves in the graph."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,11 +91,4 @@ class Node:
         return f"<{self.name()}>"
 
 
-class Leaf:
-    """Stands at the end of a path in the graph, where ``.grad`` is filled."""
-
-    name = "AccumulateGrad"
-    vjps = ()
-
-
-LEAF = Leaf()
+LEAF = SimpleNamespace(name="AccumulateGrad", vjps=())  # ends a path in the graph, where ``.grad`` is filled

@@ -20,7 +20,7 @@ RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 def result_dtype(x: Any, y: Any) -> Any:
     """Find the dtype of an operation on two arrays."""
     a, b = RANK[x.dtype.kind], RANK[y.dtype.kind]
-    if a != b and (a > b or y.ndim == 0 or x.ndim > 0 or b > a):
+    if a != b:
         return x.dtype if a > b else y.dtype
     if (x.ndim == 0) != (y.ndim == 0):
         return x.dtype if y.ndim == 0 else y.dtype
