@@ -27,15 +27,15 @@ def erf(x: Any) -> Any:
 def log_softmax(x: Any) -> Any:
     """Take the logarithm of softmax over the columns of (b, c), shifted by the largest so that nothing overflows."""
     xp = namespace(x)
-    shifted = x - xp.amax(x, -1)[:, None]
-    return shifted - xp.log(xp.exp(shifted).sum(-1))[:, None]
+    shifted = x - xp.amax(x, -1).reshape(-1, 1)
+    return shifted - xp.log(xp.exp(shifted).sum(-1)).reshape(-1, 1)
 
 
 def pick(labels: Any, c: int) -> Any:
     """Turn labels (b,) into rows (b, c) that are true at the label."""
     xp = namespace(labels)
     columns = xp.arange(c) if hasattr(labels, "__array_namespace__") else xp.arange(c, device=labels.device)
-    return labels[:, None] == columns
+    return labels.reshape(-1, 1) == columns
 
 
 def cast(x: Any, like: Any) -> Any:

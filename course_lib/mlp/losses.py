@@ -39,7 +39,7 @@ def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
         )
     log_p = log_softmax(out)
     p = cast(pick(target, c) if len(target.shape) == 1 else target, out)
-    r = namespace(out).exp(log_p) * p.sum(-1)[:, None] - p  # the sum is 1 for labels and for probabilities
+    r = namespace(out).exp(log_p) * p.sum(-1).reshape(-1, 1) - p  # the sum is 1 for labels and for probabilities
     return -mean((p * log_p).sum(-1)), r, 1 / max(b, 1)
 
 
