@@ -42,7 +42,7 @@ class Optimizer:
         for group in self.param_groups:
             changed = [p for p in group["params"] if getattr(p, "kept", None) is not None]
             silent.copy().run(self.update_all, changed, group)
-            clock.stamp("an optimizer step", *(p.value for p in changed))
+            clock.stamp("an optimizer step", *[p.value for p in changed])
         return loss
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:

@@ -76,20 +76,20 @@ def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Te
     return reduced(square(sub(input, target)), reduction)
 
 
-def cross_entropy_vjp(g: Any, p: Any, dim: int, rows: Any, y: Any) -> Any:
+def cross_entropy_vjp(g: Any, p: Any, dim: int, right: Any) -> Any:
     """Subtract 1 from the probability of the class that was right."""
     scale = times(g, 1 / len(p))
     if isinstance(p, Variable):
         one: Any = np.zeros(p.shape, p.dtype)
-        one[rows, y] = 1
+        one.put(right, 1)
         return (p - one) * scale
     x = p * scale
-    x[rows, y] -= scale
+    x.put(right, x.take(right) - scale)  # half the time of x[rows, y] -= scale
     return x
 
 
 # torch makes two nodes of it, and prints the name of the second
-nll_of_softmax = Fused("nll_loss", None, cross_entropy_vjp, takes="p dim rows y")
+nll_of_softmax = Fused("nll_loss", None, cross_entropy_vjp, takes="p dim right")
 nll_of_softmax.inner = softmax_of
 
 
@@ -136,21 +136,21 @@ def cross_entropy(
     plain = plain or z.ndim != 2 or y.dtype.kind != "i" or not z.size
     if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
         return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    rows = np.arange(len(y))
-    p, loss = silent.copy().run(softmax_and_loss, z, rows, y)
+    right = np.arange(0, z.size, z.shape[1]) + y  # where the right classes are, counted through all elements
+    p, loss = silent.copy().run(softmax_and_loss, z, right)
     if input.node is None or not grad_mode.recording:
         return new_tensor(loss)
-    return record(nll_of_softmax, loss, (input.node,), (p, 1, rows, y))
+    return record(nll_of_softmax, loss, (input.node,), (p, 1, right))
 
 
-def softmax_and_loss(z: Any, rows: Any, y: Any) -> tuple[Any, Any]:
+def softmax_and_loss(z: Any, right: Any) -> tuple[Any, Any]:
     """Compute the probabilities and the mean loss, with one exponential for both."""
     p = z - np.maximum.reduce(z, 1, keepdims=True)
-    right = p[rows, y]
+    x = p.take(right)
     np.exp(p, p)
     s = np.add.reduce(p, 1)
     p /= s[:, None]
-    return p, np.add.reduce(np.log(s) - right) / len(z)
+    return p, np.add.reduce(np.log(s) - x) / len(z)
 
 
 def plain_cross_entropy(

@@ -47,7 +47,8 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
 
     def op(input: Any, other: Any) -> Any:
         try:
-            p, q, x, y = input.node, other.node, input.value, other.value
+            p, q = input.node, other.node
+            x, y = input.value, other.value
         except AttributeError:
             return mixed(op, forward, input, other)
         if x.dtype is not y.dtype or (floating and x.dtype.kind != "f"):
