@@ -79,7 +79,7 @@ def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Te
 def cross_entropy_vjp(g: Any, p: Any, dim: int, right: Any) -> Any:
     """Subtract 1 from the probability of the class that was right."""
     scale = times(g, 1 / len(p))
-    if isinstance(p, Variable):
+    if isinstance(g, Variable):
         one: Any = np.zeros(p.shape, p.dtype)
         one.put(right, 1)
         return (p - one) * scale
