@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.node import Node
+from course_lib.autograd.node import OUT, Node, Operation
 from course_lib.autograd.ops.primitive import record
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
@@ -43,37 +43,26 @@ class Cotangents:
         return Cotangents(tuple(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
-class Output:
-    """Stands between one of several outputs and the node of the function."""
-
-    def __init__(self, name: str, i: int, n: int) -> None:
-        self.name, self.saves = name, ()
-        self.vjps = (lambda g: Cotangents(tuple(g if j == i else None for j in range(n))),)
-
-    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give back what was saved: nothing."""
-        return saved
+def output(name: str, i: int, n: int) -> Operation:
+    """Make what stands between one of several outputs and the node of the function."""
+    return Operation(name, (lambda g: Cotangents(tuple(g if j == i else None for j in range(n))),))
 
 
-class Call:
+class Call(Operation):
     """One call of a function: in the graph it takes the place of a primitive."""
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
-        self.name = f"{function.__name__}Backward"
         self.function, self.ctx = function, ctx
         self.shapes = [a.shape if isinstance(a, Variable) else None for a in args]
         self.like = [(out.shape, out.dtype) for out in outs]
-        self.vjps = tuple(lambda g, *saved, i=i: self.pull(i, g, saved) for i in range(len(args)))
-        self.saves = tuple(f"saved tensor {k}" for k in range(len(ctx.saved_tensors)))
-        everything = [*args, *outs]
-        self.sources = [next((i for i, x in enumerate(everything) if x is s), -1) for s in ctx.saved_tensors]
         self.latest: tuple[Any, tuple[Any, ...]] = (None, ())
-
-    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Tie saved inputs and outputs to the graph they came from."""
-        n = len(node.parents)
-        nodes = [None if i < 0 else node.parents[i] if i < n else node for i in self.sources]
-        return tuple(s if s is None else new_tensor(s, origin) for s, origin in zip(saved, nodes, strict=True))
+        places = [*enumerate(args), *((OUT, out) for out in outs)]
+        super().__init__(
+            name=f"{function.__name__}Backward",
+            vjps=tuple(lambda g, *saved, i=i: self.pull(i, g, saved) for i in range(len(args))),
+            saves=tuple(f"saved tensor {k}" for k in range(len(ctx.saved_tensors))),
+            origins=[next((place for place, x in places if x is s), None) for s in ctx.saved_tensors],
+        )
 
     def pull(self, i: int, g: Any, saved: tuple[Any, ...]) -> Any:
         """Give the cotangent of input ``i``; ``backward``, which computes all of them, runs once."""
@@ -156,6 +145,6 @@ class Function:
             return record(call, outs[0].value, parents, saved)
         node = Node(call, parents, saved)
         return tuple(
-            x if any(x is c for c in ctx.constants) else record(Output(call.name, i, len(outs)), x.value, (node,), ())
+            x if any(x is c for c in ctx.constants) else record(output(call.name, i, len(outs)), x.value, (node,), ())
             for i, x in enumerate(outs)
         )

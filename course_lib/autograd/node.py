@@ -1,6 +1,6 @@
 """The node that an operation leaves in the graph."""
 
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from course_lib.autograd import clock, grad_mode, hooks
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["LEAF", "Node"]
+__all__ = ["LEAF", "OUT", "Node", "Operation"]
 
 FREED = (
     "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has been walked "
@@ -27,7 +27,7 @@ class Node:
 
     __slots__ = ("__weakref__", "grad", "op", "parents", "saved", "seq", "tangent", "watch")
 
-    op: Any
+    op: "Operation"
     parents: tuple["Node | None", ...]  # empty for a leaf, None for an input without gradient
     saved: tuple[Any, ...] | None  # None once freed
     grad: Any  # the cotangent collected so far; set during a walk only
@@ -43,7 +43,7 @@ class Node:
 
     def name(self) -> str:
         """Name the operation, as torch does."""
-        return str(self.op.name)
+        return self.op.name
 
     @property
     def next_functions(self) -> tuple[tuple["Node | None", int], ...]:
@@ -63,13 +63,18 @@ class Node:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
         return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
 
-    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any]:
-        """Take out what was saved, and the rules: where hooks, a write or ``create_graph`` ask for a closer look."""
+    def taken_out(self) -> tuple[Any, ...]:
+        """Give what was saved, if it is there still, and still what it was."""
         if self.saved is None:
             raise AutogradError(FREED.format(self.name()))
         saved = self.saved if self.watch is None else self.watch.unpacked(self.saved)
         if self.seq > clock.latest:  # something was written to since this node was made
             clock.check_unchanged(self, saved)
+        return saved
+
+    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any]:
+        """Give what was saved, and the rules: where hooks, a write or ``create_graph`` ask for a closer look."""
+        saved = self.taken_out()
         if create_graph:
             saved = self.op.recorded(self, saved)
         vjps = self.op.vjps
@@ -77,13 +82,10 @@ class Node:
 
     def __call__(self, grad_output: Any) -> Any:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result an input, nothing kept or freed."""
-        if self.saved is None:
-            raise AutogradError(FREED.format(self.name()))
-        g = getattr(grad_output, "value", grad_output)
+        saved, g = self.taken_out(), getattr(grad_output, "value", grad_output)
         with grad_mode.no_grad(), np.errstate(all="ignore"):
             found = tuple(
-                new_tensor(vjp(g, *self.saved)) if p else None
-                for p, vjp in zip(self.parents, self.op.vjps, strict=True)
+                new_tensor(vjp(g, *saved)) if p else None for p, vjp in zip(self.parents, self.op.vjps, strict=True)
             )
         return found[0] if len(found) == 1 else found
 
@@ -91,4 +93,24 @@ class Node:
         return f"<{self.name()}>"
 
 
-LEAF = SimpleNamespace(name="AccumulateGrad", vjps=())  # ends a path in the graph, where ``.grad`` is filled
+class Operation:
+    """What a node stands for: a vjp for each parent, what they read, and where in the graph that came from.
+
+    ``origins`` has the number of the parent that each saved array was the value of, ``OUT`` if it was the result, and
+    None for what is no part of the graph.
+    """
+
+    def __init__(
+        self, name: str, vjps: Any = (), saves: Sequence[str] = (), origins: Sequence[int | None] = ()
+    ) -> None:
+        self.name, self.vjps, self.saves, self.origins = name, vjps, saves, origins
+
+    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
+        nodes = (*node.parents, node)
+        pairs = zip(saved, self.origins, strict=True)
+        return tuple(s if s is None or origin is None else new_tensor(s, nodes[origin]) for s, origin in pairs)
+
+
+OUT = -1
+LEAF = Operation("AccumulateGrad")  # the end of a path in the graph, where ``.grad`` is filled

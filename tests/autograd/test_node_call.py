@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.autograd import tensor
+from course_lib.autograd import no_grad, saved_tensors_hooks, tensor
 
 
 def graph(make):
@@ -30,3 +30,23 @@ def test_a_node_of_a_freed_graph_says_so_when_called():
     z.backward()
     with pytest.raises(RuntimeError, match="retain_graph=True"):
         product(tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "hooks"), [(tensor, saved_tensors_hooks), (torch.tensor, torch.autograd.graph.saved_tensors_hooks)]
+)
+def test_a_called_node_unpacks_what_hooks_have_packed(make, hooks):
+    """What a pack hook put away is taken out again, here twice its size."""
+    with hooks(lambda x: x * 2, lambda x: x):
+        z, _ = graph(make)
+    product = z.grad_fn.next_functions[0][0]
+    assert [g.item() for g in product(make(1.0))] == [6.0, 4.0]
+
+
+def test_a_called_node_notices_that_what_it_saved_was_changed():
+    """As in a backward pass."""
+    z, x = graph(tensor)
+    with no_grad():
+        x.add_(1.0)
+    with pytest.raises(RuntimeError, match="MulBackward0 saved"):
+        z.grad_fn.next_functions[0][0](tensor(1.0))

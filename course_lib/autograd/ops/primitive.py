@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode, variable
-from course_lib.autograd.node import Node
+from course_lib.autograd.node import OUT, Node, Operation
 from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
@@ -24,7 +24,7 @@ Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
 
 
-class Primitive:
+class Primitive(Operation):
     """An operation: call it on tensors (first) and settings (after them).
 
     Parameters
@@ -45,15 +45,19 @@ class Primitive:
     def __init__(
         self, name: str, forward: Any, *vjps: Callable[..., Any], takes: str = "", saves: tuple[str, ...] = ()
     ) -> None:
-        self.name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         self.forward = forward
-        self.vjps = vjps
         names = [saves or tuple(signature(vjp).parameters)[1:] for vjp in vjps]
         slots = list(zip(*names, strict=True))
-        self.saves = tuple(max(slot, key=lambda s: not s.startswith("_")) for slot in slots)
+        reads = tuple(max(slot, key=lambda s: not s.startswith("_")) for slot in slots)
         self.readers = [[i for i, s in enumerate(slot) if not s.startswith("_")] for slot in slots]
         known = [*(takes.split() or signature(forward).parameters), "out"]
-        self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in self.saves]
+        self.sources = [(known.index(s.removesuffix("_shape")), s.endswith("_shape")) for s in reads]
+        origins = [
+            i if i < len(vjps) and not shape else OUT if s == "out" else None
+            for s, (i, shape) in zip(reads, self.sources, strict=True)
+        ]
+        name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
+        super().__init__(name, vjps, reads, origins)
 
     def __call__(self, *args: Any) -> Tensor:
         """Compute, and record if an argument requires grad; on arrays alone, compute."""
@@ -78,18 +82,6 @@ class Primitive:
     def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
-
-    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
-        back: list[Any] = list(saved)
-        for k, (i, shape) in enumerate(self.sources):
-            if saved[k] is None:
-                continue
-            if not shape and i < len(self.vjps):
-                back[k] = new_tensor(saved[k], node.parents[i])
-            elif self.saves[k] == "out":
-                back[k] = new_tensor(saved[k], node)
-        return tuple(back)
 
 
 def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
