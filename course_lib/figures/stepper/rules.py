@@ -186,7 +186,7 @@ def _squares(_: int, saved: Saved) -> Rule:
 def _likelihood(_: int, saved: Saved) -> Rule:
     """The mini engine's has the softmax in it."""
     if "p" in saved:
-        rows = len(saved["y"])
+        rows = len(saved["right"])
         gives = f"{{v}}{f' / {rows}' if rows > 1 else ''} * (softmax({{0}}) - one_hot(classes))"
         return Rule("cross_entropy({0})", (gives,), ("",))
     total = saved.get("total_weight")

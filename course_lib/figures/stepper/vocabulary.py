@@ -161,7 +161,7 @@ KEPT = {
     "c": "the condition",
     "condition": "the condition",
     "mask": "the mask",
-    "y": "the classes",
+    "right": "the places of the right classes",
     "rows": "the row numbers",
     "index": "the indices",
     "indices": "the indices",

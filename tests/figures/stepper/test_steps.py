@@ -135,7 +135,7 @@ def test_what_is_no_tensor_of_the_reader_s_goes_by_words(engine):
             backward_stepper(engine.cross_entropy(x, engine.tensor([2])), names={"x": x}), "t1 = cross_entropy(x)"
         )
         assert loss["Rule"] == "v * (softmax(x) - one_hot(classes)) to x."
-        assert loss["Frees"] == "the probabilities, the row numbers and the classes, saved in the forward pass."
+        assert loss["Frees"] == "the probabilities and the places of the right classes, saved in the forward pass."
 
 
 def test_names_that_are_taken_are_not_given_again(engine):
