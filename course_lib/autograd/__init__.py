@@ -23,24 +23,7 @@ from course_lib.autograd.transforms import *  # noqa: F403 - its __all__
 functional = transforms  # torch.autograd.functional.jacobian
 
 __all__ = [
-    "Function",
-    "Node",
-    "RemovableHandle",
-    "Tensor",
-    "autograd",
-    "enable_grad",
-    "functional",
-    "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "is_grad_enabled",
-    "manual_seed",
-    "nn",
-    "no_grad",
-    "optim",
-    "saved_tensors_hooks",
-    "set_grad_enabled",
-    *creation.__all__,
-    *ops.__all__,
-    *transforms.__all__,
-]
+    "Function", "Node", "RemovableHandle", "Tensor", "autograd", "enable_grad", "functional", "grad", "gradcheck",
+    "gradgradcheck", "is_grad_enabled", "manual_seed", "nn", "no_grad", "optim", "saved_tensors_hooks",
+    "set_grad_enabled", *creation.__all__, *ops.__all__, *transforms.__all__,
+]  # fmt: skip

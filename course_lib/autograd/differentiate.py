@@ -81,10 +81,7 @@ def backward(
                 x.kept = x.grad
                 hooks.keep(x, g if create_graph else g.value.copy())
         return
-    roots = [root(self, gradient, create_graph)]
-    engine.backward(
-        roots, retain_graph=create_graph if retain_graph is None else retain_graph, create_graph=create_graph
-    )
+    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph)
 
 
 def grad(
@@ -135,12 +132,7 @@ def grad(
                 "requires_grad_() on it before the output is computed."
             )
     roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
-    caught = engine.backward(
-        roots,
-        retain_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
-        targets={x.node for x in xs},
-    )
+    caught = engine.backward(roots, retain_graph, create_graph, targets={x.node for x in xs})
     found: list[Any] = [caught.get(x.node) for x in xs]
     if not allow_unused and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)

@@ -20,13 +20,14 @@ Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
 def backward(
-    roots: list[tuple[Node, Any]], *, retain_graph: bool, create_graph: bool, targets: set[Node] | None = None
+    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, targets: set[Node] | None = None
 ) -> dict[Node, Any]:
     """Send each root's cotangent down the graph, adding up where paths meet.
 
     Without ``targets`` the cotangents of leaves go to their ``.grad``. With them, only nodes that lead to a target
     are visited, and the cotangents of the targets are returned instead.
     """
+    retain_graph = create_graph if retain_graph is None else retain_graph
     wanted = None if targets is None else leading_to([node for node, _ in roots], targets)
     caught: dict[Node, Any] = dict.fromkeys(targets or ())
     heap: Heap = []

@@ -47,13 +47,9 @@ class Watch:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
             if type(g) is np.ndarray and (getrefcount(g) != 3 or g.base is not None):
                 g = g.copy()
-            if tensor.kept is None and type(g) is np.ndarray:
-                tensor.kept = new_tensor(g)
-            else:
-                keep(tensor, g)
-            if self.on_deposit:
-                for hook in tuple(self.on_deposit.values()):
-                    hook(tensor)
+            keep(tensor, g)
+            for hook in tuple(self.on_deposit.values()):
+                hook(tensor)
         return g
 
     def hooked(self, g: Any) -> Any:

@@ -68,10 +68,10 @@ def div_(self: Tensor, other: Any) -> Tensor:
 
 
 filled = Primitive("fill", lambda x, value: np.full_like(x, value), lambda g, value: g * 0)
-put_in = Primitive(
+put_in: Primitive = Primitive(
     "index_put",
     lambda x, y, index: assigned(x.copy(), index, y),
-    lambda g, y_shape, index: assigned_zero(g, index),
+    lambda g, y_shape, index: put_in(g, np.zeros((), g.dtype), index),  # what was overwritten is cut off
     lambda g, y_shape, index: sum_to(g[index], y_shape),
 )
 
@@ -80,13 +80,6 @@ def assigned(x: Any, index: Any, y: Any) -> Any:
     """Assign, and return the array."""
     x[index] = y
     return x
-
-
-def assigned_zero(g: Any, index: Any) -> Any:
-    """Cut off what was overwritten."""
-    if isinstance(g, Variable):
-        return put_in(g, np.zeros((), g.dtype), index)
-    return assigned(g.copy(), index, 0)
 
 
 def fill_(self: Tensor, value: float) -> Tensor:
