@@ -4,7 +4,9 @@ Nothing here is trusted by the grader. The learner's code shares this process an
 power to send other values, which it has anyway.
 """
 
+import contextlib
 import functools
+import sys
 from typing import Any
 
 from course_lib.grading.codec import CodecError, decode, encode
@@ -22,8 +24,13 @@ def listen(kernel: Any) -> None:
 
 
 def _serve(kernel: Any, stream: Any, idents: Any, request: dict[str, Any]) -> None:
-    """Carry out one request and reply to it."""
+    """Carry out one request and reply to it, and say whether anything was broadcast meanwhile."""
+    before = kernel.broadcasts
     reply = answer(request["content"], kernel.shell.user_ns)
+    with contextlib.suppress(Exception):  # the learner's code may have put anything in their place
+        sys.stdout.flush()
+        sys.stderr.flush()
+    reply["silent"] = kernel.silent = kernel.broadcasts == before
     try:
         kernel.session.send(stream, REPLY, reply, request, ident=idents)
     except Exception:  # half a character, say; without any reply the grader would wait

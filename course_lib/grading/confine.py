@@ -20,10 +20,9 @@ FIRST = 1  # the number of a process namespace's first process
 OPTIONS = {
     "HistoryManager": {"enabled": False},
     "InteractiveShell": {"colors": "nocolor"},
-    "IPKernelApp": {"outstream_class": "course_lib.grading.stream.Stream"},
 }
 # What both ends of the wire and the kernel need of this package.
-OURS = ("course_lib.grading.child", "course_lib.grading.stream")
+OURS = ("course_lib.grading.child", "course_lib.grading.lean")
 DEBUGGER = "debugpy"
 
 
@@ -46,25 +45,12 @@ def forgo_debugger() -> None:
 
 def serve(connection_file: str) -> None:
     """Be the kernel of this connection file until it ends."""
-    from ipykernel.kernelapp import IPKernelApp
     from traitlets.config import Config
 
-    class Kernel(IPKernelApp):
-        """Configured here alone: command line and files take four tenths of the time a kernel takes to be there."""
-
-        def parse_command_line(self, argv: Any = None) -> None:
-            """Read none."""
-
-        def load_config_file(self, *args: Any, **kwargs: Any) -> None:
-            """Read none."""
-
-        def init_heartbeat(self) -> None:
-            """Start none: the grader holds the process itself."""
-
-    forgo_debugger()
+    lean: Any = importlib.import_module("course_lib.grading.lean")
     silent = logging.getLogger("course_lib.kernel")
     silent.setLevel(logging.CRITICAL + 1)  # else every message is put into words that nobody reads
-    app: Any = Kernel.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)
+    app = lean.App.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)
     app.initialize([])
     importlib.import_module("course_lib.grading.child").listen(app.kernel)
     app.start()
@@ -81,6 +67,7 @@ def main(arguments: list[str]) -> None:
             os._exit(0)
         os.closerange(3, 1 << 16)
     limit(json.loads(arguments[0]))
+    forgo_debugger()
     for name in OURS:
         importlib.import_module(name)
     del sys.path[0]

@@ -1,18 +1,19 @@
-"""An exercise as the grader sees it: the text it is made from, its hidden tests, and what it allows."""
+"""An exercise as the grader sees it: the notebook made from its text, its hidden tests, and what it allows.
+
+What reads the text is loaded by the function that does: those that grade are handed what was read.
+"""
 
 import ast
 import contextlib
 import copy
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 from course_lib.errors import InputError, NotebookError
 from course_lib.grading.limits import Limits
-from course_lib.notebooks.exercise import learner_notebook, reference_notebook
-from course_lib.notebooks.text import read_text
 
 __all__ = ["Exercise", "find", "load"]
 
@@ -21,7 +22,7 @@ TOTAL_FACTOR = 10
 
 @dataclass(frozen=True)
 class Exercise:
-    """Where one exercise's key lies and what its front matter says; plain data, so that it can go to a worker.
+    """Where one exercise's key lies and what its text says; plain data, so that it can go to a worker.
 
     ``imports`` are the modules that the notebook as handed out imports.
     """
@@ -31,6 +32,8 @@ class Exercise:
     key: Path
     limits: Limits
     imports: tuple[str, ...] = ()
+    handed_out: NotebookNode = field(default_factory=NotebookNode, repr=False, compare=False)
+    solved: NotebookNode = field(default_factory=NotebookNode, repr=False, compare=False)
 
     @property
     def tests(self) -> Path:
@@ -39,11 +42,11 @@ class Exercise:
 
     def pristine(self) -> NotebookNode:
         """Return a fresh copy of the notebook as handed out, made from the text and from nothing a learner can edit."""
-        return learner_notebook(_text(self.key))
+        return copy.deepcopy(self.handed_out)
 
     def reference(self) -> NotebookNode:
         """Return the notebook with the reference answers in it."""
-        return reference_notebook(_text(self.key))
+        return copy.deepcopy(self.solved)
 
 
 def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
@@ -82,11 +85,14 @@ def load(key: Path) -> Exercise:
     InputError
         If its text or its hidden tests are missing or malformed.
     """
+    from course_lib.notebooks.exercise import learner_notebook, reference_notebook
+    from course_lib.notebooks.text import read_text
+
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
     try:
-        source = _text(key)
-        imports = _imports(learner_notebook(source))
+        source = read_text(key / "source.md")
+        handed_out, solved = learner_notebook(source), reference_notebook(source)
     except (NotebookError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{key / 'source.md'} is not an exercise: {error}") from error
     course = source.metadata["course"]
@@ -97,7 +103,9 @@ def load(key: Path) -> Exercise:
         title=str(course.get("title", course["exercise"])),
         key=key,
         limits=limits,
-        imports=imports,
+        imports=_imports(handed_out),
+        handed_out=handed_out,
+        solved=solved,
     )
 
 
@@ -112,13 +120,3 @@ def _imports(notebook: NotebookNode) -> tuple[str, ...]:
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     names.add(node.module)
     return tuple(sorted(names))
-
-
-@functools.cache
-def _read(key: Path) -> NotebookNode:
-    return read_text(key / "source.md")
-
-
-def _text(key: Path) -> NotebookNode:
-    """Return a copy of the text's notebook, which is read once: reading it takes longer than anything else here."""
-    return copy.deepcopy(_read(key))

@@ -6,6 +6,7 @@ grader. Those it forks die with it, and it dies with the grader: the operating s
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -20,8 +21,8 @@ __all__ = ["Foreman"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 GOODBYE_SECONDS = 5.0
-# Those further down are loaded at the first submission only, each time anew.
-LOADED = ("course_lib.grading.submission",)
+# The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
+LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
 Serve = Callable[[Connection], None]
 
 
@@ -74,25 +75,34 @@ class Foreman:
 
 
 def _lead(serve: Serve, channel: socket.socket, parent: int) -> None:
-    """Load, and fork for each pipe that comes; return in every forked process, when it has served its pipe."""
+    """Load, and fork for each pipe that comes; a forked process ends when it has served its pipe."""
     _die_with(parent)
     # Ctrl-C is the grader's to answer: it tells its processes, which then clean up. A handler that does nothing is
     # forgotten by programs started from here, where ignoring the signal would be inherited.
     signal.signal(signal.SIGINT, lambda *_: None)
-    for name in LOADED:
-        importlib.import_module(name)
+    _load()
     while pipes := socket.recv_fds(channel, 1, 1)[1]:
         _bury()
         here = os.getpid()
         if (child := os.fork()) == 0:
             channel.close()
             _die_with(here)
+            gc.enable()
             serve(Connection(pipes[0]))
-            return
+            os._exit(0)  # what is to be cleaned up at the end is the foreman's
         os.close(pipes[0])
         descriptor = os.pidfd_open(child)
         socket.send_fds(channel, [b"+"], [descriptor])
         os.close(descriptor)
+
+
+def _load() -> None:
+    """Load what grading takes, and keep the garbage collector from it: looking through it all would copy it all."""
+    gc.disable()
+    for name in LOADED:
+        importlib.import_module(name)
+    sys.modules["course_lib.grading.session"].keep_compiled()
+    gc.freeze()
 
 
 def _bury() -> None:

@@ -58,8 +58,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._deadline = time.monotonic() + limits.total_seconds
         self.stopped, self.stops, self._kept = "", list[str](), list[str]()
         self.doing, self._started, self._cold = "its start", False, False
-        self._heard: deque[dict[str, Any]] = deque()
-        self._look_again = self._over = 0.0
+        self._heard, self._look_again, self._over = deque[dict[str, Any]](), 0.0, 0.0
         self._start()
 
     def _start(self) -> None:
@@ -175,7 +174,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._hush()
         self.kc.shell_channel.send(message := self.kc.session.msg(REQUEST, content))
         reply = self.await_reply(msg_id := message["header"]["msg_id"])
-        self.await_idle(msg_id, timeout=IDLE_SECONDS)  # what it has broadcast is its own, not the next request's
+        if reply.get("silent") is not True:  # what it has broadcast is its own, not the next request's
+            self.await_idle(msg_id, timeout=IDLE_SECONDS)
         return reply
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A kernel's messages, read with care: the learner's code can make it send anything, and as much as it likes."""
 
+import hmac
 from typing import Any
 
 import zmq
@@ -35,7 +36,11 @@ def receive(socket: Any, session: Any) -> dict[str, Any]:
     _, frames = session.feed_identities(socket.recv_multipart(zmq.NOBLOCK))
     parts = sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b","))
     assert parts <= MOST_PARTS
-    message: dict[str, Any] = session.deserialize(frames)
+    signature, *packed = frames[:5]
+    assert hmac.compare_digest(signature, session.sign(packed))
+    # The session's own method reads three dates in each message that nobody looks at.
+    header, parent, _, content = map(session.unpack, packed)
+    message = {"msg_type": header["msg_type"], "parent_header": parent, "content": content}
     _check_form(message)
     return message | {"size": sum(map(len, frames))}
 

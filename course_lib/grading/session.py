@@ -21,7 +21,7 @@ from course_lib.grading.learner import Learner, generator
 from course_lib.grading.points import Mistake, points_of
 from course_lib.grading.report import Row
 
-__all__ = ["KeyFailure", "Session", "collect_tests", "run"]
+__all__ = ["KeyFailure", "Session", "collect_tests", "keep_compiled", "run"]
 
 # What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
 NOTEBOOK, TESTS = "notebook", "tests"
@@ -211,8 +211,8 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
 
 
 @functools.cache
-def _bytecode() -> tempfile.TemporaryDirectory[str]:
-    """Return where this process keeps the hidden tests compiled, which takes as long as all the rest of them."""
+def keep_compiled() -> tempfile.TemporaryDirectory[str]:
+    """Return where this process and its forks keep the hidden tests compiled, which takes as long as all the rest."""
     return tempfile.TemporaryDirectory(prefix="bytecode")
 
 
@@ -223,7 +223,7 @@ def _quiet_and_alone() -> Iterator[io.StringIO]:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.dont_write_bytecode, sys.pycache_prefix = False, _bytecode().name
+    sys.dont_write_bytecode, sys.pycache_prefix = False, keep_compiled().name
     try:
         with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
             yield said

@@ -61,7 +61,6 @@ def grade_submission(
     zygote : Zygote, optional
         What its kernel is forked from inside the sandbox; without one it starts from scratch.
     """
-    tests = hidden_tests(exercise)
     try:
         submission = intake.read(path)
         check_exercise(submission, exercise.slug)
@@ -78,7 +77,7 @@ def grade_submission(
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
         message = "grading failed, not your answer: your instructor has been told"
-        return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *tests))
+        return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
     return _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
 
 

@@ -21,12 +21,13 @@ __all__ = ["main", "unfit"]
 KERNEL = (
     "IPython.core.completerlib",
     "IPython.core.debugger",
+    "IPython.core.logger",
     "IPython.core.oinspect",
     "IPython.extensions.storemagic",
+    "faulthandler",
     "ipykernel.heartbeat",
-    "ipykernel.ipkernel",
-    "ipykernel.kernelapp",
     "tornado.platform.asyncio",
+    "unicodedata",
 )
 # What a library imports only when it is used, and takes as long for as for all the rest of a submission.
 LATER = {
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from course_lib.grading import isolate, offspring
 
+    gc.disable()
     _load(json.loads(arguments[2]))
     del sys.path[0]
     with contextlib.suppress(OSError):
@@ -54,8 +56,8 @@ def main(arguments: list[str]) -> None:
     isolate.drop_capabilities(but=isolate.SETFCAP if os.geteuid() == 0 else 0)
     isolate.allow_tracing(False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    gc.collect()
     gc.freeze()  # or the first collection in a child would copy every page that was shared
+    gc.enable()
     reason = unfit({0, 1, 2, listener.fileno(), said})
     os.write(said, (reason or "ready").encode())
     os.close(said)
