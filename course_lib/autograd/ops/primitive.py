@@ -18,7 +18,7 @@ from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "record"]  # what ops start from
+__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "record", "wrapped"]
 
 Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
@@ -82,6 +82,13 @@ class Primitive(Operation):
     def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
+
+
+def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+    """Wrap an array that ``op`` has computed, with a node if an input requires grad."""
+    if grad_mode.recording and any(parents):
+        return record(op, out, parents, saved)
+    return new_tensor(out)
 
 
 def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
