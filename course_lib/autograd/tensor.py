@@ -11,10 +11,16 @@ from course_lib.autograd.methods import METHODS
 from course_lib.autograd.node import LEAF, Node
 from course_lib.autograd.ops.indexing import getitem
 from course_lib.autograd.ops.operands import to
+from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Tensor"]
+
+
+def reflected(op: Op) -> Callable[[Any, Any], Any]:
+    """Swap the operands: Python asks the right one where the left does not know what to do."""
+    return lambda self, other: op(other, self)
 
 
 class Tensor(Variable):
@@ -190,6 +196,7 @@ class Tensor(Variable):
     __abs__ = ops.abs
     __pow__ = ops.pow
     __matmul__ = ops.matmul
+    __rsub__, __rtruediv__, __rpow__, __rmatmul__ = map(reflected, (ops.sub, ops.div, ops.pow, ops.matmul))
     __getitem__ = getitem
     __setitem__ = inplace.set_item
     __iadd__ = inplace.add_
@@ -209,18 +216,6 @@ class Tensor(Variable):
     if TYPE_CHECKING:  # METHODS, which are set below
 
         def __getattr__(self, name: str) -> Any: ...
-
-    def __rsub__(self, other: Any) -> "Tensor":
-        return ops.sub(other, self)
-
-    def __rtruediv__(self, other: Any) -> "Tensor":
-        return ops.div(other, self)
-
-    def __rmatmul__(self, other: Any) -> "Tensor":
-        return ops.matmul(other, self)
-
-    def __rpow__(self, other: Any) -> "Tensor":
-        return ops.pow(other, self)
 
     # conversions last: their names hide Python's own
 

@@ -20,6 +20,11 @@ def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     return named(lambda input, other: new_tensor(compare(input.value, as_tensor_like(other, input).value)), name, doc)
 
 
+def predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
+    """Define a function of one tensor that returns booleans."""
+    return named(lambda input: new_tensor(examine(input.value)), name, doc)
+
+
 eq: Op = comparison("eq", np.equal, ":math:`x = y`")
 ne: Op = comparison("ne", np.not_equal, r":math:`x \ne y`")
 lt: Op = comparison("lt", np.less, ":math:`x < y`")
@@ -28,11 +33,9 @@ gt: Op = comparison("gt", np.greater, ":math:`x > y`")
 ge: Op = comparison("ge", np.greater_equal, r":math:`x \ge y`")
 logical_and: Op = comparison("logical_and", np.logical_and, "both")
 logical_or: Op = comparison("logical_or", np.logical_or, "one or both")
-isnan: Op = named(lambda input: new_tensor(np.isnan(input.value)), "isnan", "Say which elements are not a number")
-isfinite: Op = named(
-    lambda input: new_tensor(np.isfinite(input.value)), "isfinite", "Say which elements are finite numbers"
-)
-logical_not: Op = named(lambda input: new_tensor(np.logical_not(input.value)), "logical_not", "Negate each element")
+isnan: Op = predicate("isnan", np.isnan, "Say which elements are not a number")
+isfinite: Op = predicate("isfinite", np.isfinite, "Say which elements are finite numbers")
+logical_not: Op = predicate("logical_not", np.logical_not, "Negate each element")
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
