@@ -1,5 +1,6 @@
 """``course grade``: a class's submissions into grades."""
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,8 @@ import typer
 from course_lib.cli.options import Book, Exercises, Key, Out, Sandbox, Submissions
 
 __all__ = ["grade"]
+
+COLLECT_AT = 20_000  # objects, where Python takes 700: what is loaded stays, and looking through it takes a tenth of it
 
 Slug = Annotated[str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")]
 Rules = Annotated[
@@ -57,6 +60,7 @@ def grade(
     """
     from course_lib.extras import load
 
+    gc.set_threshold(COLLECT_AT)
     load("nbval", extra="grade")
     from course_lib.cli.classrun import ClassRun
 

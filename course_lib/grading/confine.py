@@ -43,11 +43,20 @@ def forgo_debugger() -> None:
     del sys.modules[DEBUGGER]
 
 
+def prepare() -> Any:
+    """Make what a kernel has before it has a connection, once; return the module that holds it."""
+    from traitlets.config import Config
+
+    lean: Any = importlib.import_module("course_lib.grading.lean")
+    lean.prepare(Config(OPTIONS))
+    return lean
+
+
 def serve(connection_file: str) -> None:
     """Be the kernel of this connection file until it ends."""
     from traitlets.config import Config
 
-    lean: Any = importlib.import_module("course_lib.grading.lean")
+    lean = prepare()
     silent = logging.getLogger("course_lib.kernel")
     silent.setLevel(logging.CRITICAL + 1)  # else every message is put into words that nobody reads
     app = lean.App.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)

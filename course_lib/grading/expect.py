@@ -1,16 +1,19 @@
-"""Checks for hidden tests that already speak to the learner."""
+"""Checks for hidden tests that already speak to the learner.
 
-from typing import Any
+NumPy is loaded by the functions that use it: this module comes with the package, also where nothing is graded.
+"""
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
-from course_lib.grading.codec import encode
 from course_lib.grading.points import Mistake
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["array", "reaction"]
 
 
-def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
     """Return what a learner gave as an array of numbers.
 
     Parameters
@@ -31,10 +34,12 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> np.
     --------
     >>> array([[1, 2], [3, 4]], name="dw", shape=(2, 2)).sum()
     np.int64(10)
-    >>> array(np.ones(3), name="db", shape=(4,))
+    >>> array([1, 1, 1], name="db", shape=(4,))
     Traceback (most recent call last):
     course_lib.grading.points.Mistake: `db` has shape (3,); it must have shape (4,)
     """
+    import numpy as np
+
     try:
         result = np.asarray(value)
     except ValueError:
@@ -65,10 +70,12 @@ def reaction(first: Any, second: Any, *, name: str) -> None:
 
     Examples
     --------
-    >>> reaction(np.zeros(2), np.zeros(2), name="clip")
+    >>> reaction([0, 0], [0, 0], name="clip")
     Traceback (most recent call last):
     course_lib.grading.points.Mistake: `clip` returns the same whatever it is given: this point is for one that works
     """
+    from course_lib.grading.codec import encode
+
     if encode(first) == encode(second):
         raise Mistake(f"`{name}` returns the same whatever it is given: this point is for one that works")
 

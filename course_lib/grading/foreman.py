@@ -21,6 +21,7 @@ __all__ = ["Foreman"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 GOODBYE_SECONDS = 5.0
+COLLECT_AT = 20_000  # objects, where Python takes 700: a submission leaves little behind, and looking takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
 LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
 Serve = Callable[[Connection], None]
@@ -88,6 +89,7 @@ def _lead(serve: Serve, channel: socket.socket, parent: int) -> None:
             channel.close()
             _die_with(here)
             gc.enable()
+            gc.set_threshold(COLLECT_AT)
             serve(Connection(pipes[0]))
             os._exit(0)  # what is to be cleaned up at the end is the foreman's
         os.close(pipes[0])

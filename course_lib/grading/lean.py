@@ -9,15 +9,21 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.compilerop import CachingCompiler
+from IPython.core.profiledir import ProfileDir
 from traitlets import DottedObjectName, Type
 
 from course_lib.grading.stream import Stream
 
-__all__ = ["App", "Kernel", "Shell"]
+__all__ = ["App", "Kernel", "Shell", "prepare"]
+
+EXIT = "`exit()` and `quit()` would end the notebook here: take them out"
 
 
 class Shell(ZMQInteractiveShell):
-    """An IPython shell that transforms a cell once, where ipykernel and IPython each do so before it runs."""
+    """An IPython shell that transforms a cell once, where ipykernel and IPython each do so before it runs.
+
+    And one that ``exit`` and ``quit`` do not end, since that would be blamed on the cell that comes next.
+    """
 
     known: tuple[str, str] | None = None
 
@@ -29,6 +35,10 @@ class Shell(ZMQInteractiveShell):
         transformed: str = super().transform_cell(raw_cell)  # type: ignore[no-untyped-call] # IPython has few types
         self.known = raw_cell, transformed
         return transformed
+
+    def ask_exit(self) -> None:
+        """Fail where it is asked."""
+        raise SystemExit(EXIT)
 
 
 class Kernel(IPythonKernel):
@@ -46,6 +56,8 @@ class Kernel(IPythonKernel):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        self.shell.kernel = self.shell.parent = self  # the shell was there first
+        self.shell.profile_dir = self.profile_dir
         self._broadcast = self.iopub_thread.send_multipart
         self.iopub_thread.send_multipart = self._count  # where everything passes, from whatever thread
 
@@ -61,6 +73,17 @@ class Kernel(IPythonKernel):
 
     def _publish_execute_input(self, *args: Any, **kwargs: Any) -> None:
         pass
+
+
+def prepare(config: Any) -> None:
+    """Make the shell, before there is a kernel to give it to: it starts nothing and opens nothing.
+
+    Parameters
+    ----------
+    config : traitlets.config.Config
+        The one that the kernel is to have.
+    """
+    Shell.instance(config=config, profile_dir=ProfileDir(), user_ns={}, compiler_class=CachingCompiler)
 
 
 class App(IPKernelApp):

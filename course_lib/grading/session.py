@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +32,8 @@ UNUSED = (
     *("pastebin", "stepwise", "setuponly", "setupplan", "recwarn", "subtests", "warnings"),
     *("debugging", "unittest"),
 )
+# Of nbval's plugin nothing else is used, and pytest would look at each name in it for every submission.
+OPTIONS = SimpleNamespace(pytest_addoption=nbval.pytest_addoption)
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
@@ -201,7 +204,7 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
     for name in placeholders:
         (folder / name).touch()
     with _quiet_and_alone() as said, _forgetting(session.tests):
-        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, nbval])
+        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, OPTIONS])
     if session.broken:
         raise KeyFailure("\n".join(session.broken))
     if code == pytest.ExitCode.INTERRUPTED:

@@ -1,7 +1,8 @@
 """Run as a script inside bubblewrap: import what an exercise needs, once, and fork a kernel for each that asks.
 
 This process never computes, never starts a thread and never sees an answer, a test or a grade; what its children
-inherit is modules. Who connects to its socket gets a child behind walls of its own, and a descriptor of that process.
+inherit is modules, and a shell in which nothing was ever run. Who connects to its socket gets a child behind walls of
+its own, and a descriptor of that process.
 """
 
 import contextlib
@@ -91,6 +92,7 @@ def _load(imports: list[str]) -> None:
 
     cells: Any = TransformerManager
     cells().transform_cell(CELL)  # compiles some twenty regular expressions
+    confine.prepare()
 
 
 def unfit(descriptors: set[int]) -> str:
