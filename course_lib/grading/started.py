@@ -70,10 +70,15 @@ class Beside:
 
 
 class Inside:
-    """A process under bubblewrap, held by the sandbox's first one: when that is dead, so is every other."""
+    """A process under bubblewrap, held by the sandbox's first one: when that is dead, so is every other.
+
+    The first one is given a pipe whose other end is held here, and ends when nobody holds that any more: a grader that
+    is killed while bubblewrap starts is one whose death bubblewrap never hears of.
+    """
 
     def __init__(self, script: list[str], *, limits: Limits, folder: str, home: str) -> None:
         reader, writer = os.pipe()
+        lifeline, self._lifeline = os.pipe()
         calls = filter_file()
         self._first, self._number = -1, 0
         self._group = pids.make(2 * limits.processes)  # threads count here, and the kernel has a dozen
@@ -81,10 +86,12 @@ class Inside:
             wrapper = bubblewrap(limits=limits, sockets=folder)
             refused = [] if calls is None else ["--seccomp", str(calls)]
             command = [wrapper[0], "--as-pid-1", "--info-fd", str(writer), *refused, *wrapper[1:], *script]
-            given = [writer] if calls is None else [writer, calls]
+            command.append(str(lifeline))
+            given = [writer, lifeline] if calls is None else [writer, lifeline, calls]
             self._process = _start(pids.inside(self._group, command), home=home, cwd="/", pass_fds=given)
         finally:
             os.close(writer)
+            os.close(lifeline)
             if calls is not None:
                 os.close(calls)
         self.pid = self._process.pid
@@ -113,6 +120,7 @@ class Inside:
         if self._first >= 0:
             os.close(self._first)
             self._first = -1
+        os.close(self._lifeline)
         pids.remove(self._group)
 
 

@@ -139,23 +139,25 @@ def _zygote(imports: tuple[str, ...]) -> Iterator[Zygote]:
     with tempfile.TemporaryDirectory(prefix="z", dir="/tmp") as place:
         (folder := Path(place) / "k").mkdir()
         handle = Zygote(imports, str(folder), f"{place}/z")
-        process = _start(handle)
-        try:
-            _try(handle)
-            yield handle
-        finally:
-            process.kill()
-            process.wait()
+        lifeline, held = os.pipe()
+        with os.fdopen(held, "wb"):  # what the process lives by
+            process = _start(handle, lifeline)
+            try:
+                _try(handle)
+                yield handle
+            finally:
+                process.kill()
+                process.wait()
 
 
-def _start(handle: Zygote) -> subprocess.Popen[bytes]:
-    """Start the process and wait until it says that it is ready."""
+def _start(handle: Zygote, lifeline: int) -> subprocess.Popen[bytes]:
+    """Start the process, to which ``lifeline`` goes, and wait until it says that it is ready."""
     reader, writer = os.pipe()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, os.fdopen(reader, "rb") as said:
         listener.bind(handle.address)
         listener.listen(BACKLOG)
         command = [*bubblewrap(limits=Limits(), sockets=handle.folder, nesting=True), sys.executable, "-I"]
-        command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno()), str(writer)]
+        command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno()), str(writer), str(lifeline)]
         process = subprocess.Popen(  # noqa: S603 - every word of the command is ours
             [*command, json.dumps(handle.imports)],
             env=environment("/"),
@@ -163,9 +165,10 @@ def _start(handle: Zygote) -> subprocess.Popen[bytes]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            pass_fds=[listener.fileno(), writer],
+            pass_fds=[listener.fileno(), writer, lifeline],
         )
         os.close(writer)
+        os.close(lifeline)
         heard = said.read() if select.select([said], [], [], START_SECONDS)[0] else b"it did not start in time"
     if heard != b"ready":
         process.kill()

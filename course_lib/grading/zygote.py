@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -39,17 +40,19 @@ CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so that wh
 
 
 def main(arguments: list[str]) -> None:
-    """Serve on the listening socket ``arguments[0]``, importing the modules ``arguments[2]``, a JSON list, first.
+    """Serve on the listening socket ``arguments[0]``, importing the modules ``arguments[3]``, a JSON list, first.
 
-    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that.
+    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. It ends,
+    like one that is ``Inside``, when nobody holds the other end of the pipe ``arguments[2]`` any more.
     """
-    listener, said = socket.socket(fileno=int(arguments[0])), int(arguments[1])
+    listener = socket.socket(fileno=int(arguments[0]))
+    said, lifeline = map(int, arguments[1:3])
     # The very files the grader runs, wherever it found them.
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from course_lib.grading import isolate, offspring
 
     gc.disable()
-    _load(json.loads(arguments[2]))
+    _load(json.loads(arguments[3]))
     del sys.path[0]
     with contextlib.suppress(OSError):
         # As root bubblewrap covers parts of its own, and a /proc with covers is none that a child may make anew.
@@ -59,11 +62,12 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()  # or the first collection in a child would copy every page that was shared
     gc.enable()
-    reason = unfit({0, 1, 2, listener.fileno(), said})
+    reason = unfit({0, 1, 2, listener.fileno(), said, lifeline})
     os.write(said, (reason or "ready").encode())
     os.close(said)
     user = {"uid": os.geteuid(), "gid": os.getegid()}
-    while not reason:
+    asked = listener.fileno()
+    while not reason and asked in select.select([asked, lifeline], [], [])[0]:
         connection = listener.accept()[0]
         with connection:
             try:
@@ -73,6 +77,7 @@ def main(arguments: list[str]) -> None:
                 continue
             if child == 0:
                 listener.close()
+                os.close(lifeline)
                 offspring.live(connection, **user)
             socket.send_fds(connection, [b"+"], [descriptor])
             os.close(descriptor)

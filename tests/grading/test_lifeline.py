@@ -1,0 +1,74 @@
+"""What was started for grading ends with the grader, also when bubblewrap was not yet there to hear of its death."""
+
+import contextlib
+import os
+import select
+from pathlib import Path
+
+from course_lib.grading import warm
+from course_lib.grading.kernel import Kernel
+from course_lib.grading.limits import Limits
+
+ENOUGH = 30_000  # milliseconds
+
+
+def is_gone(pid):
+    """Wait for the end of a process."""
+    handle = os.pidfd_open(pid)
+    watch = select.poll()
+    watch.register(handle, select.POLLIN)
+    gone = bool(watch.poll(ENOUGH))
+    os.close(handle)
+    return gone
+
+
+def let_go(descriptor):
+    """Let go of a pipe as one who is killed does; its number stays taken, so that it can be closed once more."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def test_a_kernel_ends_when_nobody_holds_its_lifeline():
+    """Nothing is done to the process: what it hears is that the other end of its pipe is closed."""
+    kernel = Kernel(limits=Limits())
+    try:
+        process = kernel.km.provisioner.process
+        assert process.poll() is None
+        let_go(process._lifeline)
+        assert is_gone(process.pid)
+    finally:
+        kernel.stop()
+
+
+def test_a_zygote_ends_when_nobody_holds_its_lifeline(tmp_path):
+    """It serves until then."""
+    (folder := tmp_path / "k").mkdir()
+    handle = warm.Zygote((), str(folder), str(tmp_path / "z"))
+    lifeline, held = os.pipe()
+    process = warm._start(handle, lifeline)
+    try:
+        warm._try(handle)
+        assert process.poll() is None
+        os.close(held)
+        assert is_gone(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def pipes():
+    """Return the pipes that this process has open."""
+    found = []
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the one that the list is read through
+            found.append(str(path.readlink()))
+    return sorted(name for name in found if name.startswith("pipe:"))
+
+
+def test_a_kernel_leaves_no_pipe_open():
+    """A class would run out of descriptors."""
+    Kernel(limits=Limits()).stop()
+    before = pipes()
+    Kernel(limits=Limits()).stop()
+    assert pipes() == before
