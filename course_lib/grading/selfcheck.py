@@ -5,6 +5,7 @@ metadata, so a saved output that was edited or cleared makes no difference.
 """
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from course_lib.notebooks.exercise import digest
 __all__ = ["SelfCheck", "check_notebook"]
 
 KINDS = ("given", "answer", "check")
+FRESH = "copy it from a fresh notebook"
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         for cell in cells
         if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
     ]
+    said += _missing(submission, {_name(cell) for cell in cells})
     extra = sum(
         1 for cell in submission.cells if not cell.course and cell.source.strip() and "set-up" not in cell.names
     )
@@ -117,3 +120,15 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         cells_are = "1 cell of your own was" if extra == 1 else f"{extra} cells of your own were"
         said.append(f"{cells_are} left out, as in grading: what an answer needs must stand in its own cell")
     return said
+
+
+def _missing(submission: Submission, there: set[str]) -> Iterator[str]:
+    """Name the answers and checks that were handed out, and are not in the notebook any more."""
+    handed_out = intake.course_of(submission.metadata).get("cells")
+    for cell, kind in handed_out.items() if isinstance(handed_out, dict) else ():
+        if one_line(cell, chars=80) in there:
+            continue
+        if kind == "answer":
+            yield f"the answer cell `{one_line(cell, chars=80)}` is missing, so it counts as unanswered: {FRESH}"
+        elif kind == "check":
+            yield f"the check `{one_line(cell, chars=80)}` is missing, so it tells you nothing: {FRESH}"

@@ -26,7 +26,8 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     -------
     NotebookNode
         Never executed: the outputs are the text's ``:expect:``. Each code cell says in ``metadata.course`` which cell
-        of which exercise it is, because Colab and nbformat 4.4 drop cell ids.
+        of which exercise it is, because Colab and nbformat 4.4 drop cell ids; the notebook's own ``metadata.course``
+        has their names and kinds once more, so that one that was deleted can be missed.
 
     Raises
     ------
@@ -67,6 +68,9 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
         derived = _derive_cell(cell, kind, exercise=course["exercise"])
         notebook.cells.append(derived)
         previous = derived if kind == "answer" else None
+    graded = {cell.id: cell.metadata.course.kind for cell in notebook.cells if cell.cell_type == "code"}
+    graded = {name: kind for name, kind in graded.items() if kind != "given"}
+    notebook.metadata.course = NotebookNode(course, cells=NotebookNode(graded))
     return notebook
 
 

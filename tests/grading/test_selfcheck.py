@@ -86,6 +86,27 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
     )
 
 
+def test_a_cell_that_was_deleted_is_missed(hand_in):
+    """An answer that no check asks for, a check, and nothing where the notebook does not say what it had."""
+
+    def delete(*names):
+        def edit(notebook, cells):
+            notebook["cells"] = [cell for cell in notebook["cells"] if cell.get("id") not in names]
+
+        return edit
+
+    def forget(notebook, cells):
+        delete("halve")(notebook, cells)
+        notebook["metadata"]["course"]["cells"] = "none of them"
+
+    result = check_notebook(edited(hand_in(), delete("halve")))
+    missing = "the answer cell `halve` is missing, so it counts as unanswered: copy it from a fresh notebook"
+    assert (result.passed, result.warnings) == (True, (missing,))
+    assert check_notebook(edited(hand_in(), forget)).warnings == ()
+    with pytest.raises(InputError, match="found one without its checks"):
+        check_notebook(edited(hand_in(), delete("check_double")))
+
+
 def test_a_check_that_hangs_ends(hand_in):
     """The notebook's own time limit holds."""
     result = check_notebook(hand_in(double="def double(x):\n    while True: pass"))
