@@ -10,7 +10,7 @@ ratio   to the steps of the same round that nobody watches: all that watching do
 share   of the calls that watch, in the time of the same ten steps less those calls. Whatever else the machine does
         slows down both, so this is much the steadier number.
 
-The monitor's one hook, on one parameter, stays there all the time: two microseconds a step that neither shows.
+The monitor's one hook, on one parameter, stays there all the time: microseconds a step, which neither shows.
 
 Beside each ratio stands the interval that holds the median with 95% confidence, by the ranks of its order statistics.
 The loop measures the norm alone; the monitor norm, mean, deviation, largest value and updates.

@@ -79,9 +79,13 @@ def gradgradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
     grad_outputs: Sequence[Tensor] | None = None,
-    **options: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
 ) -> bool:
-    """Check second derivatives: :func:`gradcheck`, with its options, of the gradients of ``func``."""
+    """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
     xs = listed(inputs)
     ys = listed(func(*xs))
     rng = np.random.default_rng(0)
@@ -93,7 +97,7 @@ def gradgradcheck(
         found = grad(listed(func(*xs)), wanted, gs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None and g.requires_grad)
 
-    return gradcheck(gradients, [*xs, *gs], **options)
+    return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
 def numerical(func: Callable[..., Any], xs: list[Any], k: int, i: int, eps: float) -> Any:

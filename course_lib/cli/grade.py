@@ -10,7 +10,6 @@ from course_lib.cli.options import Book, Exercises, Key, Out, Sandbox, Submissio
 
 __all__ = ["grade"]
 
-COLLECT_AT = 20_000  # objects, where Python takes 700: what is loaded stays, and looking through it takes a tenth of it
 
 Slug = Annotated[str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")]
 Rules = Annotated[
@@ -59,8 +58,9 @@ def grade(
     start; 130 when it is broken off by Ctrl-C.
     """
     from course_lib.extras import load
+    from course_lib.grading.foreman import COLLECT_AT
 
-    gc.set_threshold(COLLECT_AT)
+    gc.set_threshold(COLLECT_AT)  # while all is loaded, of which nothing is left behind
     load("nbval", extra="grade")
     from course_lib.cli.classrun import ClassRun
 

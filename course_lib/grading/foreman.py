@@ -17,11 +17,11 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-__all__ = ["Foreman"]
+__all__ = ["COLLECT_AT", "Foreman"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 GOODBYE_SECONDS = 5.0
-COLLECT_AT = 20_000  # objects, where Python takes 700: a submission leaves little behind, and looking takes longer
+COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
 LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
 Serve = Callable[[Connection], None]

@@ -126,9 +126,8 @@ def _missing(submission: Submission, there: set[str]) -> Iterator[str]:
     """Name the answers and checks that were handed out, and are not in the notebook any more."""
     handed_out = intake.course_of(submission.metadata).get("cells")
     for cell, kind in handed_out.items() if isinstance(handed_out, dict) else ():
-        if one_line(cell, chars=80) in there:
-            continue
-        if kind == "answer":
-            yield f"the answer cell `{one_line(cell, chars=80)}` is missing, so it counts as unanswered: {FRESH}"
-        elif kind == "check":
-            yield f"the check `{one_line(cell, chars=80)}` is missing, so it tells you nothing: {FRESH}"
+        name = one_line(cell, chars=80)
+        if name not in there and kind == "answer":
+            yield f"the answer cell `{name}` is missing, so it counts as unanswered: {FRESH}"
+        elif name not in there and kind == "check":
+            yield f"the check `{name}` is missing, so it tells you nothing: {FRESH}"

@@ -68,9 +68,9 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
         derived = _derive_cell(cell, kind, exercise=course["exercise"])
         notebook.cells.append(derived)
         previous = derived if kind == "answer" else None
-    graded = {cell.id: cell.metadata.course.kind for cell in notebook.cells if cell.cell_type == "code"}
-    graded = {name: kind for name, kind in graded.items() if kind != "given"}
-    notebook.metadata.course = NotebookNode(course, cells=NotebookNode(graded))
+    courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
+    graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in KINDS})
+    notebook.metadata.course = NotebookNode(course, cells=graded)
     return notebook
 
 

@@ -36,7 +36,7 @@ class Devices(TorchDispatchMode):
 
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
         out = op(*args, **(kwargs or {}))
-        if op is not torch.ops.aten._to_copy.default:
+        if op is not torch.ops.aten._to_copy.default or args[0].is_floating_point():
             self.seen |= {x.device.type for x in tree_leaves((args, kwargs, out)) if isinstance(x, torch.Tensor)}
         return out
 
