@@ -18,22 +18,22 @@ class Run:
     ----------
     first, last : int
         From which tensor to before which.
-    pieces : list of torch.Tensor
-        What is joined: a place for each tensor, and behind each the zeros that fill its last row, if it is not full.
     out : torch.Tensor
-        Their part of the buffer.
+        Where they are joined: their part of the buffer, if each fills its last row.
+    spread : tuple of torch.Tensor, or None
+        Else, a row for each: where they lie in the buffer, and what goes there, which is ``out``.
     """
 
     first: int
     last: int
-    pieces: list[Any]
     out: Any
+    spread: tuple[Any, Any] | None
 
     def load(self, torch: Any, tensors: Sequence[Any]) -> None:
         """Copy them all. They are not kept: a gradient must be free to go when it is zeroed."""
-        pieces = self.pieces.copy()
-        pieces[:: len(pieces) // (self.last - self.first)] = tensors[self.first : self.last]
-        torch.cat(pieces, out=self.out)
+        torch.cat(tensors[self.first : self.last], out=self.out)
+        if self.spread is not None:
+            self.spread[0].copy_(self.spread[1])
 
 
 class Buffer:
@@ -81,7 +81,7 @@ class Buffer:
             view.zero_() if tensor is None else view.copy_(tensor)
 
     def alike(self) -> Iterator[Run]:
-        """Yield neighbours that can be joined: of the buffer's precision, and alike but for their first dimension."""
+        """Yield neighbours that can be joined: of the buffer's precision, and alike."""
         for _, group in groupby(range(len(self.views)), key=self.kind):
             first, *others = group
             if others:
@@ -90,11 +90,12 @@ class Buffer:
     def kind(self, i: int) -> Any:
         """Return what the neighbours of a tensor must share with it, or its number if it can have none.
 
-        The zeros behind it must be whole slices of it.
+        Those that leave zeros in their last row must be of one shape; others may differ in their first dimension.
         """
-        view, gap = self.views[i], self.gap(i)
-        joinable = view.ndim and view.numel() and self.same[i] and gap % view[0].numel() == 0
-        return (self.shapes[i][1:], gap > 0) if joinable else i
+        view, shape = self.views[i], self.shapes[i]
+        if not (view.ndim and view.numel() and self.same[i]):
+            return i
+        return shape if self.gap(i) else (..., *shape[1:])
 
     def gap(self, i: int) -> int:
         """Return how many zeros fill the last row of a tensor."""
@@ -102,8 +103,9 @@ class Buffer:
 
     def run(self, first: int, last: int) -> Run:
         """Lay out what is joined."""
-        inner, pieces = self.shapes[first][1:], []
-        for i in range(first, last):
-            zeros = [self.flat.new_zeros(self.gap(i)).view(-1, *inner)] if self.gap(i) else []
-            pieces += [self.views[i], *zeros]
-        return Run(first, last, pieces, self.flat[self.starts[first] : self.starts[last]].view(-1, *inner))
+        part, inner = self.flat[self.starts[first] : self.starts[last]], self.shapes[first][1:]
+        if not self.gap(first):
+            return Run(first, last, part.view(-1, *inner), None)
+        count, size = last - first, self.views[first].numel()
+        joined = part.new_empty(count, size)
+        return Run(first, last, joined.view(-1, *inner), (part.view(count, -1)[:, :size], joined))

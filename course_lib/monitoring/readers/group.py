@@ -75,8 +75,8 @@ class Group:
         tiny = torch.finfo(self.dtype).tiny
         self.range = tiny**0.4, tiny**-0.4  # norms whose squares, and their sums, are in range
         # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
-        self.cancels = np.sqrt(np.where(lengths > 1, CANCELS * lengths, 2))
-        self.work = np.empty_like(self.cancels)
+        self.cancels = np.sqrt(np.where(lengths > 1, CANCELS * lengths, 2)).astype(np.float64 if double else np.float32)
+        self.work = np.empty((2, len(lengths)), self.cancels.dtype)
         self.prepare(torch.zeros(1 + 7 * len(lengths), dtype=self.dtype, device=device))
         self.seen = torch.zeros(self.rows.vectors, dtype=torch.int32, device=device)
         self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Buffer], list[Any]
@@ -84,6 +84,7 @@ class Group:
     def prepare(self, waiting: Any) -> None:
         """Make room for the gradients, and for what waits to be read: a number of another's, and seven of each row."""
         self.waiting, self.table = waiting, waiting[1:].view(7, -1)
+        self.read_out = {count: waiting[: 1 + count * self.table.shape[1]] for count in (4, 7)}
         self.grads = Buffer(self.rows, self.parameters, dtype=self.dtype)
         ends = np.cumsum([0, *self.rows.heights()]).tolist()
         self.outs = [[row[a:b] for row in self.table] for a, b in pairwise(ends)]
@@ -115,7 +116,7 @@ class Group:
 
     def read(self, count: int) -> tuple[float, Array]:
         """Bring so many numbers of each row to the host: the one transfer."""
-        host = self.waiting[: 1 + count * self.table.shape[1]].cpu().numpy().copy()
+        host = self.read_out[count].cpu().numpy().copy()
         return float(host[0]), host[1:].reshape(count, -1)
 
     def reduced(self) -> tuple[list[Any], list[int]]:
@@ -153,7 +154,7 @@ class Group:
 
     def fine(self, numbers: Array) -> bool:
         """Say whether the numbers of all rows are finite, in range, and no difference of nearly equal ones."""
-        sums, norms, work = numbers[0], numbers[1], self.work
+        sums, norms = numbers[0], numbers[1]
         least, top = np.minimum.reduce(norms), np.maximum.reduce(norms)
         if least == 0:
             zero = norms == 0
@@ -162,9 +163,8 @@ class Group:
             least = norms[~zero].min(initial=math.inf)
         if not self.range[0] < least <= top < self.range[1]:  # NaN is not, either
             return bool(top == 0)
-        np.multiply(self.cancels, norms, out=work)
-        np.subtract(work, np.abs(sums), out=work)
-        return bool(np.minimum.reduce(work) >= 0)
+        left, right = self.work
+        return bool(np.less_equal(np.abs(sums, out=left), np.multiply(self.cancels, norms, out=right)).all())
 
     def widen(self) -> None:
         """Go over to double precision."""

@@ -48,7 +48,7 @@ class Measures:
         return cls(norm, mean, std, largest, nonfinite == 1, ratio, weight)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """All parameters of a model at one step.
 

@@ -48,7 +48,7 @@ class Rows:
         shapes = [(*t.shape, 2) if t.is_complex() else tuple(t.shape) for t in tensors]
         size = [int(np.prod(shape)) for shape in shapes]
         vector = [t.ndim == 1 and n <= WIDTH for t, n in zip(tensors, size, strict=True)]
-        self.order = sorted(range(len(tensors)), key=lambda i: (size[i] > LARGE, not vector[i], shapes[i][1:]))
+        self.order = sorted(range(len(tensors)), key=lambda i: (size[i] > LARGE, not vector[i], shapes[i][::-1]))
         self.shapes, self.sizes = [shapes[i] for i in self.order], np.array([size[i] for i in self.order])
         self.small = int((self.sizes <= LARGE).sum())
         shown = [n for n, v in zip(size, vector, strict=True) if v]
