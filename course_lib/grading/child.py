@@ -6,35 +6,47 @@ power to send other values, which it has anyway.
 
 import contextlib
 import functools
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
+from tornado.ioloop import IOLoop
+
+from course_lib.grading import wire
 from course_lib.grading.codec import CodecError, decode, encode
 
-__all__ = ["REQUEST", "answer", "listen"]
+__all__ = ["answer", "listen"]
 
-# A type of message of our own on the shell channel: running a line of code for each call would cost several times more.
-REQUEST, REPLY = "course_request", "course_reply"
 MESSAGE_CHARS = 600
 
 
-def listen(kernel: Any) -> None:
-    """Have an ipykernel answer requests."""
-    kernel.shell_handlers[REQUEST] = functools.partial(_serve, kernel)
+def listen(kernel: Any, folder: Path) -> None:
+    """Have an ipykernel answer what comes over the wire: between its cells, and in their thread."""
+    connection = wire.connect(folder)
+    serve = functools.partial(_serve, kernel, connection.makefile("rwb"))
+    IOLoop.current().add_handler(connection, serve, IOLoop.READ)
 
 
-def _serve(kernel: Any, stream: Any, idents: Any, request: dict[str, Any]) -> None:
+def _serve(kernel: Any, file: Any, connection: Any, _: int) -> None:
     """Carry out one request and reply to it, and say whether anything was broadcast meanwhile."""
+    if not (head := file.read(wire.HEAD.size)):
+        IOLoop.current().remove_handler(connection)
+        return
+    request = json.loads(file.read(*wire.HEAD.unpack(head)))
     before = kernel.broadcasts
-    reply = answer(request["content"], kernel.shell.user_ns)
+    reply = answer(request, kernel.shell.user_ns) | {"id": request["id"]}
     with contextlib.suppress(Exception):  # the learner's code may have put anything in their place
         sys.stdout.flush()
         sys.stderr.flush()
-    reply["silent"] = kernel.silent = kernel.broadcasts == before
+    reply["silent"] = kernel.broadcasts == before
+    if not reply["silent"]:  # what follows is not of this request any more
+        kernel._publish_status("idle", "shell", parent={"header": {"msg_id": request["id"]}})
     try:
-        kernel.session.send(stream, REPLY, reply, request, ident=idents)
+        file.write(wire.pack(reply))
     except Exception:  # half a character, say; without any reply the grader would wait
-        kernel.session.send(stream, REPLY, {"status": "unsendable"}, request, ident=idents)
+        file.write(wire.pack({"id": request["id"], "status": "unsendable"}))
+    file.flush()
 
 
 def answer(request: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def serve(connection_file: str) -> None:
     silent.setLevel(logging.CRITICAL + 1)  # else every message is put into words that nobody reads
     app = lean.App.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)
     app.initialize([])
-    importlib.import_module("course_lib.grading.child").listen(app.kernel)
+    importlib.import_module("course_lib.grading.child").listen(app.kernel, Path(connection_file).parent)
     app.start()
 
 

@@ -5,21 +5,20 @@ looked at while waiting, and what goes wrong ends it. The next thing asked of it
 came to an end have run again, so that one endless loop costs what depends on it and no more.
 """
 
-import shutil
-import tempfile
+import functools
+import secrets
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
-import zmq
 from nbval.kernel import RunningKernel
 
 from course_lib.grading import messages, watch
-from course_lib.grading.child import REQUEST
+from course_lib.grading.connection import Connection
 from course_lib.grading.limits import Limits, Stopped
-from course_lib.grading.provisioner import kernel_manager
 from course_lib.grading.sandbox import BUBBLEWRAP, WARM
 from course_lib.grading.warm import Zygote
 
@@ -28,7 +27,7 @@ __all__ = ["Kernel", "Stopped"]
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.25
 IDLE_SECONDS, OUTPUT_SECONDS, DYING_SECONDS = 5.0, 20.0, 3.0
 PILE = 4  # messages of the largest size that may lie unread
-SHORT = "/tmp"  # noqa: S108 - mkdtemp makes a folder there that nobody else may enter
+Take = Callable[[float], dict[str, Any]]
 
 
 class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type information
@@ -54,7 +53,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def __init__(
         self, *, limits: Limits, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None, cwd: Path | None = None
     ) -> None:
-        self.limits, self._sandbox, self._zygote, self._cwd = limits, sandbox, zygote, cwd
+        self.limits, self._sandbox = limits, sandbox
+        self._connect = functools.partial(Connection, limits=limits, sandbox=sandbox, zygote=zygote, cwd=cwd)
         self._deadline = time.monotonic() + limits.total_seconds
         self.stopped, self.stops, self._kept = "", list[str](), list[str]()
         self.doing, self._started, self._cold = "its start", False, False
@@ -64,27 +64,15 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def _start(self) -> None:
         self._started = False
         self._hush()
-        # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
-        self._folder = tempfile.mkdtemp(prefix="k", dir=self._zygote.folder if self._zygote else SHORT)
-        self._home = tempfile.mkdtemp()
-        self._context = messages.context(self.limits.message_bytes)
-        how = {"sandbox": self._sandbox, "limits": self.limits, "zygote": self._zygote, "home": self._home}
-        self.km = kernel_manager(self._folder, context=self._context, **how)
-        self.kc = self.km.client(context=self._context)
+        self.connection = self._connect()
+        self.km, self.kc = self.connection.manager, self.connection.client
         try:
-            self.km.start_kernel(cwd=str(self._cwd or self._home))
-            self._cold |= not self.km.provisioner.warm
-            self.kc.load_connection_info(self.km.get_connection_info())
-            self.kc.start_channels(stdin=False, hb=False, control=False)
-            channels = (self.kc.iopub_channel, self.kc.shell_channel)
-            self._monitors = [channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED) for channel in channels]
+            self._cold |= not self.connection.warm
             self._await_start()
+            self.connection.settle()
         except BaseException:
             self.stop()
             raise
-        # Once connected nobody needs the paths. A removed directory takes no new files, so from here on the learner's
-        # code can write nowhere but in its own memory.
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _await_start(self) -> None:
         """Ask until the answer comes on both sockets; a broadcast is lost if our subscription comes after it."""
@@ -92,7 +80,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         while time.monotonic() < give_up:
             msg_id = self.kc.kernel_info()
             try:
-                while self._read(self.kc.shell_channel, 1)["parent_header"].get("msg_id") != msg_id:
+                while self._take(self.connection.reply, 1)["id"] != msg_id:
                     continue
                 self.await_idle(msg_id, timeout=(patience := min(2 * patience, IDLE_SECONDS)))
             except Empty:
@@ -103,14 +91,14 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         raise self.end(f"the kernel did not start within {self.limits.start_seconds:g} s")
 
     def _check_alive(self) -> None:
-        dropped = self._started and any(monitor.poll(0) for monitor in self._monitors)
+        dropped = self._started and self.connection.dropped()
         patience = time.monotonic() + DYING_SECONDS
         while (alive := self.is_alive()) and dropped and time.monotonic() < patience:
             time.sleep(POLL_SECONDS)  # a process that dies closes its sockets first
         if not alive:
             raise self.end(f"the Python process died in {self.doing}: out of memory, a crash, or told to exit")
         if dropped:
-            raise self.end(f"{self.doing} put out more than {self.limits.message_bytes >> 20} MiB at once")
+            raise self.end(f"{self.doing} {dropped}")
 
     def _check_use(self) -> None:
         """End what all processes together use too much of; each one has its own limits besides."""
@@ -172,27 +160,31 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         """Ask the other end of the wire (:mod:`course_lib.grading.child`) for something and return its reply."""
         self.revive()
         self._hush()
-        self.kc.shell_channel.send(message := self.kc.session.msg(REQUEST, content))
-        reply = self.await_reply(msg_id := message["header"]["msg_id"])
+        self.connection.wire.send(content | {"id": (number := secrets.token_hex(8))})
+        reply = self._await(self.connection.answer, number)
         if reply.get("silent") is not True:  # what it has broadcast is its own, not the next request's
-            self.await_idle(msg_id, timeout=IDLE_SECONDS)
+            self.await_idle(number, timeout=IDLE_SECONDS)
         return reply
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:
-        """Wait for the reply to one request, no longer than a cell or the rest of the notebook may take."""
+        """Wait for the reply to what was executed, no longer than a cell or the rest of the notebook may take."""
+        return self._await(self.connection.reply, msg_id, timeout)
+
+    def _await(self, take: Take, number: str, timeout: float | None = None) -> dict[str, Any]:
+        """Return the content of the reply to the request of this number."""
         allowed = min(timeout or self.limits.cell_seconds, self.limits.cell_seconds)
         late = time.monotonic() + allowed
         while (now := time.monotonic()) < min(late, self._deadline):
             self._listen()
             self._check_use()
             try:
-                message = self._read(self.kc.shell_channel, POLL_SECONDS)
+                reply = self._take(take, POLL_SECONDS)
             except Empty:
                 self._check_alive()
                 continue
-            if message["parent_header"].get("msg_id") == msg_id:
+            if reply["id"] == number:
                 self._over = time.monotonic() + OUTPUT_SECONDS
-                return dict(message["content"])
+                return dict(reply["content"])
         if now >= self._deadline:
             raise self.end(f"the notebook as a whole did not finish within {self.limits.total_seconds:g} s")
         raise self.end(f"{self.doing} did not finish within {allowed:g} s")
@@ -201,7 +193,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         """Return the next broadcast of the kernel, the only stream nbval asks for."""
         if not self._heard:
             try:
-                self._hear(self._read(self.kc.iopub_channel, timeout))
+                self._hear(self._take(self.connection.broadcast, IDLE_SECONDS if timeout is None else timeout))
             except Empty:
                 self._check_alive()
                 if not self._started:
@@ -215,8 +207,8 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
     def _listen(self) -> None:
         """Take in what has been broadcast so far: a flood must be noticed while the cell runs, not piled up."""
         enough = time.monotonic() + LOOK_SECONDS  # more may come than can be read, and the clock must be looked at
-        while time.monotonic() < enough and self.kc.iopub_channel.msg_ready():
-            self._hear(self._read(self.kc.iopub_channel, 0))
+        while time.monotonic() < enough and self.connection.has_broadcast():
+            self._hear(self._take(self.connection.broadcast, 0))
 
     def _hear(self, message: dict[str, Any]) -> None:
         self._heard_chars += messages.weight(message)
@@ -224,23 +216,18 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             raise self.end(f"{self.doing} put out more than {self.limits.output_chars:,} characters")
         self._heard.append(message)
 
-    def _read(self, channel: Any, timeout: float | None) -> dict[str, Any]:
+    def _take(self, take: Take, seconds: float) -> dict[str, Any]:
         """Receive one message; whatever the other end sent, the only exceptions are Empty and Stopped."""
-        if not channel.socket.poll(1000 * (IDLE_SECONDS if timeout is None else timeout)):
-            raise Empty
         try:
-            return messages.receive(channel.socket, self.kc.session)
+            return take(seconds)
+        except Empty:
+            raise
         except Exception:
             raise self.end(f"{self.doing} made the kernel send a message that cannot be read") from None
 
     def stop(self) -> None:
         """Kill the kernel and everything it started, and close the connection."""
-        self.kc.stop_channels()
-        self.km.provisioner.end()
-        self.km.cleanup_resources()
-        self._context.destroy(linger=0)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        shutil.rmtree(self._home, ignore_errors=True)
+        self.connection.close()
 
     def __enter__(self) -> "Kernel":
         return self

@@ -42,15 +42,11 @@ class Shell(ZMQInteractiveShell):
 
 
 class Kernel(IPythonKernel):
-    """A kernel that does not say that it is busy, nor repeats what it is to run.
-
-    While it is ``silent`` it does not say that it is idle either: then the reply has said so.
-    """
+    """A kernel that does not say that it is busy, nor repeats what it is to run; it counts what else it says."""
 
     shell_class = Type(Shell)
     # ipykernel's own names a cell after a file that a debugger could open, by a hash in plain Python.
     compiler_class = Type(CachingCompiler)  # type: ignore[assignment] # the one it is derived from
-    silent = False
     broadcasts = 0
     shell: Shell
 
@@ -67,8 +63,8 @@ class Kernel(IPythonKernel):
 
     def _publish_status(self, status: str, *args: Any, **kwargs: Any) -> None:
         if status == "busy":  # whatever was asked comes next
-            self.silent, self.shell.known = False, None
-        elif not self.silent:
+            self.shell.known = None
+        else:
             super()._publish_status(status, *args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _publish_execute_input(self, *args: Any, **kwargs: Any) -> None:

@@ -1,11 +1,13 @@
 """A kernel's messages, read with care: the learner's code can make it send anything, and as much as it likes."""
 
 import hmac
+from collections.abc import Sequence
+from queue import Empty
 from typing import Any
 
 import zmq
 
-__all__ = ["context", "receive", "weight"]
+__all__ = ["context", "receive", "refuse_pieces", "weight"]
 
 RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would be over
 HEADERS_BYTES = 2000  # what a message may have around what it says
@@ -24,18 +26,21 @@ def context(message_bytes: int) -> zmq.Context[Any]:
     return made
 
 
-def receive(socket: Any, session: Any) -> dict[str, Any]:
-    """Return one message that has come, with its ``size`` in bytes.
+def receive(socket: Any, session: Any, seconds: float) -> dict[str, Any]:
+    """Return the next message, with its ``size`` in bytes.
 
     Raises
     ------
+    Empty
+        If none has come within so many seconds.
     Exception
-        Of any kind, if it is not what readers of a message rely on.
+        Of any other kind, if it is not what readers of a message rely on.
     """
+    if not socket.poll(1000 * seconds):
+        raise Empty
     # Straight from the socket: the client's own method starts an event loop for each message.
     _, frames = session.feed_identities(socket.recv_multipart(zmq.NOBLOCK))
-    parts = sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b","))
-    assert parts <= MOST_PARTS
+    refuse_pieces(frames)
     signature, *packed = frames[:5]
     if not hmac.compare_digest(signature, session.sign(packed)):
         raise ValueError("a message must be signed with the key of its connection, and this one is not")
@@ -44,6 +49,12 @@ def receive(socket: Any, session: Any) -> dict[str, Any]:
     message = {"msg_type": header["msg_type"], "parent_header": parent, "content": content}
     _check_form(message)
     return message | {"size": sum(map(len, frames))}
+
+
+def refuse_pieces(frames: Sequence[bytes]) -> None:
+    """Raise ValueError if JSON has so many pieces that reading it would take more memory than anyone may use."""
+    if sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b",")) > MOST_PARTS:
+        raise ValueError(f"a message must have at most {MOST_PARTS:,} pieces, and this one has more")
 
 
 def weight(message: dict[str, Any]) -> int:

@@ -60,7 +60,7 @@ def test_who_broadcasts_nothing_is_not_waited_for(kernel, name):
     before = kernel.waited
     Learner(kernel, {}).call(name)
     assert kernel.waited - before == (name != "quiet")
-    assert not kernel.kc.iopub_channel.msg_ready()
+    assert not kernel.connection.has_broadcast()
 
 
 def test_a_cell_is_transformed_once_each_time(kernel):
