@@ -1,4 +1,4 @@
-"""One run of ``course grade``: look at everything first, grade into the gradebook, then report."""
+"""One run of ``course grade``: look at what was asked for, grade into the gradebook, then report."""
 
 from collections import Counter
 from contextlib import closing
@@ -12,7 +12,7 @@ from course_lib.cli.progress import Progress
 from course_lib.cli.table import grades_table, pairs_table
 from course_lib.errors import InputError
 from course_lib.grading import reports
-from course_lib.grading.classroom import Task, find_submissions
+from course_lib.grading.classroom import Task
 from course_lib.grading.gradebook import (
     Gradebook,
     Outcome,
@@ -24,7 +24,7 @@ from course_lib.grading.gradebook import (
     standings,
 )
 from course_lib.grading.gradebook.submitted import Times
-from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+from course_lib.grading.graders import Graders
 from course_lib.grading.similarity import Pair, similar_in
 
 __all__ = ["BOOK", "RULES", "ClassRun"]
@@ -37,13 +37,12 @@ INTERRUPTED = 130
 class ClassRun:
     """What was asked for, and what has come of it so far."""
 
+    tasks: list[Task]
     out: Path
     gradebook: str | None
     reports: list[str]
-    sandbox: bool
     policies: Policies = field(default_factory=Policies)
     times: Times = field(default_factory=dict)
-    tasks: list[Task] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -61,24 +60,17 @@ class ClassRun:
         files = [name for name in names if "." in name]
         reports.check_folder(self.out, ["grades.csv", "grades.json", *files])
 
-    def find(self, submissions: Path, *, exercises: Path, slug: str | None, key: Path | None) -> None:
-        """Find the submissions, and see that they can be graded here."""
-        self.tasks = find_submissions(submissions, exercises=exercises, slug=slug, key=key)
-        if self.sandbox:
-            require()
-
     @property
     def book(self) -> str:
         """Where the gradebook is."""
         return self.gradebook or str(self.out / BOOK)
 
-    def grade(self, *, jobs: int | None, regrade: bool) -> None:
+    def grade(self, graders: Graders, *, regrade: bool) -> None:
         """Grade, with a progress bar; Ctrl-C ends it in order."""
         if self.gradebook is None:
             self.out.mkdir(parents=True, exist_ok=True)
-        sandbox = BUBBLEWRAP if self.sandbox else NONE
         with Gradebook(self.book) as book:
-            run = grade_into(book, self.tasks, jobs=jobs, sandbox=sandbox, regrade=regrade, times=self.times)
+            run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)
             try:
                 with closing(run), Progress(total=len(self.tasks)) as progress:
                     for outcome in run:

@@ -27,9 +27,10 @@ def demo(
     load("nbval", extra="grade")
     from course_lib.cli.console import make_console
     from course_lib.cli.table import grades_table
-    from course_lib.grading.classroom import find_submissions, grade_class
+    from course_lib.grading.classroom import find_submissions
     from course_lib.grading.exercise import find
     from course_lib.grading.gradebook.standing import Standing
+    from course_lib.grading.graders import grade_class
     from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
 
     found = find(exercise, exercises=exercises, key=key)

@@ -10,7 +10,6 @@ from course_lib.cli.options import Book, Exercises, Key, Out, Sandbox, Submissio
 
 __all__ = ["grade"]
 
-
 Slug = Annotated[str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")]
 Rules = Annotated[
     Path | None,
@@ -27,7 +26,8 @@ Submitted = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors")
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors and one more"),
 ]
 Regrade = Annotated[bool, typer.Option("--regrade", help="Grade again what the gradebook has already.")]
 Reports = Annotated[
@@ -62,10 +62,18 @@ def grade(
 
     gc.set_threshold(COLLECT_AT)  # while all is loaded, of which nothing is left behind
     load("nbval", extra="grade")
-    from course_lib.cli.classrun import ClassRun
+    from course_lib.grading.classroom import find_submissions
+    from course_lib.grading.graders import Graders
+    from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
 
-    run = ClassRun(out=out, gradebook=gradebook, reports=report or ["html"], sandbox=sandbox)
-    run.read_rules(rules, submitted)
-    run.find(submissions, exercises=exercises, slug=exercise, key=key)
-    run.grade(jobs=jobs, regrade=regrade)
+    tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
+    if sandbox:
+        require()
+    with Graders(tasks, jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
+        # They load what they need at the same time as this process.
+        from course_lib.cli.classrun import ClassRun
+
+        run = ClassRun(tasks, out=out, gradebook=gradebook, reports=report or ["html"])
+        run.read_rules(rules, submitted)
+        run.grade(graders, regrade=regrade)
     run.report()

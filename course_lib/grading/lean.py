@@ -48,6 +48,7 @@ class Kernel(IPythonKernel):
     # ipykernel's own names a cell after a file that a debugger could open, by a hash in plain Python.
     compiler_class = Type(CachingCompiler)  # type: ignore[assignment] # the one it is derived from
     broadcasts = 0
+    _execute_sleep = 0  # half a millisecond after each cell, for clients that do not wait for it to be idle
     shell: Shell
 
     def __init__(self, **kwargs: Any) -> None:

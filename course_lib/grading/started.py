@@ -8,14 +8,14 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from course_lib.grading import pids, watch
 from course_lib.grading.limits import Limits
 from course_lib.grading.sandbox import bubblewrap, environment
 from course_lib.grading.seccomp import filter_file
 
-__all__ = ["Beside", "Forked", "Inside", "Started"]
+__all__ = ["Beside", "Forked", "Inside", "Started", "end_sandbox", "first_of", "start"]
 
 
 class Started(Protocol):
@@ -33,7 +33,7 @@ class Started(Protocol):
         """Kill it, and in a sandbox everything it started; return when all of it is gone."""
 
 
-def _start(command: list[str], *, home: str, **options: object) -> subprocess.Popen[bytes]:
+def start(command: list[str], *, home: str, **options: object) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own, so that Ctrl-C reaches the grader alone."""
     process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload] # noqa: S603 - all words are ours
         command,
@@ -47,11 +47,40 @@ def _start(command: list[str], *, home: str, **options: object) -> subprocess.Po
     return process
 
 
+def first_of(info: BinaryIO) -> int:
+    """Return a descriptor of a sandbox's first process, with which all of it ends, or -1 if it is gone.
+
+    Parameters
+    ----------
+    info : binary file
+        Where bubblewrap says what that is: it closes its end once it has, or has failed.
+    """
+    if found := re.search(rb'"child-pid": (\d+)', info.read()):
+        with contextlib.suppress(ProcessLookupError):
+            return os.pidfd_open(int(found[1]))
+    return -1
+
+
+def end_sandbox(process: subprocess.Popen[bytes], first: int) -> None:
+    """Kill bubblewrap's ``process`` by killing the ``first`` one inside, and return when all of it is gone.
+
+    bubblewrap killed itself while it prepares the sandbox leaves a process in there that waits for it for ever.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        if first >= 0:
+            signal.pidfd_send_signal(first, signal.SIGKILL)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if first >= 0:
+        os.close(first)
+
+
 class Beside:
     """A process without a sandbox; nobody can tell what those it starts use."""
 
     def __init__(self, script: list[str], *, home: str, cwd: str) -> None:
-        self._process = _start(script, home=home, cwd=cwd)
+        self._process = start(script, home=home, cwd=cwd)
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
@@ -88,7 +117,7 @@ class Inside:
             command = [wrapper[0], "--as-pid-1", "--info-fd", str(writer), *refused, *wrapper[1:], *script]
             command.append(str(lifeline))
             given = [writer, lifeline] if calls is None else [writer, lifeline, calls]
-            self._process = _start(pids.inside(self._group, command), home=home, cwd="/", pass_fds=given)
+            self._process = start(pids.inside(self._group, command), home=home, cwd="/", pass_fds=given)
         finally:
             os.close(writer)
             os.close(lifeline)
@@ -96,10 +125,9 @@ class Inside:
                 os.close(calls)
         self.pid = self._process.pid
         with os.fdopen(reader, "rb") as info:
-            said = info.read()  # bubblewrap closes its end once it has said all, or has failed
-        if found := re.search(rb'"child-pid": (\d+)', said):
-            with contextlib.suppress(ProcessLookupError):
-                self._first, self._number = os.pidfd_open(int(found[1])), int(found[1])
+            self._first = first_of(info)
+        if self._first >= 0:
+            self._number = watch.number(self._first)
 
     def poll(self) -> int | None:
         """Return None while it is alive."""
@@ -111,15 +139,8 @@ class Inside:
 
     def end(self) -> None:
         """Kill it and everything it started; return when all of it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            if self._first >= 0:
-                signal.pidfd_send_signal(self._first, signal.SIGKILL)
-            else:
-                os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        if self._first >= 0:
-            os.close(self._first)
-            self._first = -1
+        end_sandbox(self._process, self._first)
+        self._first = -1
         os.close(self._lifeline)
         pids.remove(self._group)
 

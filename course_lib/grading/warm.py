@@ -5,23 +5,23 @@ start cold: slower, and otherwise the same.
 """
 
 import contextlib
+import functools
 import json
 import os
 import select
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.grading import pids, zygote
 from course_lib.grading.limits import Limits
 from course_lib.grading.offspring import READY
-from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, environment, machine_wide, readable
-from course_lib.grading.started import Forked
+from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, machine_wide, readable
+from course_lib.grading.started import Forked, end_sandbox, first_of, start
 from course_lib.grading.watch import number
 
 __all__ = ["Unavailable", "Zygote", "zygotes"]
@@ -117,8 +117,8 @@ def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object
 
 
 @contextlib.contextmanager
-def zygotes(wanted: Iterable[tuple[str, ...]]) -> Iterator[dict[tuple[str, ...], Zygote]]:
-    """Start a zygote for each set of imports, yield those that came to be, and end them.
+def zygotes(wanted: Iterable[tuple[str, ...]]) -> Iterator[Callable[[], dict[tuple[str, ...], Zygote]]]:
+    """Start a zygote for each set of imports, yield what waits for them and returns those that came to be; end them.
 
     Parameters
     ----------
@@ -126,61 +126,72 @@ def zygotes(wanted: Iterable[tuple[str, ...]]) -> Iterator[dict[tuple[str, ...],
         Names of modules.
     """
     with contextlib.ExitStack() as stack:
-        ready = {}
-        for imports in dict.fromkeys(wanted):
-            with contextlib.suppress(Unavailable):
-                ready[imports] = stack.enter_context(_zygote(imports))
-        yield ready
+        starting = {imports: stack.enter_context(_zygote(imports)) for imports in dict.fromkeys(wanted)}
+
+        def ready() -> dict[tuple[str, ...], Zygote]:
+            found = {}
+            for imports, wait in starting.items():
+                with contextlib.suppress(Unavailable):
+                    found[imports] = wait()
+            return found
+
+        yield functools.cache(ready)
 
 
 @contextlib.contextmanager
-def _zygote(imports: tuple[str, ...]) -> Iterator[Zygote]:
+def _zygote(imports: tuple[str, ...]) -> Iterator[Callable[[], Zygote]]:
     # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
     with tempfile.TemporaryDirectory(prefix="z", dir="/tmp") as place:
         (folder := Path(place) / "k").mkdir()
-        handle = Zygote(imports, str(folder), f"{place}/z")
-        lifeline, held = os.pipe()
-        with os.fdopen(held, "wb"):  # what the process lives by
-            process = _start(handle, lifeline)
-            try:
-                _try(handle)
-                yield handle
-            finally:
-                process.kill()
-                process.wait()
+        starting = Starting(Zygote(imports, str(folder), f"{place}/z"))
+        try:
+            yield starting.ready
+        finally:
+            starting.end()
 
 
-def _start(handle: Zygote, lifeline: int) -> subprocess.Popen[bytes]:
-    """Start the process, to which ``lifeline`` goes, and wait until it says that it is ready."""
-    reader, writer = os.pipe()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, os.fdopen(reader, "rb") as said:
-        listener.bind(handle.address)
-        listener.listen(BACKLOG)
-        command = [*bubblewrap(limits=Limits(), sockets=handle.folder, nesting=True), sys.executable, "-I"]
-        command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno()), str(writer), str(lifeline)]
-        process = subprocess.Popen(  # noqa: S603 - every word of the command is ours
-            [*command, json.dumps(handle.imports)],
-            env=environment("/"),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=[listener.fileno(), writer, lifeline],
-        )
-        os.close(writer)
-        os.close(lifeline)
-        heard = said.read() if select.select([said], [], [], START_SECONDS)[0] else b"it did not start in time"
-    if heard != b"ready":
-        process.kill()
-        process.wait()
-        raise Unavailable(heard.decode(errors="replace") or "it died")
-    return process
+class Starting:
+    """A zygote's process, from its start to its end."""
 
+    def __init__(self, handle: Zygote) -> None:
+        self._handle = handle
+        lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
+        (said, saying), (info, informing) = os.pipe(), os.pipe()
+        self._said, self._info = os.fdopen(said, "rb"), os.fdopen(info, "rb")
+        given = [lifeline, saying, informing]
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(handle.address)
+                listener.listen(BACKLOG)
+                wrapper = bubblewrap(limits=Limits(), sockets=handle.folder, nesting=True)
+                command = [wrapper[0], "--info-fd", str(informing), *wrapper[1:], sys.executable, "-I"]
+                command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno())]
+                command += [str(saying), str(lifeline), json.dumps(handle.imports)]
+                self.process = start(command, home="/", pass_fds=[listener.fileno(), *given])
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
 
-def _try(handle: Zygote) -> None:
-    """Fork once for nothing: what a machine forbids shows here, before anyone is graded."""
-    folder = tempfile.mkdtemp(dir=handle.folder)
-    try:
-        handle.fork("", limits=Limits(), folder=folder).end()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    def ready(self) -> Zygote:
+        """Wait until it says that it is, and fork once for nothing: what a machine forbids shows here.
+
+        Raises
+        ------
+        Unavailable
+            If it never will be.
+        """
+        late = not select.select([self._said], [], [], START_SECONDS)[0]
+        if (heard := b"it did not start in time" if late else self._said.read()) != b"ready":
+            raise Unavailable(heard.decode(errors="replace") or "it died")
+        folder = tempfile.mkdtemp(dir=self._handle.folder)
+        try:
+            self._handle.fork("", limits=Limits(), folder=folder).end()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return self._handle
+
+    def end(self) -> None:
+        """Kill it, however far it has come; return when all of it is gone."""
+        with self._said, self._info:
+            end_sandbox(self.process, first_of(self._info))
+        os.close(self.lifeline)

@@ -139,7 +139,6 @@ def test_grade_writes_what_it_prints(course, exercise, tmp_path):
         (["grade", "{tmp}", *EXERCISES], "found no such notebook"),
         (["grade", "{tmp}", "--exercise", "nothing", *EXERCISES], "expected the text of exercise 'nothing'"),
         (["grade", "{tmp}", "--exercises", "{tmp}/missing"], "expected the folder of exercises"),
-        (["grade", "{tmp}", "--out", "{tmp}/file", *EXERCISES], "expected a folder for the grades, found a file"),
         (["demo", "nothing", *EXERCISES], "expected the text of exercise 'nothing'"),
         (["demo", "--key", "{tmp}", *EXERCISES], "expected the text of exercise 'two_layer_gradients'"),
     ],

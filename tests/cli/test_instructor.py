@@ -93,6 +93,8 @@ def test_points_for_nobody_are_refused(course, classroom):
         (["--submitted", "none.csv"], "none.csv"),
         (["--submitted", "bad.toml"], "expected the columns learner, exercise, submitted"),
         (["--report", "pdf"], "expected --report to be one of html, junit"),
+        (["--report", "pdf", "-j", 2], "expected --report to be one of html, junit"),  # while the graders start
+        (["--out", "bad.toml"], "expected a folder for the grades, found a file"),
         (["--gradebook", "bad.toml"], "file is not a database"),
         (["--gradebook", "mysql://x"], "found mysql://"),
         (["--gradebook", "none/book.sqlite"], "expected a folder for the gradebook"),

@@ -20,7 +20,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task, grade_class
+from course_lib.grading.classroom import Task
+from course_lib.grading.graders import grade_class
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.submission import grade_submission
 

@@ -12,9 +12,10 @@ import pytest
 
 from course_lib.errors import InputError
 from course_lib.grading import reports
-from course_lib.grading.classroom import Task, find_submissions, grade_class
+from course_lib.grading.classroom import Task, find_submissions
 from course_lib.grading.foreman import Foreman
 from course_lib.grading.gradebook import Standing
+from course_lib.grading.graders import grade_class
 from course_lib.grading.workers import Died, in_processes, serve
 
 

@@ -5,7 +5,8 @@ import json
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task, grade_class
+from course_lib.grading.classroom import Task
+from course_lib.grading.graders import grade_class
 
 DOUBLE = "def double(x):\n    return 2 * x\n"
 ANSWERS = {

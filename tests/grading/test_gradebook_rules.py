@@ -19,7 +19,6 @@ from course_lib.grading.gradebook import (
     grade_into,
     read_policies,
     read_times,
-    run,
     standing,
     standings,
 )
@@ -155,7 +154,7 @@ def test_a_time_that_cannot_be_used_is_named(tmp_path, text, came):
 
 
 @pytest.fixture
-def graded(exercise, tmp_path, monkeypatch):
+def graded(exercise, tmp_path):
     """Return a function that grades notebooks into one gradebook, and says who was graded and how all stand.
 
     Grading itself is replaced: what is looked at is what is asked of it.
@@ -163,16 +162,19 @@ def graded(exercise, tmp_path, monkeypatch):
     (folder := tmp_path / "class").mkdir()
     asked = []
 
-    def grade_each(tasks, *, jobs, sandbox, **_):
-        for task in tasks:
-            asked.append(task.learner)
-            if task.learner in edits:
-                task.path.write_text("edited")
-            status = statuses.get(task.learner, "graded")
-            yield task, SubmissionReport(task.learner, "double", status, 2, 3, sandbox=sandbox)
-
-    monkeypatch.setattr(run, "grade_each", grade_each)
     statuses, edits = {}, set()
+
+    class Graders:
+        def __init__(self, sandbox):
+            self.sandbox = sandbox
+
+        def grade(self, tasks):
+            for task in tasks:
+                asked.append(task.learner)
+                if task.learner in edits:
+                    task.path.write_text("edited")
+                status = statuses.get(task.learner, "graded")
+                yield task, SubmissionReport(task.learner, "double", status, 2, 3, sandbox=self.sandbox)
 
     def grade(texts, *, key=exercise, sandbox="bubblewrap", status=None, edited=(), **options):
         asked.clear()
@@ -185,7 +187,7 @@ def graded(exercise, tmp_path, monkeypatch):
             os.utime(folder / learner, (DUE.timestamp(), DUE.timestamp()))
         tasks = [Task(learner, key, folder / learner) for learner in texts]
         with Gradebook(str(tmp_path / "book.sqlite")) as book:
-            outcomes = list(grade_into(book, tasks, sandbox=sandbox, **options))
+            outcomes = list(grade_into(book, tasks, Graders(sandbox), **options))
             return list(asked), standings(book, outcomes, Policies())
 
     return grade

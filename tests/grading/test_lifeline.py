@@ -44,17 +44,31 @@ def test_a_kernel_ends_when_nobody_holds_its_lifeline():
 def test_a_zygote_ends_when_nobody_holds_its_lifeline(tmp_path):
     """It serves until then."""
     (folder := tmp_path / "k").mkdir()
-    handle = warm.Zygote((), str(folder), str(tmp_path / "z"))
-    lifeline, held = os.pipe()
-    process = warm._start(handle, lifeline)
+    starting = warm.Starting(warm.Zygote((), str(folder), str(tmp_path / "z")))
     try:
-        warm._try(handle)
-        assert process.poll() is None
-        os.close(held)
-        assert is_gone(process.pid)
+        starting.ready()
+        assert starting.process.poll() is None
+        let_go(starting.lifeline)
+        assert is_gone(starting.process.pid)
     finally:
-        process.kill()
-        process.wait()
+        starting.end()
+
+
+def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come(tmp_path):
+    """bubblewrap killed too early would leave a process that waits for it for ever."""
+    (folder := tmp_path / "k").mkdir()
+    for number in range(60):
+        starting = warm.Starting(warm.Zygote((), str(folder), str(tmp_path / f"z{number}")))
+        select.select([], [], [], number / 10_000)  # none of these may be the wrong moment
+        starting.end()
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in words(path)]
+
+
+def words(path):
+    """Return the command line of a process, or nothing if it is gone."""
+    with contextlib.suppress(OSError):
+        return path.read_text()
+    return ""
 
 
 def pipes():

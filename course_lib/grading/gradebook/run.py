@@ -9,14 +9,15 @@ from datetime import UTC, datetime
 
 from course_lib.errors import NotebookError
 from course_lib.grading import intake
-from course_lib.grading.classroom import Task, grade_each
+from course_lib.grading.classroom import Task
 from course_lib.grading.gradebook.policy import Policies
 from course_lib.grading.gradebook.records import Attempt, hash_key, hash_notebook
 from course_lib.grading.gradebook.standing import Standing, standing
 from course_lib.grading.gradebook.store import Gradebook
 from course_lib.grading.gradebook.submitted import Times, submitted_at
+from course_lib.grading.graders import Graders
 from course_lib.grading.report import SubmissionReport
-from course_lib.grading.sandbox import BUBBLEWRAP, NONE
+from course_lib.grading.sandbox import NONE
 
 __all__ = ["Outcome", "grade_into", "standings"]
 
@@ -78,9 +79,8 @@ class _Run:
 def grade_into(
     book: Gradebook,
     tasks: Sequence[Task],
+    graders: Graders,
     *,
-    jobs: int | None = None,
-    sandbox: str = BUBBLEWRAP,
     regrade: bool = False,
     times: Times | None = None,
 ) -> Generator[Outcome]:
@@ -92,14 +92,14 @@ def grade_into(
         Where grades go.
     tasks : sequence of Task
         From :func:`course_lib.grading.classroom.find_submissions`.
-    jobs, sandbox
-        As for :func:`course_lib.grading.classroom.grade_each`.
+    graders : Graders
+        Who grades.
     regrade : bool
         Grade everything again; each notebook replaces what it had.
     times : mapping, optional
         When notebooks were handed in, by learner and exercise; else the files' own times.
     """
-    run = _Run(book, times or {}, sandbox)
+    run = _Run(book, times or {}, graders.sandbox)
     run.hashes = {task: _hash(task) for task in tasks}
     run.keys = {exercise.slug: hash_key(exercise) for exercise in {task.exercise for task in tasks} if exercise}
     known = {} if regrade else run.known(tasks)
@@ -107,7 +107,7 @@ def grade_into(
         book.seen(attempt, submitted_at=submitted_at(task, run.times))
         yield Outcome(attempt.report, known=True)
     rest = [task for task in tasks if task not in known]
-    for task, report in grade_each(rest, jobs=jobs, sandbox=sandbox):
+    for task, report in graders.grade(rest):
         yield Outcome(run.record(task, report))
 
 
