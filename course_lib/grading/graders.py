@@ -56,11 +56,11 @@ class Graders:
         self, tasks: Sequence[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True
     ) -> None:
         present = [task for task in tasks if task.path is not None]
-        self.sandbox, self._jobs = sandbox, min(jobs or len(os.sched_getaffinity(0)) + 1, len(present))
         # Elsewhere there is no sandbox and no descriptor of a process.
-        several = self._jobs > 1 and sys.platform == "linux"
+        most = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
+        self.sandbox, self._jobs = sandbox, min(most, len(present))
         with ExitStack() as stack:
-            self._foreman = stack.enter_context(Foreman(serve)) if several else None
+            self._foreman = stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
             shared = _shared_imports(present) if warm and sandbox == BUBBLEWRAP else []
             self._ready = stack.enter_context(zygotes(shared))
             self._stack = stack.pop_all()
@@ -76,8 +76,9 @@ class Graders:
         # A broken key ends the run here, before anyone is graded by it.
         worth = self._worths({task.exercise for task in tasks if task.exercise})
         yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
-        grade = functools.partial(_grade, sandbox=self.sandbox, ready=self._ready())
-        for task, came in self._each(grade, [task for task in tasks if task.path is not None], jobs=self._jobs):
+        present = [task for task in tasks if task.path is not None]
+        grade = functools.partial(_grade, sandbox=self.sandbox, ready=self._ready() if present else {})
+        for task, came in self._each(grade, present, jobs=self._jobs):
             yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came
 
     def _each(self, work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
