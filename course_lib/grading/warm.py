@@ -157,7 +157,7 @@ class Starting:
         self._handle = handle
         lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
         (said, saying), (info, informing) = os.pipe(), os.pipe()
-        self._said, self._info = os.fdopen(said, "rb"), os.fdopen(info, "rb")
+        self._said = os.fdopen(said, "rb")
         given = [lifeline, saying, informing]
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -171,6 +171,8 @@ class Starting:
         finally:
             for descriptor in given:
                 os.close(descriptor)
+        with os.fdopen(info, "rb") as file:
+            self._first = first_of(file)  # now, while its number cannot have become another's
 
     def ready(self) -> Zygote:
         """Wait until it says that it is, and fork once for nothing: what a machine forbids shows here.
@@ -192,6 +194,6 @@ class Starting:
 
     def end(self) -> None:
         """Kill it, however far it has come; return when all of it is gone."""
-        with self._said, self._info:
-            end_sandbox(self.process, first_of(self._info))
+        end_sandbox(self.process, self._first)
+        self._said.close()
         os.close(self.lifeline)
