@@ -26,14 +26,8 @@ class Connection:
 
     Parameters
     ----------
-    limits : Limits
-        What the submission may use.
-    sandbox : {"bubblewrap", "none"}
-        Where it runs.
-    zygote : Zygote or None
-        What to fork it from in a sandbox.
-    cwd : Path or None
-        Working directory without a sandbox, by default an empty home.
+    limits, sandbox, zygote, cwd
+        As for :class:`course_lib.grading.kernel.Kernel`.
 
     Attributes
     ----------

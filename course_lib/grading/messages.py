@@ -67,20 +67,26 @@ def weight(message: dict[str, Any]) -> int:
 
 def _check_form(message: dict[str, Any]) -> None:
     content = message["content"]
-    assert isinstance(content, dict)
-    assert isinstance(message["msg_type"], str)
-    assert isinstance(message["parent_header"], dict)
+    _need(isinstance(content, dict))
+    _need(isinstance(message["msg_type"], str))
+    _need(isinstance(message["parent_header"], dict))
     match message["msg_type"]:
         case "stream":
-            assert isinstance(content["name"], str)
-            assert isinstance(content["text"], str)
+            _need(isinstance(content["name"], str))
+            _need(isinstance(content["text"], str))
         case "status":
-            assert isinstance(content["execution_state"], str)
+            _need(isinstance(content["execution_state"], str))
         case "display_data" | "execute_result":
-            assert isinstance(content["data"], dict)
-            assert isinstance(content["metadata"], dict)
-            assert message["msg_type"] == "display_data" or "execution_count" in content
+            _need(isinstance(content["data"], dict))
+            _need(isinstance(content["metadata"], dict))
+            _need(message["msg_type"] == "display_data" or "execution_count" in content)
         case "error":
-            assert isinstance(content["ename"], str)
-            assert isinstance(content["evalue"], str)
-            assert all(isinstance(line, str) for line in content["traceback"])
+            _need(isinstance(content["ename"], str))
+            _need(isinstance(content["evalue"], str))
+            _need(all(isinstance(line, str) for line in content["traceback"]))
+
+
+def _need(true: bool) -> None:
+    """Raise ValueError unless it is true; an assertion would be left out by an optimising Python."""
+    if not true:
+        raise ValueError("a message must have the form that Jupyter gives it, and this one has not")
