@@ -3,8 +3,11 @@
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,33 @@ def tool() -> Callable[..., str]:
 def chromium(tool: Callable[..., str]) -> str:
     """Return the path of Chrome or Chromium: Chrome first, because Ubuntu's Chromium is a snap, which sees no /tmp."""
     return tool("google-chrome", "chromium", "chromium-browser", package="chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """Chromium without a window, for one module: Playwright starts once in a thread, and two would not go together."""
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_file(browser):
+    """Open a file in the browser; what went wrong in it, and what it asked a network for, is in ``page.troubles``."""
+    contexts = []
+
+    def open_page(file: Path, *, width: int = 1280, height: int = 900, **settings):
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **settings))
+        page = contexts[-1].new_page()
+        page.troubles = []
+        page.on("pageerror", lambda error: page.troubles.append(str(error)))
+        page.on("console", lambda m: page.troubles.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        page.goto(file.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()

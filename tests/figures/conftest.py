@@ -2,12 +2,10 @@
 
 import importlib
 import math
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>
 <meta name="viewport" content="width=device-width"><style>
 body { margin: 16px; font-family: sans-serif } p { margin: 0 }
@@ -31,36 +29,17 @@ def waits(engine):
     return SimpleNamespace(x=x, a=a, b=b, c=c, names={"x": x, "a": a, "b": b, "c": c})
 
 
-@pytest.fixture(scope="session")
-def see(chromium, tmp_path_factory):
+@pytest.fixture
+def see(open_file, tmp_path):
     """Return a function that shows figures on one page from a file, and what a function of the page returns."""
-    from playwright.sync_api import sync_playwright
 
-    folder = tmp_path_factory.mktemp("figures")
-    # A thread of its own, because Playwright can be started once in each, and the book's tests start it, too.
-    with ThreadPoolExecutor(1) as thread:
-        playwright = thread.submit(lambda: sync_playwright().start()).result()
-        launch = playwright.chromium.launch
-        browser = thread.submit(lambda: launch(executable_path=chromium, args=QUIET)).result()
+    def look(figures, at, width=800, **settings):
+        (file := tmp_path / "page.html").write_text(
+            PAGE + "".join(figure._repr_html_() for figure in figures) + "</body></html>", "utf-8"
+        )
+        return at(open_file(file, width=width, height=844, **settings))
 
-        def look(figures, at, width=800, **settings):
-            file = folder / "page.html"
-            file.write_text(PAGE + "".join(figure._repr_html_() for figure in figures) + "</body></html>", "utf-8")
-            context = browser.new_context(viewport={"width": width, "height": 844}, **settings)
-            page = context.new_page()
-            page.troubles = []
-            page.on("pageerror", lambda error: page.troubles.append(str(error)))
-            page.on("console", lambda message: page.troubles.append(message.text))
-            page.on("request", lambda r: page.troubles.append(r.url) if r.url != file.as_uri() else None)
-            page.goto(file.as_uri())
-            try:
-                return at(page)
-            finally:
-                context.close()
-
-        yield lambda figures, at, **settings: thread.submit(look, figures, at, **settings).result()
-        thread.submit(browser.close).result()
-        thread.submit(playwright.stop).result()
+    return look
 
 
 @pytest.fixture(scope="session")
