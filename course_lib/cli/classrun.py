@@ -25,7 +25,7 @@ from course_lib.grading.gradebook import (
 )
 from course_lib.grading.gradebook.submitted import Times
 from course_lib.grading.graders import Graders
-from course_lib.grading.similarity import Pair, similar_in
+from course_lib.grading.similarity import Comparison
 
 __all__ = ["BOOK", "RULES", "ClassRun"]
 
@@ -45,6 +45,7 @@ class ClassRun:
     times: Times = field(default_factory=dict)
     standings: list[Standing] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
+    compared: Comparison = field(default_factory=Comparison)
 
     def read_rules(self, rules: Path | None, submitted: Path | None) -> None:
         """Read the cohort's rules and the times of submission, and check what will be written."""
@@ -56,9 +57,7 @@ class ClassRun:
             self.policies = read_policies(rules or RULES)
         if submitted is not None:
             self.times = read_times(submitted)
-        names = [reports.KINDS[name].rstrip("/") for name in self.reports]
-        files = [name for name in names if "." in name]
-        reports.check_folder(self.out, ["grades.csv", "grades.json", *files])
+        reports.prepare(self.out, self.reports)
 
     @property
     def book(self) -> str:
@@ -76,6 +75,7 @@ class ClassRun:
                     for outcome in run:
                         self.outcomes.append(outcome)
                         progress.show(outcome)
+                        self.compared.add(outcome.task)  # while others are graded
             except KeyboardInterrupt:
                 self._stop()
             self.standings = standings(book, self.outcomes, self.policies)
@@ -94,7 +94,7 @@ class ClassRun:
     def report(self) -> None:
         """Write the reports, and print the table."""
         titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
-        pairs: list[Pair] = similar_in(self.tasks)
+        pairs = self.compared.pairs()
         written = reports.write(self.standings, self.out, kinds=self.reports, titles=titles, pairs=pairs)
         console = make_console()
         console.print(grades_table(self.standings))

@@ -66,11 +66,12 @@ def grade(
     from course_lib.grading.graders import Graders
     from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
 
-    tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-    if sandbox:
-        require()
-    with Graders(tasks, jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
-        # They load what they need at the same time as this process.
+    # Those that grade load what they need at the same time as this process.
+    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
+        tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
+        if sandbox:
+            require()
+        graders.expect(tasks)
         from course_lib.cli.classrun import ClassRun
 
         run = ClassRun(tasks, out=out, gradebook=gradebook, reports=report or ["html"])

@@ -20,7 +20,6 @@ from typing import Any
 __all__ = ["COLLECT_AT", "Foreman"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-GOODBYE_SECONDS = 5.0
 COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
 LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
@@ -66,12 +65,10 @@ class Foreman:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """End it; whoever it forked and still lives dies with it."""
+        """Kill it, however far it has come; whoever it forked and still lives dies with it."""
         self._channel.close()
-        self._process.join(GOODBYE_SECONDS)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._process.kill()
+        self._process.join()
         self._process.close()
 
 
@@ -90,8 +87,9 @@ def _lead(serve: Serve, channel: socket.socket, parent: int) -> None:
             _die_with(here)
             gc.enable()
             gc.set_threshold(COLLECT_AT)
-            serve(Connection(pipes[0]))
-            os._exit(0)  # what is to be cleaned up at the end is the foreman's
+            with contextlib.suppress(SystemExit):
+                serve(Connection(pipes[0]))
+            os._exit(0)  # what is to be cleaned up at the end is the foreman's, and taking all apart takes a while
         os.close(pipes[0])
         descriptor = os.pidfd_open(child)
         socket.send_fds(channel, [b"+"], [descriptor])

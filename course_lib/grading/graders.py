@@ -31,20 +31,21 @@ def grade_class(
     tasks: Sequence[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True
 ) -> Iterator[SubmissionReport]:
     """Grade submissions and yield each report as it is ready; the parameters are those of :class:`Graders`."""
-    with Graders(tasks, jobs=jobs, sandbox=sandbox, warm=warm) as graders:
+    with Graders(jobs=jobs, sandbox=sandbox, warm=warm) as graders:
+        graders.expect(tasks)
         yield from (report for _, report in graders.grade(tasks))
 
 
 class Graders:
     """The processes that grade a class; use it in a ``with`` statement, at whose end they are gone.
 
+    They load from the start on, so it pays to have them before it is known what they are to grade.
+
     Parameters
     ----------
-    tasks : sequence of Task
-        From :func:`course_lib.grading.classroom.find_submissions`: what is to be graded, or some of it.
     jobs : int, optional
         How many to grade at the same time. By default one more than there are processors, since each waits at times:
-        for the operating system to make or remove a control group, say. With one, no process is started.
+        for the operating system to make or remove a control group, say. With one, this process grades.
     sandbox : {"bubblewrap", "none"}
         Where learners' code runs.
     warm : bool
@@ -52,18 +53,25 @@ class Graders:
         are the same either way.
     """
 
-    def __init__(
-        self, tasks: Sequence[Task], *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True
-    ) -> None:
-        present = [task for task in tasks if task.path is not None]
+    def __init__(self, *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True) -> None:
         # Elsewhere there is no sandbox and no descriptor of a process.
-        most = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
-        self.sandbox, self._jobs = sandbox, min(most, len(present))
-        with ExitStack() as stack:
-            self._foreman = stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
-            shared = _shared_imports(present) if warm and sandbox == BUBBLEWRAP else []
-            self._ready = stack.enter_context(zygotes(shared))
-            self._stack = stack.pop_all()
+        self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
+        self.sandbox, self._warm = sandbox, warm and sandbox == BUBBLEWRAP
+        self._stack = ExitStack()
+        self._foreman = self._stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
+        self._ready: Callable[[], dict[tuple[str, ...], Zygote]] = dict
+
+    def expect(self, tasks: Sequence[Task]) -> None:
+        """Start what the kernels of these are forked from, if that pays; to be called once, and before they are graded.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            From :func:`course_lib.grading.classroom.find_submissions`: what is to be graded, or some of it.
+        """
+        if self._warm:
+            present = [task for task in tasks if task.path is not None]
+            self._ready = self._stack.enter_context(zygotes(_shared_imports(present)))
 
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade these and yield each with its report as it is ready.

@@ -8,6 +8,7 @@ the stub, the reference or half the class shares is taken out first: that is how
 import contextlib
 import io
 import keyword
+import sys
 import token
 import tokenize
 from collections import Counter
@@ -23,7 +24,7 @@ from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.merge import answers_of, collect_answers
 
-__all__ = ["Pair", "fingerprint", "similar_in", "similar_pairs"]
+__all__ = ["Comparison", "Pair", "fingerprint", "similar_in", "similar_pairs"]
 
 ALIKE = 0.6
 SHINGLE = 7
@@ -37,6 +38,9 @@ SLACK = 0.2  # how far below the threshold MinHash, which estimates, still propo
 OUT = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
 LINE, STARTS = "NEWLINE", ("NEWLINE", "INDENT", "DEDENT")
 Shingles = frozenset[tuple[str, ...]]
+Words = tuple[str, ...]
+Read = dict[str, Words]  # by the name of the cell
+Prints = dict[str, Shingles]
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,17 @@ def fingerprint(code: str) -> Shingles:
     >>> one == fingerprint("def f(x):\n    y = np.log(x)\n    return y / 2")
     False
     """
-    tokens = _without_docstrings(list(islice(_tokens(code[:MOST_CHARS]), MOST_TOKENS)))
-    return frozenset(tuple(tokens[start : start + SHINGLE]) for start in range(len(tokens) - SHINGLE + 1))
+    return _shingles(_words(code))
+
+
+def _shingles(words: Words) -> Shingles:
+    return frozenset(words[start : start + SHINGLE] for start in range(len(words) - SHINGLE + 1))
+
+
+def _words(code: str) -> Words:
+    """Return the normalised tokens, each text of them kept once in all: they are held until all are there."""
+    tokens = islice(_tokens(code[:MOST_CHARS]), MOST_TOKENS)
+    return tuple(map(sys.intern, _without_docstrings(list(tokens))))
 
 
 def _tokens(code: str) -> Iterator[str]:
@@ -104,14 +117,30 @@ def _without_docstrings(tokens: list[str]) -> list[str]:
 
 def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:
     """Return the pairs that are alike among the submissions of a class, exercise by exercise."""
-    answers: dict[Exercise, dict[str, dict[str, str]]] = {}
+    comparison = Comparison()
     for task in tasks:
+        comparison.add(task)
+    return comparison.pairs(at_least=at_least)
+
+
+class Comparison:
+    """Submissions to be compared, of which each is read by itself: while others are graded, say."""
+
+    def __init__(self) -> None:
+        self._read: dict[Exercise, dict[str, Read]] = {}
+
+    def add(self, task: Task) -> None:
+        """Read one submission; what cannot be read is passed over, since grading says what is wrong with it."""
         if task.exercise is None or task.path is None:
-            continue
-        with contextlib.suppress(NotebookError):  # grading says what is wrong with it
-            theirs, _ = collect_answers(intake.read(task.path), task.exercise.pristine())
-            answers.setdefault(task.exercise, {})[task.learner] = theirs
-    return [pair for exercise, all_ in answers.items() for pair in similar_pairs(all_, exercise, at_least=at_least)]
+            return
+        with contextlib.suppress(NotebookError):
+            answers, _ = collect_answers(intake.read(task.path), task.exercise.pristine())
+            self._read.setdefault(task.exercise, {})[task.learner] = _read(answers)
+
+    def pairs(self, *, at_least: float = ALIKE) -> list[Pair]:
+        """Return the pairs that are alike, exercise by exercise."""
+        compared = (_pairs(learners, exercise, at_least) for exercise, learners in self._read.items())
+        return [pair for pairs in compared for pair in pairs]
 
 
 def similar_pairs(
@@ -128,25 +157,35 @@ def similar_pairs(
     at_least : float
         List pairs from this share of equal runs of tokens on, from 0 to 1.
     """
-    names = sorted(answers_of(exercise.pristine()))
-    whole = {learner: _own(answers, names) for learner, answers in submissions.items()}
-    shared = _own(answers_of(exercise.pristine()), names) | _own(answers_of(exercise.reference()), names)
-    shared |= _crowd(whole.values())
+    return _pairs({learner: _read(answers) for learner, answers in submissions.items()}, exercise, at_least)
+
+
+def _pairs(read: Mapping[str, Read], exercise: Exercise, at_least: float) -> list[Pair]:
+    prints = {learner: _prints(theirs) for learner, theirs in read.items()}
+    whole = {learner: _whole(theirs) for learner, theirs in prints.items()}
+    stub, reference = (_prints(_read(answers_of(made))) for made in (exercise.pristine(), exercise.reference()))
+    shared = _whole(stub) | _whole(reference) | _crowd(whole.values())
     own = {learner: shingles - shared for learner, shingles in whole.items()}
     own = {learner: shingles for learner, shingles in own.items() if len(shingles) >= FEWEST}
     pairs = []
     for first, second in _candidates(own, at_least):
         alike = len(own[first] & own[second]) / len(own[first] | own[second])
         if alike >= at_least:
-            cells = [
-                name for name in names if _alike(submissions[first], submissions[second], name, shared) >= at_least
-            ]
+            cells = [name for name in sorted(stub) if _alike(prints[first], prints[second], name, shared) >= at_least]
             pairs.append(Pair(exercise.slug, first, second, round(alike, 3), tuple(cells)))
     return sorted(pairs, key=lambda pair: (-pair.alike, pair.first, pair.second))
 
 
-def _own(answers: Mapping[str, str], names: Sequence[str]) -> Shingles:
-    return frozenset().union(*(fingerprint(answers.get(name, "")) for name in names))
+def _read(answers: Mapping[str, str]) -> Read:
+    return {name: _words(answer) for name, answer in answers.items()}
+
+
+def _prints(read: Read) -> Prints:
+    return {name: _shingles(words) for name, words in read.items()}
+
+
+def _whole(prints: Prints) -> Shingles:
+    return frozenset().union(*prints.values())
 
 
 def _crowd(fingerprints: Iterable[Shingles]) -> Shingles:
@@ -158,8 +197,8 @@ def _crowd(fingerprints: Iterable[Shingles]) -> Shingles:
     return frozenset(shingle for shingle, count in counts.items() if count > COMMON * len(everyone))
 
 
-def _alike(one: Mapping[str, str], other: Mapping[str, str], name: str, shared: Shingles) -> float:
-    mine, theirs = (fingerprint(answers.get(name, "")) - shared for answers in (one, other))
+def _alike(one: Prints, other: Prints, name: str, shared: Shingles) -> float:
+    mine, theirs = (prints.get(name, frozenset()) - shared for prints in (one, other))
     return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
 
 

@@ -49,15 +49,21 @@ class _Worker(Generic[T, R]):
             raise came
         return came  # type: ignore[no-any-return] # what work returned
 
+    def ask_to_end(self) -> None:
+        """Ask it to clean up and go."""
+        self._signal(signal.SIGTERM)
+
     def end(self) -> None:
-        """Ask it to clean up and go, and see that it is gone."""
-        for number, patience in ((signal.SIGTERM, GOODBYE_SECONDS), (signal.SIGKILL, None)):
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._process, number)
-            if select.select([self._process], [], [], patience)[0]:
-                break
+        """See that it is gone: it was asked to, or is dead."""
+        if not select.select([self._process], [], [], GOODBYE_SECONDS)[0]:
+            self._signal(signal.SIGKILL)
+            select.select([self._process], [], [])
         os.close(self._process)
         self.pipe.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._process, number)
 
 
 def in_processes(
@@ -100,6 +106,8 @@ def in_processes(
                 yield task, came  # type: ignore[misc] # it was busy, so it had a task
     finally:
         for worker in workers:
+            worker.ask_to_end()
+        for worker in workers:  # which clean up side by side
             worker.end()
 
 

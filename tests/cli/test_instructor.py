@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from course_lib.cli.progress import Progress
+from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import load
 from course_lib.grading.gradebook import Outcome
 from course_lib.grading.report import SubmissionReport
@@ -213,6 +214,8 @@ def test_the_progress_bar_counts_and_leaves_known_ones_out():
         console = Console(file=shown, force_terminal=terminal, width=100)
         with Progress(total=3, console=console) as progress:
             for status, known in (("graded", True), ("graded", False), ("rejected", False)):
-                progress.show(Outcome(SubmissionReport("ada", "double", status, 0, 1), known=known))
+                progress.show(
+                    Outcome(Task("ada", None, None), SubmissionReport("ada", "double", status, 0, 1), known=known)
+                )
         assert ("2/2" in shown.getvalue()) is terminal
         assert ("1 known · 1 graded · 1 rejected" in shown.getvalue()) is terminal

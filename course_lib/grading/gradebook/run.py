@@ -28,6 +28,7 @@ CHANGED = "the file was changed while it was being graded; grade again when it i
 class Outcome:
     """What came of one submission, and whether that was known before this run."""
 
+    task: Task
     report: SubmissionReport
     known: bool = False
 
@@ -105,10 +106,10 @@ def grade_into(
     known = {} if regrade else run.known(tasks)
     for task, attempt in known.items():
         book.seen(attempt, submitted_at=submitted_at(task, run.times))
-        yield Outcome(attempt.report, known=True)
+        yield Outcome(task, attempt.report, known=True)
     rest = [task for task in tasks if task not in known]
     for task, report in graders.grade(rest):
-        yield Outcome(run.record(task, report))
+        yield Outcome(task, run.record(task, report))
 
 
 def _hash(task: Task) -> str | None:

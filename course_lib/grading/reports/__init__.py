@@ -6,7 +6,7 @@ from course_lib.grading.reports.grades import as_csv, as_json
 from course_lib.grading.reports.junit import as_junit
 from course_lib.grading.reports.lms import as_canvas, as_moodle
 from course_lib.grading.reports.page import as_page
-from course_lib.grading.reports.write import KINDS, write
+from course_lib.grading.reports.write import KINDS, prepare, write
 
 __all__ = [
     "KINDS",
@@ -18,5 +18,6 @@ __all__ = [
     "as_page",
     "check_folder",
     "gradescope_results",
+    "prepare",
     "write",
 ]

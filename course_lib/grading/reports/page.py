@@ -15,7 +15,7 @@ from typing import Any
 from course_lib.extras import load
 from course_lib.grading.gradebook.standing import Standing
 
-__all__ = ["as_page"]
+__all__ = ["as_page", "template"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -30,9 +30,9 @@ def as_page(standings: Sequence[Standing], *, titles: Mapping[str, str]) -> str:
     titles : mapping
         The exercises' titles by slug.
     """
-    template, style = _template()
+    compiled, style = template()
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode()
-    page = template.render(
+    page = compiled.render(
         learner=standings[0].report.learner,
         standings=standings,
         titles=titles,
@@ -45,8 +45,14 @@ def as_page(standings: Sequence[Standing], *, titles: Mapping[str, str]) -> str:
 
 
 @functools.cache
-def _template() -> tuple[Any, str]:
-    """Return the compiled template and the style sheet."""
+def template() -> tuple[Any, str]:
+    """Return the compiled template and the style sheet, read once.
+
+    Raises
+    ------
+    MissingExtraError
+        If what renders it is not installed.
+    """
     jinja2: Any = load("jinja2", extra="grade")
     loader = jinja2.FileSystemLoader(TEMPLATES)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)

@@ -11,10 +11,10 @@ from course_lib.grading.reports.files import check_folder, file_name, replace
 from course_lib.grading.reports.grades import as_csv, as_json
 from course_lib.grading.reports.junit import as_junit
 from course_lib.grading.reports.lms import as_canvas, as_moodle
-from course_lib.grading.reports.page import as_page
+from course_lib.grading.reports.page import as_page, template
 from course_lib.grading.similarity import Pair
 
-__all__ = ["KINDS", "write"]
+__all__ = ["KINDS", "prepare", "write"]
 
 # What is written besides grades.csv and grades.json, by the name of the option.
 KINDS = {
@@ -54,7 +54,7 @@ def write(
     list of Path
         What was written: files, and folders of one file a learner.
     """
-    check_folder(folder, ["grades.csv", "grades.json", *(KINDS[kind] for kind in kinds if KINDS[kind][-1] != "/")])
+    prepare(folder, kinds)
     standings = sorted(standings, key=lambda each: (each.report.learner, each.report.exercise))
     # JSON first: if any of the text cannot be written, nothing has been.
     texts = {"grades.json": as_json(standings, pairs), "grades.csv": as_csv(standings)}
@@ -68,6 +68,21 @@ def write(
     for name, text in texts.items():
         replace(folder / name, text)
     return [folder / "grades.csv", folder / "grades.json", *(folder / KINDS[kind] for kind in KINDS if kind in kinds)]
+
+
+def prepare(folder: Path, kinds: Collection[str]) -> None:
+    """Raise if these reports cannot be written to ``folder``: look before grading, not after.
+
+    Raises
+    ------
+    InputError
+        If something else is there, or it may not be written to.
+    MissingExtraError
+        If what writes them is not installed.
+    """
+    check_folder(folder, ["grades.csv", "grades.json", *(KINDS[kind] for kind in kinds if KINDS[kind][-1] != "/")])
+    if "html" in kinds:
+        template()
 
 
 def _pages(standings: Sequence[Standing], titles: Mapping[str, str]) -> Iterator[tuple[str, str]]:
