@@ -64,13 +64,11 @@ def grade(
     load("nbval", extra="grade")
     from course_lib.grading.classroom import find_submissions
     from course_lib.grading.graders import Graders
-    from course_lib.grading.sandbox import BUBBLEWRAP, NONE, require
+    from course_lib.grading.sandbox import BUBBLEWRAP, NONE
 
     # Those that grade load what they need at the same time as this process.
     with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-        if sandbox:
-            require()
         graders.expect(tasks)
         from course_lib.cli.classrun import ClassRun
 

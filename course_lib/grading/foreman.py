@@ -1,29 +1,34 @@
 """A process that has loaded what grading takes, and forks those that grade: by itself each would load for a second.
 
 It is started afresh, runs no thread and holds nothing open, so a fork of it shares no lock and no connection with the
-grader. Those it forks die with it, and it dies with the grader: the operating system sees to that.
+grader. Those it forks die with it, and it dies with the grader: the operating system sees to that. It is no process of
+multiprocessing's, which would run the grader's main program once more, and whatever a script does there.
 """
 
 import contextlib
 import ctypes
 import gc
 import importlib
+import json
 import os
+import pkgutil
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-__all__ = ["COLLECT_AT", "Foreman"]
+__all__ = ["COLLECT_AT", "Foreman", "lead"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
 LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
 Serve = Callable[[Connection], None]
+# Modules are found where the grader finds them, wherever that is.
+PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from course_lib.grading.foreman import lead; lead()"
 
 
 class Foreman:
@@ -37,12 +42,15 @@ class Foreman:
     """
 
     def __init__(self, serve: Serve) -> None:
-        # Spawned, because a fork would share this process's threads, locks and open database.
+        # No fork, which would share this process's threads, locks and open database.
         self._channel, theirs = socket.socketpair()
-        arguments = (serve, theirs, os.getpid())
-        self._process = get_context("spawn").Process(target=_lead, args=arguments, daemon=False)
-        self._process.start()
-        theirs.close()
+        with theirs:
+            command = [sys.executable, "-c", PROGRAM, json.dumps(sys.path), f"{serve.__module__}:{serve.__qualname__}"]
+            command += [str(theirs.fileno()), str(os.getpid())]
+            # In a session of its own, because Ctrl-C is the grader's to answer: it tells its processes.
+            self._process = subprocess.Popen(  # noqa: S603 - all words are ours
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+            )
 
     def fork(self) -> tuple[Connection, int]:
         """Return a pipe to a new process, and a descriptor of that process.
@@ -52,7 +60,7 @@ class Foreman:
         OSError
             If the foreman is gone.
         """
-        ours, theirs = get_context("spawn").Pipe()
+        ours, theirs = Pipe()
         with theirs:
             socket.send_fds(self._channel, [b"+"], [theirs.fileno()])
         _, descriptors, *_ = socket.recv_fds(self._channel, 1, 1)
@@ -68,16 +76,19 @@ class Foreman:
         """Kill it, however far it has come; whoever it forked and still lives dies with it."""
         self._channel.close()
         self._process.kill()
-        self._process.join()
-        self._process.close()
+        self._process.wait()
 
 
-def _lead(serve: Serve, channel: socket.socket, parent: int) -> None:
-    """Load, and fork for each pipe that comes; a forked process ends when it has served its pipe."""
-    _die_with(parent)
-    # Ctrl-C is the grader's to answer: it tells its processes, which then clean up. A handler that does nothing is
-    # forgotten by programs started from here, where ignoring the signal would be inherited.
-    signal.signal(signal.SIGINT, lambda *_: None)
+def lead() -> None:
+    """Load, and fork for each pipe that comes; a forked process ends when it has served its pipe.
+
+    Of the command line, the words from the third on are the name of ``serve``, the number of the socket that pipes come
+    through, and that of the grader's process.
+    """
+    name, number, parent = sys.argv[2:]
+    _die_with(int(parent))
+    channel = socket.socket(fileno=int(number))
+    serve: Serve = pkgutil.resolve_name(name)
     _load()
     while pipes := socket.recv_fds(channel, 1, 1)[1]:
         _bury()

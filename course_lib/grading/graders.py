@@ -16,8 +16,8 @@ from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.foreman import Foreman
 from course_lib.grading.report import SubmissionReport
-from course_lib.grading.sandbox import BUBBLEWRAP
-from course_lib.grading.warm import Zygote, zygotes
+from course_lib.grading.sandbox import BUBBLEWRAP, require
+from course_lib.grading.warm import Zygote, Zygotes
 from course_lib.grading.workers import Died, in_processes, serve
 
 __all__ = ["Graders", "grade_class"]
@@ -51,27 +51,34 @@ class Graders:
     warm : bool
         Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
         are the same either way.
+
+    Raises
+    ------
+    InputError
+        If they are to grade in a sandbox, and this machine cannot make one.
     """
 
     def __init__(self, *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True) -> None:
         # Elsewhere there is no sandbox and no descriptor of a process.
         self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
-        self.sandbox, self._warm = sandbox, warm and sandbox == BUBBLEWRAP
-        self._stack = ExitStack()
-        self._foreman = self._stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
-        self._ready: Callable[[], dict[tuple[str, ...], Zygote]] = dict
+        self.sandbox = sandbox
+        with ExitStack() as stack:
+            self._foreman = stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
+            if sandbox == BUBBLEWRAP:
+                require()
+            self._zygotes = stack.enter_context(Zygotes()) if warm and sandbox == BUBBLEWRAP else None
+            self._stack = stack.pop_all()
 
     def expect(self, tasks: Sequence[Task]) -> None:
-        """Start what the kernels of these are forked from, if that pays; to be called once, and before they are graded.
+        """Have the kernels of these forked, if that pays; to be called once, and before they are graded.
 
         Parameters
         ----------
         tasks : sequence of Task
             From :func:`course_lib.grading.classroom.find_submissions`: what is to be graded, or some of it.
         """
-        if self._warm:
-            present = [task for task in tasks if task.path is not None]
-            self._ready = self._stack.enter_context(zygotes(_shared_imports(present)))
+        if self._zygotes is not None:
+            self._zygotes.load(_shared_imports([task for task in tasks if task.path is not None]))
 
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade these and yield each with its report as it is ready.
@@ -85,7 +92,8 @@ class Graders:
         worth = self._worths({task.exercise for task in tasks if task.exercise})
         yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
         present = [task for task in tasks if task.path is not None]
-        grade = functools.partial(_grade, sandbox=self.sandbox, ready=self._ready() if present else {})
+        ready = self._zygotes.ready if self._zygotes is not None and present else {}
+        grade = functools.partial(_grade, sandbox=self.sandbox, ready=ready)
         for task, came in self._each(grade, present, jobs=self._jobs):
             yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came
 

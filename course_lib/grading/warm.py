@@ -13,7 +13,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, machine_wide, re
 from course_lib.grading.started import Forked, end_sandbox, first_of, start
 from course_lib.grading.watch import number
 
-__all__ = ["Unavailable", "Zygote", "zygotes"]
+__all__ = ["Starting", "Unavailable", "Zygote", "Zygotes"]
 
 START_SECONDS = 120.0
 FORK_SECONDS = 30.0
@@ -42,15 +42,12 @@ class Zygote:
 
     Parameters
     ----------
-    imports : tuple of str
-        What it has imported.
     folder : str
         Below it lie the folders of its kernels' sockets.
     address : str
         Its own socket, of which it sees nothing but a descriptor.
     """
 
-    imports: tuple[str, ...]
     folder: str
     address: str
 
@@ -116,63 +113,73 @@ def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object
     return process
 
 
-@contextlib.contextmanager
-def zygotes(wanted: Iterable[tuple[str, ...]]) -> Iterator[Callable[[], dict[tuple[str, ...], Zygote]]]:
-    """Start a zygote for each set of imports, yield what waits for them and returns those that came to be; end them.
+class Zygotes:
+    """The zygotes of a class; use it in a ``with`` statement, at whose end they are gone.
 
-    Parameters
-    ----------
-    wanted : iterable of tuple of str
-        Names of modules.
+    One is started at once: what every kernel needs it loads before it is known what else there is to import.
     """
-    with contextlib.ExitStack() as stack:
-        starting = {imports: stack.enter_context(_zygote(imports)) for imports in dict.fromkeys(wanted)}
 
-        def ready() -> dict[tuple[str, ...], Zygote]:
-            found = {}
-            for imports, wait in starting.items():
-                with contextlib.suppress(Unavailable):
-                    found[imports] = wait()
-            return found
+    def __init__(self) -> None:
+        self._started: dict[tuple[str, ...], Starting] = {}
+        self._spare: Starting | None = Starting()
 
-        yield functools.cache(ready)
+    def load(self, wanted: Iterable[tuple[str, ...]]) -> None:
+        """Have one zygote for each set of imports; to be called once."""
+        for imports in dict.fromkeys(wanted):
+            starting, self._spare = self._spare or Starting(), None
+            self._started[imports] = starting
+            starting.load(imports)
 
+    @functools.cached_property
+    def ready(self) -> dict[tuple[str, ...], Zygote]:
+        """Those that came to be, by their imports, once all have come as far as they will."""
+        found = {}
+        for imports, starting in self._started.items():
+            with contextlib.suppress(Unavailable):
+                found[imports] = starting.ready()
+        return found
 
-@contextlib.contextmanager
-def _zygote(imports: tuple[str, ...]) -> Iterator[Callable[[], Zygote]]:
-    # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
-    with tempfile.TemporaryDirectory(prefix="z", dir="/tmp") as place:
-        (folder := Path(place) / "k").mkdir()
-        starting = Starting(Zygote(imports, str(folder), f"{place}/z"))
-        try:
-            yield starting.ready
-        finally:
+    def __enter__(self) -> "Zygotes":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for starting in self._started.values():
             starting.end()
+        if self._spare is not None:
+            self._spare.end()
 
 
 class Starting:
     """A zygote's process, from its start to its end."""
 
-    def __init__(self, handle: Zygote) -> None:
-        self._handle = handle
+    def __init__(self) -> None:
+        # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
+        self._place = tempfile.TemporaryDirectory(prefix="z", dir="/tmp")
+        (folder := Path(self._place.name) / "k").mkdir()
+        self._handle = Zygote(str(folder), f"{self._place.name}/z")
         lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
         (said, saying), (info, informing) = os.pipe(), os.pipe()
         self._said = os.fdopen(said, "rb")
         given = [lifeline, saying, informing]
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-                listener.bind(handle.address)
+                listener.bind(self._handle.address)
                 listener.listen(BACKLOG)
-                wrapper = bubblewrap(limits=Limits(), sockets=handle.folder, nesting=True)
+                wrapper = bubblewrap(limits=Limits(), sockets=str(folder), nesting=True)
                 command = [wrapper[0], "--info-fd", str(informing), *wrapper[1:], sys.executable, "-I"]
                 command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno())]
-                command += [str(saying), str(lifeline), json.dumps(handle.imports)]
+                command += [str(saying), str(lifeline)]
                 self.process = start(command, home="/", pass_fds=[listener.fileno(), *given])
         finally:
             for descriptor in given:
                 os.close(descriptor)
         with os.fdopen(info, "rb") as file:
             self._first = first_of(file)  # now, while its number cannot have become another's
+
+    def load(self, imports: tuple[str, ...]) -> None:
+        """Say what it is to import."""
+        with contextlib.suppress(BrokenPipeError):  # that it is dead shows when it should be ready
+            os.write(self.lifeline, json.dumps(imports).encode() + b"\n")
 
     def ready(self) -> Zygote:
         """Wait until it says that it is, and fork once for nothing: what a machine forbids shows here.
@@ -197,3 +204,4 @@ class Starting:
         end_sandbox(self.process, self._first)
         self._said.close()
         os.close(self.lifeline)
+        self._place.cleanup()

@@ -40,10 +40,11 @@ CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so that wh
 
 
 def main(arguments: list[str]) -> None:
-    """Serve on the listening socket ``arguments[0]``, importing the modules ``arguments[3]``, a JSON list, first.
+    """Serve on the listening socket ``arguments[0]``.
 
-    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. It ends,
-    like one that is ``Inside``, when nobody holds the other end of the pipe ``arguments[2]`` any more.
+    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. From the
+    pipe ``arguments[2]`` it reads one line, a JSON list of modules to import; like one that is ``Inside``, it ends when
+    nobody holds the pipe's other end any more.
     """
     listener = socket.socket(fileno=int(arguments[0]))
     said, lifeline = map(int, arguments[1:3])
@@ -52,7 +53,10 @@ def main(arguments: list[str]) -> None:
     from course_lib.grading import isolate, offspring
 
     gc.disable()
-    _load(json.loads(arguments[3]))
+    _load_kernel()
+    if not (wanted := _line(lifeline)):
+        return
+    _load(json.loads(wanted))
     del sys.path[0]
     with contextlib.suppress(OSError):
         # As root bubblewrap covers parts of its own, and a /proc with covers is none that a child may make anew.
@@ -83,21 +87,42 @@ def main(arguments: list[str]) -> None:
             os.close(descriptor)
 
 
-def _load(imports: list[str]) -> None:
-    """Import what kernels need and what the exercise imports."""
+def _line(pipe: int) -> bytes:
+    """Return what comes up to the end of the line, or nothing if the pipe ends before."""
+    read = b""
+    while not read.endswith(b"\n"):
+        if not (more := os.read(pipe, select.PIPE_BUF)):
+            return b""
+        read += more
+    return read
+
+
+def _load_kernel() -> None:
+    """Import what every kernel needs."""
     from course_lib.grading import confine
 
     confine.forgo_debugger()
-    later = (name for first in {name.split(".")[0] for name in imports} for name in LATER.get(first, ()))
-    for name in (*confine.OURS, *KERNEL, *imports, *later):
-        # What cannot be imported is the learner's to hear of, from the cell that tries to.
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
+    _import([*confine.OURS, *KERNEL])
     from IPython.core.inputtransformer2 import TransformerManager
 
     cells: Any = TransformerManager
     cells().transform_cell(CELL)  # compiles some twenty regular expressions
+
+
+def _load(imports: list[str]) -> None:
+    """Import what the exercise imports, and make what a kernel has before it has a connection."""
+    from course_lib.grading import confine
+
+    later = (name for first in {name.split(".")[0] for name in imports} for name in LATER.get(first, ()))
+    _import([*imports, *later])
     confine.prepare()
+
+
+def _import(names: list[str]) -> None:
+    for name in names:
+        # What cannot be imported is the learner's to hear of, from the cell that tries to.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def unfit(descriptors: set[int]) -> str:

@@ -230,3 +230,23 @@ def test_a_place_that_cannot_hold_grades_is_named_before_grading(tmp_path):
             reports.check_folder(tmp_path / folder)
     reports.check_folder(tmp_path / "new" / "and" / "deep")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_script_need_not_guard_its_main_program(exercise, hand_in, tmp_path):
+    """Those that grade start by themselves: nothing that the script does is done by them once more."""
+    (script := tmp_path / "script.py").write_text(
+        f"""
+import sys
+from pathlib import Path
+sys.path[:] = {sys.path!r}
+from course_lib.grading.classroom import Task
+from course_lib.grading.exercise import load
+from course_lib.grading.graders import grade_class
+print("begins")
+exercise = load(Path({str(exercise.key)!r}))
+tasks = [Task(learner, exercise, Path({str(hand_in())!r})) for learner in ("ada", "bob")]
+print([report.points for report in grade_class(tasks)])
+"""
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "begins\n[3, 3]\n")

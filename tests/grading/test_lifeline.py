@@ -5,6 +5,8 @@ import os
 import select
 from pathlib import Path
 
+import pytest
+
 from course_lib.grading import warm
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.limits import Limits
@@ -41,12 +43,14 @@ def test_a_kernel_ends_when_nobody_holds_its_lifeline():
         kernel.stop()
 
 
-def test_a_zygote_ends_when_nobody_holds_its_lifeline(tmp_path):
-    """It serves until then."""
-    (folder := tmp_path / "k").mkdir()
-    starting = warm.Starting(warm.Zygote((), str(folder), str(tmp_path / "z")))
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_zygote_ends_when_nobody_holds_its_lifeline(wanted):
+    """It serves until then, or waits to hear what to import."""
+    starting = warm.Starting()
     try:
-        starting.ready()
+        if wanted:
+            starting.load(())
+            starting.ready()
         assert starting.process.poll() is None
         let_go(starting.lifeline)
         assert is_gone(starting.process.pid)
@@ -54,12 +58,16 @@ def test_a_zygote_ends_when_nobody_holds_its_lifeline(tmp_path):
         starting.end()
 
 
-def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come(tmp_path):
+def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come():
     """bubblewrap killed too early would leave a process that waits for it for ever."""
-    (folder := tmp_path / "k").mkdir()
-    for number in range(20):
-        warm.Starting(warm.Zygote((), str(folder), str(tmp_path / f"z{number}"))).end()
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in words(path)]
+    folders = []
+    for _ in range(20):
+        starting = warm.Starting()
+        folders.append(starting._handle.folder)
+        starting.end()
+    commands = [words(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
+    assert not [command for command in commands if any(folder in command for folder in folders)]
+    assert not any(Path(folder).parent.exists() for folder in folders)
 
 
 def words(path):
