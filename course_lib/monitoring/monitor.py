@@ -87,6 +87,7 @@ class GradientMonitor:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
         self._model, self._parameters = model, trainable(model)
+        self._first = next(iter(self._parameters.values()))
         self.every, self.update_every, self._closed, self._count = every, update_every, False, 0
         self._history = History(list(self._parameters), keep=keep)
         self._reader: Any = None
@@ -105,7 +106,8 @@ class GradientMonitor:
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
-        refuse_without_gradient(self._parameters)
+        if self._first.grad is None:  # one is looked at sooner than all
+            refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved():
             self._reader = reader_of(list(self._parameters.values()))
         self._count += 1

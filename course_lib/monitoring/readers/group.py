@@ -16,6 +16,7 @@ from course_lib.monitoring.readers.rows import Rows
 __all__ = ["Group", "Part"]
 
 CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
+AHEAD = 3  # numbers that wait to be read ahead of those of the rows
 AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
 
 
@@ -77,15 +78,25 @@ class Group:
         # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
         self.cancels = np.sqrt(np.where(lengths > 1, CANCELS * lengths, 2)).astype(np.float64 if double else np.float32)
         self.work = np.empty((2, len(lengths)), self.cancels.dtype)
-        self.prepare(torch.zeros(1 + 7 * len(lengths), dtype=self.dtype, device=device))
+        inverse = torch.from_numpy(1 / np.asarray(self.cancels)).to(device)
+        self.shares = torch.stack([inverse, -inverse])
+        self.margins = torch.empty_like(self.shares)
+        self.prepare(torch.zeros(AHEAD + 7 * len(lengths), dtype=self.dtype, device=device))
         self.seen = torch.zeros(self.rows.vectors, dtype=torch.int32, device=device)
         self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Buffer], list[Any]
 
     def prepare(self, waiting: Any) -> None:
-        """Make room for the gradients, and for what waits to be read: a number of another's, and seven of each row."""
-        self.waiting, self.table = waiting, waiting[1:].view(7, -1)
-        self.read_out = {count: waiting[: 1 + count * self.table.shape[1]] for count in (4, 7)}
+        """Make room for the gradients, and for what waits to be read: three numbers, and seven of each row.
+
+        The three are another's, and the least and the largest of those that show whether all is well.
+        """
+        self.waiting, self.table = waiting, waiting[AHEAD:].view(7, -1)
+        self.extremes, self.ends = self.table[2:4], (waiting[1], waiting[2])
+        self.read_out = {count: waiting[: AHEAD + count * self.table.shape[1]] for count in (4, 7)}
         self.grads = Buffer(self.rows, self.parameters, dtype=self.dtype)
+        count, longest = self.rows.vectors
+        self.shown = self.grads.rows[:count, :longest]
+        self.nonzero = self.torch.empty_like(self.shown, dtype=self.torch.bool)
         ends = np.cumsum([0, *self.rows.heights()]).tolist()
         self.outs = [[row[a:b] for row in self.table] for a, b in pairwise(ends)]
 
@@ -97,27 +108,30 @@ class Group:
         if extra is not None:
             self.waiting[:1].copy_(extra.reshape(1))
         if step and self.seen.numel():
-            count, longest = self.rows.vectors
-            self.seen.masked_fill_(self.grads.rows[:count, :longest] != 0, step)
-        left, numbers = self.read(7 if weights else 4)
+            self.seen.masked_fill_(self.torch.ne(self.shown, 0, out=self.nonzero), step)
+        left, ends, numbers = self.read(7 if weights else 4)
         known: Mapping[int, Row] = {}
-        if not (fine := self.wide or self.fine(numbers)):
+        if not (fine := self.wide or (self.range[0] < ends[0] and ends[1] < math.inf) or self.fine(numbers)):
             if self.can_widen:
                 self.widen()
                 self.reduced()
-                numbers = self.read(len(numbers))[1]
+                _, ends, numbers = self.read(len(numbers))
             else:
                 numbers = self.rows.by_tensor(numbers)
                 known = self.with_care(numbers, grads)
         if numbers.nbytes > AT_MOST * len(self.where):
             numbers = self.rows.by_tensor(numbers)
-        nonfinite = (self.wide or not fine) and not np.isfinite(numbers[2:4]).all()
+        if self.wide:
+            nonfinite = not math.isfinite(ends[0]) or not math.isfinite(ends[1])
+        else:
+            nonfinite = not fine and not np.isfinite(numbers[2:4]).all()
         return Part(numbers, self.rows, self.where, known, absent, nonfinite, left if extra is not None else 0.0)
 
-    def read(self, count: int) -> tuple[float, Array]:
-        """Bring so many numbers of each row to the host: the one transfer."""
+    def read(self, count: int) -> tuple[float, tuple[float, float], Array]:
+        """Bring what waits to the host, so many numbers of each row: the one transfer."""
         host = self.read_out[count].cpu().numpy().copy()
-        return float(host[0]), host[1:].reshape(count, -1)
+        left, least, most = host[:AHEAD].tolist()
+        return left, (least, most), host[AHEAD:].reshape(count, -1)
 
     def reduced(self) -> tuple[list[Any], list[int]]:
         """Reduce each row of the gradients to its sum, norm, largest and smallest; return them, and which are None."""
@@ -132,12 +146,17 @@ class Group:
             else:  # a large tensor of lower precision, which is looked at where it is
                 high.copy_(x.amax(1))
                 low.copy_(x.amin(1))
+        if not self.wide:
+            # By how much each norm is above what the mean accounts for, whichever sign the mean has.
+            torch.addcmul(self.table[1], self.table[0], self.shares, out=self.margins)
+        torch.aminmax(self.extremes if self.wide else self.margins, out=self.ends)
         return grads, absent
 
     def loaded(self) -> tuple[list[Any], list[int]]:
         """Copy the small gradients side by side; return all, and which are None."""
         grads = [p.grad for p in self.parameters]
-        if not (self.complex or any(g is None or g.layout is not self.torch.strided for g in grads[self.rows.small :])):
+        large = () if self.rows.all_small else grads[self.rows.small :]
+        if not self.complex and all(g is not None and g.layout is self.torch.strided for g in large):
             try:
                 self.grads.load(grads)
                 return grads, []
@@ -201,20 +220,20 @@ class Group:
         """Keep the parameters as they are."""
         self.keep(self.loaded_weights())
 
-    def loaded_weights(self) -> list[Any]:
+    def loaded_weights(self) -> Sequence[Any]:
         """Return the parameters as matrices, in the second of two buffers; the first holds them as they were."""
         self.buffers = self.buffers or [Buffer(self.rows, self.parameters, dtype=self.kept_in) for _ in "ab"]
         weights = [self.plain(p) for p in self.parameters] if self.complex else self.parameters
         self.buffers[1].load(weights)
-        return list(self.rows.matrices(self.buffers[1].rows, weights))
+        return self.rows.matrices(self.buffers[1].rows, weights)
 
-    def keep(self, now: list[Any]) -> None:
+    def keep(self, now: Sequence[Any]) -> None:
         """Make what was just loaded the values before; large ones are copied."""
         for x, out in zip(now, self.outs, strict=True):
             self.norms(x, out=out[6])
         large = now[self.rows.small > 0 :]
         if self.large_before:
-            self.torch._foreach_copy_(self.large_before, large)
+            self.torch._foreach_copy_(self.large_before, list(large))
         else:
             self.large_before = [x.clone() for x in large]
         self.buffers.reverse()

@@ -51,6 +51,7 @@ class Rows:
         self.order = sorted(range(len(tensors)), key=lambda i: (size[i] > LARGE, not vector[i], shapes[i][::-1]))
         self.shapes, self.sizes = [shapes[i] for i in self.order], np.array([size[i] for i in self.order])
         self.small = int((self.sizes <= LARGE).sum())
+        self.all_small = self.small == len(self.sizes)
         shown = [n for n, v in zip(size, vector, strict=True) if v]
         self.vectors = len(shown), max(shown, default=0)
         counts = np.maximum(-(-self.sizes // WIDTH), 1)
@@ -60,10 +61,14 @@ class Rows:
         self.lengths[ends - 1] = self.sizes - WIDTH * (counts - 1)
         self.buffer_rows = int(counts[: self.small].sum())
 
-    def matrices(self, buffer: Any, tensors: Sequence[Any]) -> Iterator[Any]:
-        """Yield the loaded buffer and each large tensor, as matrices whose rows are in order together."""
-        if self.small:
-            yield buffer
+    def matrices(self, buffer: Any, tensors: Sequence[Any]) -> Sequence[Any]:
+        """Return the loaded buffer and each large tensor, as matrices whose rows are in order together."""
+        if self.all_small:
+            return (buffer,)
+        return [*([buffer] if self.small else []), *self.large(buffer, tensors)]
+
+    def large(self, buffer: Any, tensors: Sequence[Any]) -> Iterator[Any]:
+        """Yield each large tensor as one matrix or two."""
         for size, tensor in zip(self.sizes[self.small :].tolist(), tensors[self.small :], strict=True):
             flat = (tensor if tensor is not None else buffer.new_zeros(()).expand(size)).reshape(-1)
             whole = size // WIDTH * WIDTH
