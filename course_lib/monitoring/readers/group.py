@@ -12,6 +12,7 @@ from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.buffer import Buffer
 from course_lib.monitoring.readers.reading import Row, careful, measured, unscaled
 from course_lib.monitoring.readers.rows import Rows
+from course_lib.monitoring.readers.weights import Weights
 
 __all__ = ["Group", "Part"]
 
@@ -70,7 +71,7 @@ class Group:
         self.parameters = [parameters[i] for i in self.where]
         self.complex = any(p.is_complex() for p in self.parameters)
         double = self.parameters[0].dtype in (torch.float64, torch.complex128)
-        self.dtype = self.kept_in = torch.float64 if double else torch.float32
+        self.dtype = torch.float64 if double else torch.float32
         lengths, device = self.rows.lengths, self.rows.device
         self.wide, self.can_widen = False, not double and device.type != "mps"  # which has no float64
         tiny = torch.finfo(self.dtype).tiny
@@ -83,7 +84,8 @@ class Group:
         self.margins = torch.empty_like(self.shares)
         self.prepare(torch.zeros(AHEAD + 7 * len(lengths), dtype=self.dtype, device=device))
         self.seen = torch.zeros(self.rows.vectors, dtype=torch.int32, device=device)
-        self.known, self.buffers, self.large_before = False, [], []  # type: bool, list[Buffer], list[Any]
+        plain = self.plain if self.complex else None
+        self.weights = Weights(torch, self.rows, self.parameters, dtype=self.dtype, plain=plain)
 
     def prepare(self, waiting: Any) -> None:
         """Make room for the gradients, and for what waits to be read: three numbers, and seven of each row.
@@ -104,7 +106,7 @@ class Group:
         """Read each gradient, the parameters if asked, and ``extra``; see :class:`TorchReader`."""
         grads, absent = self.reduced()
         if weights:
-            self.compare_weights()
+            self.weights.compare(self.table, self.outs)
         if extra is not None:
             self.waiting[:1].copy_(extra.reshape(1))
         if step and self.seen.numel():
@@ -203,45 +205,6 @@ class Group:
         flat = [grads[i].reshape(-1).to(self.dtype) for i in flagged]
         rows = torch.stack([torch.stack(careful(g, sqrt=torch.sqrt, where=torch.where)) for g in flat]).tolist()
         return {i: unscaled(*row) for i, row in zip(flagged, rows, strict=True)}
-
-    def compare_weights(self) -> None:
-        """Measure how far the parameters moved since they were kept, what they were, and what they are; keep them."""
-        now = self.loaded_weights()
-        if self.known:
-            before = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
-            for x, y, out in zip(now, before, self.outs, strict=True):
-                self.norms(self.torch.sub(x, y, out=y), out=out[4])  # y is written anew in the end
-            self.table[5].copy_(self.table[6])
-        else:
-            self.table[4:6] = math.nan
-        self.keep(now)
-
-    def keep_weights(self) -> None:
-        """Keep the parameters as they are."""
-        self.keep(self.loaded_weights())
-
-    def loaded_weights(self) -> Sequence[Any]:
-        """Return the parameters as matrices, in the second of two buffers; the first holds them as they were."""
-        self.buffers = self.buffers or [Buffer(self.rows, self.parameters, dtype=self.kept_in) for _ in "ab"]
-        weights = [self.plain(p) for p in self.parameters] if self.complex else self.parameters
-        self.buffers[1].load(weights)
-        return self.rows.matrices(self.buffers[1].rows, weights)
-
-    def keep(self, now: Sequence[Any]) -> None:
-        """Make what was just loaded the values before; large ones are copied."""
-        for x, out in zip(now, self.outs, strict=True):
-            self.norms(x, out=out[6])
-        large = now[self.rows.small > 0 :]
-        if self.large_before:
-            self.torch._foreach_copy_(self.large_before, list(large))
-        else:
-            self.large_before = [x.clone() for x in large]
-        self.buffers.reverse()
-        self.known = True
-
-    def norms(self, x: Any, *, out: Any) -> None:
-        """Write the norm of each row; parameters are not as small as gradients may be, and need no wide sums."""
-        out.copy_(self.torch.linalg.vector_norm(x, dim=1, dtype=self.kept_in))
 
     def last_seen(self) -> dict[int, Array]:
         """Return the steps at which each element of each vector last had a gradient."""

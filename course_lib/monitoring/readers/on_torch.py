@@ -41,12 +41,12 @@ class TorchReader:
         """Note the parameters' values, so that the next :meth:`measure` can tell how far they moved."""
         with self.no_grad:
             for group in self.groups:
-                group.keep_weights()
+                group.weights.keep(group.outs)
 
     def forget_weights(self) -> None:
         """Let the values go: they are not those of the step before."""
         for group in self.groups:
-            group.known = False
+            group.weights.known = False
 
     def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
         """Measure every gradient, and the parameters if asked; read a number that waits on the device along with them.
