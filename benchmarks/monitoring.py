@@ -1,14 +1,12 @@
 """What does watching every gradient at every step cost? GradientMonitor beside the loop that most people write.
 
 A network of 100 parameter tensors with 0.2 million elements takes steps with AdamW, in float32, on one thread. In each
-round every way of watching is called at ten of its steps (the monitor measures updates at one call in ten), and the
-steps of all ways come in random order, so that a second in which the machine is slow is slow for all. It is the same
-network for all: where memory lies makes more difference between two networks than some ways of watching do. Two things
-are reported of the CPU time of ten steps, medians over the rounds:
+round every way of watching is called at ten of its steps, in random order (the monitor measures updates at one call in
+ten). It is the same network for all: where memory lies makes more difference between two networks than some ways of
+watching do. Two things are reported of the CPU time of ten steps, medians over the rounds:
 
-ratio   to the steps of the same round that nobody watches: all that watching does, to the caches of the optimizer's
-        step too. There are twenty of them; the ratio is to their mean, and that of one ten to the other says how far to
-        trust the rest.
+ratio   to the steps of the same round that nobody watches: all that watching does, to caches too. There are twenty of
+        them; the ratio is to their mean, and that of one ten to the other says how far to trust the rest.
 share   of the calls that watch, in the time of the same ten steps less those calls. Whatever else the machine does
         slows down both, so this is much the steadier number.
 
@@ -71,20 +69,21 @@ def watching(way: str, model: nn.Module) -> Callable[[], Any]:
 
 
 def training(gain: float) -> Callable[[str], tuple[float, float]]:
-    """Return a function that takes a step watched in one way, and returns the CPU seconds of it and of watching."""
+    """Return a function that takes ten steps watched in one way: the CPU seconds of a step and of watching it."""
     model, optimizer = network(gain)
     watch = {way: watching(way, model) for way in WAYS}
     x, y = torch.randn(BATCH, WIDTH), torch.randn(BATCH, WIDTH)
 
     def run(way: str) -> tuple[float, float]:
-        start = time.process_time()
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
-        before = time.process_time()
-        watch[way]()
-        watched = time.process_time() - before
-        optimizer.step()
-        return time.process_time() - start, watched
+        watched, start = 0.0, time.process_time()
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            before = time.process_time()
+            watch[way]()
+            watched += time.process_time() - before
+            optimizer.step()
+        return (time.process_time() - start) / STEPS, watched / STEPS
 
     return run
 
@@ -92,23 +91,20 @@ def training(gain: float) -> Callable[[str], tuple[float, float]]:
 def measure(gain: float, rounds: int) -> dict[str, Any]:
     """Compare all ways with steps that nobody watches."""
     run = training(gain)
-    for _ in range(30):
+    for _ in range(3):
         run("GradientMonitor")  # which measures updates at each of its first ten steps
     found: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for _ in range(rounds):
-        taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-        for way in random.sample(WAYS * STEPS, len(WAYS) * STEPS):
-            taken[way].append(run(way))
-        for way, steps in taken.items():
-            found[way].append((statistics.fmean(s for s, _ in steps), statistics.fmean(w for _, w in steps)))
-    took = {way: [step for step, _ in pairs] for way, pairs in found.items()}
-    plain = [statistics.fmean(pair) for pair in zip(*(took[way] for way in CONTROLS), strict=True)]
-    beside = dict.fromkeys(WAYS, plain) | {CONTROLS[1]: took[CONTROLS[0]]}
+        for way in random.sample(WAYS, len(WAYS)):
+            found[way].append(run(way))
+    steps = {way: [step for step, _ in pairs] for way, pairs in found.items()}
+    plain = [statistics.fmean(pair) for pair in zip(*(steps[way] for way in CONTROLS), strict=True)]
+    beside = dict.fromkeys(WAYS, plain) | {CONTROLS[1]: steps[CONTROLS[0]]}
     return {
         way: {
-            "ratio": spread([a / b for a, b in zip(took[way], beside[way], strict=True)]),
+            "ratio": spread([a / b for a, b in zip(steps[way], beside[way], strict=True)]),
             "share": quartiles([watched / (step - watched) for step, watched in pairs]),
-            "median": statistics.median(took[way]),
+            "median": statistics.median(steps[way]),
         }
         for way, pairs in found.items()
         if way != CONTROLS[0]

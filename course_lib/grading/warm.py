@@ -129,6 +129,7 @@ class Zygotes:
             starting, self._spare = self._spare or Starting(), None
             self._started[imports] = starting
             starting.load(imports)
+        self._end_spare()
 
     @functools.cached_property
     def ready(self) -> dict[tuple[str, ...], Zygote]:
@@ -145,8 +146,12 @@ class Zygotes:
     def __exit__(self, *exc_info: object) -> None:
         for starting in self._started.values():
             starting.end()
+        self._end_spare()
+
+    def _end_spare(self) -> None:
         if self._spare is not None:
             self._spare.end()
+            self._spare = None
 
 
 class Starting:

@@ -241,3 +241,27 @@ def test_what_is_no_model_is_refused(function):
         function(nn.Linear(2, 2).requires_grad_(False))
     with pytest.raises(InputError, match=r"weight has no shape yet\. Run a batch"):
         function(nn.LazyLinear(3))
+
+
+@pytest.mark.parametrize("last", [[0.0, 1e-30, 2e-30], [0.0, 1e30, 2e30], [1e3, 1e3 + 1, 1e3], [1.0, math.nan, 0.0]])
+@pytest.mark.parametrize("zeros", [1, 2])
+def test_a_row_of_zeros_hides_nothing(last, zeros):
+    """While one gradient is zero, and after: what single precision is not enough for is measured all the same."""
+    model = model_of([1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
+    zero, ordinary = [0.0, 0.0, 0.0], [4.0, -5.0, 6.0]
+    steps = [(ordinary, ordinary), *[(zero, ordinary)] * zeros, (zero, last), (ordinary, last)]
+    with GradientMonitor(model, update_every=None) as monitor:
+        for grads in steps:
+            for p, g in zip(model, grads, strict=True):
+                p.grad = torch.tensor(g)
+            monitor.step()
+    g = torch.tensor(steps, dtype=torch.float32).double()
+    for name, expected in {
+        "norm": torch.linalg.vector_norm(g, dim=2),
+        "mean": g.mean(2),
+        "std": g.std(2),
+        "max": g.abs().amax(2),
+    }.items():
+        found = torch.tensor(monitor.history[name].to_numpy()).reshape(expected.shape)
+        assert torch.allclose(found[~g.isnan().any(2)], expected[~g.isnan().any(2)], rtol=1e-5, atol=0)
+    assert monitor.history["nonfinite"].tolist() == g.isnan().any(2).reshape(-1).tolist()

@@ -74,6 +74,7 @@ class Group:
         self.dtype = torch.float64 if double else torch.float32
         lengths, device = self.rows.lengths, self.rows.device
         self.wide, self.can_widen = False, not double and device.type != "mps"  # which has no float64
+        self.zeros = False  # whether a row is zero, as far as the last step showed: then the host must look at all
         tiny = torch.finfo(self.dtype).tiny
         self.range = tiny**0.4, tiny**-0.4  # norms whose squares, and their sums, are in range
         # n mean^2 <= CANCELS n mean square; a single number is its mean, and has nothing to cancel
@@ -113,7 +114,8 @@ class Group:
             self.seen.masked_fill_(self.torch.ne(self.shown, 0, out=self.nonzero), step)
         left, ends, numbers = self.read(7 if weights else 4)
         known: Mapping[int, Row] = {}
-        if not (fine := self.wide or (self.range[0] < ends[0] and ends[1] < math.inf) or self.fine(numbers)):
+        at_once = self.wide or (not self.zeros and self.range[0] < ends[0] and ends[1] < math.inf)
+        if not (fine := at_once or self.fine(numbers)):
             if self.can_widen:
                 self.widen()
                 self.reduced()
@@ -121,6 +123,7 @@ class Group:
             else:
                 numbers = self.rows.by_tensor(numbers)
                 known = self.with_care(numbers, grads)
+        self.zeros = fine and not at_once and not numbers[1].all()
         if numbers.nbytes > AT_MOST * len(self.where):
             numbers = self.rows.by_tensor(numbers)
         if self.wide:
@@ -148,10 +151,12 @@ class Group:
             else:  # a large tensor of lower precision, which is looked at where it is
                 high.copy_(x.amax(1))
                 low.copy_(x.amin(1))
-        if not self.wide:
+        if self.wide:
+            torch.aminmax(self.extremes, out=self.ends)
+        elif not self.zeros:
             # By how much each norm is above what the mean accounts for, whichever sign the mean has.
             torch.addcmul(self.table[1], self.table[0], self.shares, out=self.margins)
-        torch.aminmax(self.extremes if self.wide else self.margins, out=self.ends)
+            torch.aminmax(self.margins, out=self.ends)
         return grads, absent
 
     def loaded(self) -> tuple[list[Any], list[int]]:
