@@ -44,17 +44,23 @@ def browser(chromium):
 
 @pytest.fixture
 def open_file(browser):
-    """Open a file in the browser; what went wrong in it, and what it asked a network for, is in ``page.troubles``."""
+    """Open a file in the browser; ``page.troubles`` is what went wrong: all that it says, and asks for besides itself.
+
+    A page that is not ``alone`` has files of its own beside it, and may log what is no warning.
+    """
     contexts = []
 
-    def open_page(file: Path, *, width: int = 1280, height: int = 900, **settings):
+    def open_page(file: Path, *, width: int = 1280, height: int = 900, alone: bool = True, **settings):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **settings))
         page = contexts[-1].new_page()
         page.troubles = []
         page.on("pageerror", lambda error: page.troubles.append(str(error)))
-        page.on("console", lambda m: page.troubles.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        page.goto(file.as_uri())
+        own, (silent, near) = file.as_uri(), ((), ()) if alone else (("log", "info", "debug"), ("file:", "data:"))
+        page.on("console", lambda m: page.troubles.append(m.text) if m.type not in silent else None)
+        page.on(
+            "request", lambda r: page.troubles.append(r.url) if r.url != own and not r.url.startswith(near) else None
+        )
+        page.goto(own)
         return page
 
     yield open_page

@@ -24,6 +24,6 @@ def visit(open_file, build):
     """Open a page of the book at a width and colour scheme; what went wrong on it is in ``page.troubles``."""
 
     def open_page(name: str, *, width: int = 1280, scheme: str = "light"):
-        return open_file(build.html / f"{name}.html", width=width, color_scheme=scheme)
+        return open_file(build.html / f"{name}.html", width=width, color_scheme=scheme, alone=False)
 
     return open_page
