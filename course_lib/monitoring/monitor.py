@@ -33,9 +33,9 @@ class GradientMonitor:
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
     **Cost.** All small tensors are reduced together by some ten kernels, and one transfer to the host for each device
-    and precision. There is a second one at two steps of a run at most: the first whose squares are beyond single
-    precision, and the first at which something is not finite; and for double precision, at each step whose squares are
-    beyond that. ``benchmarks/monitoring.py`` measures the cost.
+    and precision. There is a second one at twenty steps of a run at most, such as the first whose squares are beyond
+    single precision, and the first at which something is not finite; and for double precision, at each step whose
+    squares are beyond that. ``benchmarks/monitoring.py`` measures the cost.
 
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
     number is as many times larger as the loss was scaled.

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -14,6 +14,8 @@ from course_lib import autograd
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from course_lib.monitoring.readers import TorchReader
+from course_lib.monitoring.readers.group import Group
+from course_lib.monitoring.readers.shelf import Shelf
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -83,6 +85,55 @@ def test_agrees_with_long_precision_from_subnormal_to_the_largest(drawn):
     """In every dtype, also where squares overflow or vanish, and where the mean is a thousand deviations."""
     dtype, grads = drawn
     check(model_of(*grads, dtype=dtype), rtol=2e-5 if dtype != torch.float64 else 1e-10)
+
+
+EXPONENTS = st.sampled_from([None, -148.0, -126.0, -100.0, -60.0, 0.0, 40.0, 90.0, 127.0])
+ZERO = None
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.tuples(EXPONENTS, EXPONENTS, EXPONENTS, EXPONENTS), min_size=2, max_size=8), st.integers(0, 1000))
+@example([(ZERO, -100.0, 0.0, -60.0), (-148.0, -100.0, 0.0, -60.0), (0.0, -100.0, 0.0, -60.0)], 0)
+def test_each_step_is_right_whatever_was_before(steps, seed):
+    """What one step leaves behind for the next, such as how rows are scaled, changes no number that is read."""
+    rng, sizes = np.random.default_rng(seed), (1, 3, 70, 600)
+    model = model_of(*map(np.zeros, sizes))
+    with GradientMonitor(model, update_every=None) as monitor:
+        for exponents in steps:
+            for p, e in zip(model, exponents, strict=True):
+                drawn = rng.uniform(-1, 1, p.shape) + rng.choice([0, 1e3])  # which hides the deviation
+                p.grad = torch.from_numpy(0 * drawn if e is ZERO else drawn / np.abs(drawn).max() * 2.0**e).float()
+            monitor.step()
+            frame = monitor.history
+            for p, row in zip(model, frame[frame.step == frame.step.max()].itertuples(), strict=True):
+                norm, mean, std, largest = oracle(p.grad)
+                assert row.norm == pytest.approx(norm, rel=2e-5, abs=5e-324)
+                assert row.max == largest
+                assert row.mean == pytest.approx(mean, rel=2e-5, abs=2e-5 * largest)
+                assert row.std == pytest.approx(std, rel=4e-4, abs=1e-7 * largest)
+                assert not row.nonfinite
+
+
+@pytest.mark.parametrize(
+    ("steps", "copies", "looks"),
+    [
+        ([0.0, 0.0, 1e-30, 1e-10, 2e-10], [2, 1, 1, 2, 1], 2),  # a row that turns out to be no zero is scaled anew
+        ([1e-30, 0.0, 0.0, 1e-30], [2, 1, 1, 1], 4),  # the host looks at zeros, once they were something else
+        ([1e30, 0.0, 0.0, 1e-30], [2, 2, 1, 1], 2),  # they could be something that vanished when it was scaled down
+        ([math.inf, 1e-30, 1e-30], [2, 1, 1], 1),
+    ],
+)
+def test_what_is_beyond_single_precision_is_read_twice_only_when_it_changes(steps, copies, looks, monkeypatch):
+    """One row is tiny, and another what is said: how often a step is read, and how often the host looks at all rows."""
+    model, taken, looked, copy, fine = model_of([1.0, 2.0, 3.0], [0.0, 0.0]), [], [], Shelf.copy, Group.fine
+    reader = TorchReader(list(model))
+    monkeypatch.setattr(Shelf, "copy", lambda shelf: taken.append(step) or copy(shelf))
+    monkeypatch.setattr(Group, "fine", lambda group, numbers: looked.append(step) or fine(group, numbers))
+    for step, last in enumerate(steps):
+        model[0].grad, model[1].grad = torch.tensor([1.0, 2.0, 3.0]) * 1e-30, torch.tensor([0.0, last])
+        assert reader.measure(step).measures.norm[1] == pytest.approx(last, rel=1e-6)
+    assert [taken.count(step) for step in range(len(steps))] == copies
+    assert len(looked) == looks
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -12,12 +12,15 @@ from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.buffer import Buffer
 from course_lib.monitoring.readers.reading import Row, careful, measured, unscaled
 from course_lib.monitoring.readers.rows import Rows
+from course_lib.monitoring.readers.scales import Scales
+from course_lib.monitoring.readers.shelf import Shelf
 from course_lib.monitoring.readers.weights import Weights
 
 __all__ = ["Group", "Part"]
 
 CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
 AHEAD = 3  # numbers that wait to be read ahead of those of the rows
+TURNS = 20  # steps that are read twice before it is double precision for good
 AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
 
 
@@ -40,6 +43,8 @@ class Part(NamedTuple):
     nonfinite : bool
         Whether an element is infinite or NaN.
     extra : float
+    undo : numpy.ndarray, shape (r,), or None
+        What the first four numbers of each row are to be multiplied by.
     """
 
     numbers: Array
@@ -49,20 +54,23 @@ class Part(NamedTuple):
     absent: Sequence[int]
     nonfinite: bool
     extra: float
+    undo: Array | None
 
     def columns(self) -> Array:
         """Return the seven measures of each parameter."""
         numbers = np.full((7, len(self.where)), math.nan)
-        numbers[: len(self.numbers)] = self.rows.by_tensor(self.numbers)
+        numbers[: len(self.numbers)] = self.rows.by_tensor(self.numbers, self.undo)
         return measured(numbers, self.rows.sizes, known=self.known, absent=self.absent)
 
 
 class Group:
     """Parameters on one device, in one precision.
 
-    Sums start in single precision, which is fastest. The first step at which that is not enough, because squares are
-    out of its range, or a standard deviation is a difference of nearly equal numbers, the gradients are read once more
-    in double precision, and from then on only there: squares of single precision neither overflow nor vanish in it.
+    Sums are taken in single precision, which is fastest. At a step at which that is not enough, because squares are out
+    of its range, or a standard deviation is a difference of nearly equal numbers, the gradients are read once more in
+    double precision: squares of single precision neither overflow nor vanish in it. From then on rows are multiplied by
+    powers of two, if range was what lacked. After twenty such steps, or one if there are large tensors, which are not
+    copied, it is double precision for good.
     """
 
     def __init__(self, torch: ModuleType, parameters: Sequence[Any], where: list[int]) -> None:
@@ -74,6 +82,9 @@ class Group:
         self.dtype = torch.float64 if double else torch.float32
         lengths, device = self.rows.lengths, self.rows.device
         self.wide, self.can_widen = False, not double and device.type != "mps"  # which has no float64
+        self.scales: Scales | None = None
+        self.before: Scales | None = None
+        self.turns = TURNS if self.rows.all_small else 1
         self.zeros = False  # whether a row is zero, as far as the last step showed: then the host must look at all
         tiny = torch.finfo(self.dtype).tiny
         self.range = tiny**0.4, tiny**-0.4  # norms whose squares, and their sums, are in range
@@ -95,7 +106,7 @@ class Group:
         """
         self.waiting, self.table = waiting, waiting[AHEAD:].view(7, -1)
         self.extremes, self.ends = self.table[2:4], (waiting[1], waiting[2])
-        self.read_out = {count: waiting[: AHEAD + count * self.table.shape[1]] for count in (4, 7)}
+        self.shelves = {count: Shelf(waiting[: AHEAD + count * self.table.shape[1]]) for count in (4, 7)}
         self.grads = Buffer(self.rows, self.parameters, dtype=self.dtype)
         count, longest = self.rows.vectors
         self.shown = self.grads.rows[:count, :longest]
@@ -124,17 +135,20 @@ class Group:
                 numbers = self.rows.by_tensor(numbers)
                 known = self.with_care(numbers, grads)
         self.zeros = fine and not at_once and not numbers[1].all()
-        if numbers.nbytes > AT_MOST * len(self.where):
-            numbers = self.rows.by_tensor(numbers)
         if self.wide:
             nonfinite = not math.isfinite(ends[0]) or not math.isfinite(ends[1])
         else:
             nonfinite = not fine and not np.isfinite(numbers[2:4]).all()
-        return Part(numbers, self.rows, self.where, known, absent, nonfinite, left if extra is not None else 0.0)
+        undo = self.scales.undo if self.scales else None
+        if self.wide and self.turns:
+            self.narrow(numbers[1])
+        if numbers.nbytes > AT_MOST * len(self.where):
+            numbers, undo = self.rows.by_tensor(numbers, undo), None
+        return Part(numbers, self.rows, self.where, known, absent, nonfinite, left if extra is not None else 0.0, undo)
 
     def read(self, count: int) -> tuple[float, tuple[float, float], Array]:
         """Bring what waits to the host, so many numbers of each row: the one transfer."""
-        host = self.read_out[count].cpu().numpy().copy()
+        host = self.shelves[count].copy()
         left, least, most = host[:AHEAD].tolist()
         return left, (least, most), host[AHEAD:].reshape(count, -1)
 
@@ -142,6 +156,8 @@ class Group:
         """Reduce each row of the gradients to its sum, norm, largest and smallest; return them, and which are None."""
         torch, dtype = self.torch, self.dtype
         grads, absent = self.loaded()
+        if self.scales:
+            self.scales.apply()
         for x, (sums, norms, high, low, *_) in zip(self.rows.matrices(self.grads.rows, grads), self.outs, strict=True):
             torch.sum(x, 1, dtype=dtype, out=sums)
             torch.linalg.vector_norm(x, dim=1, dtype=dtype, out=norms)
@@ -156,6 +172,8 @@ class Group:
         elif not self.zeros:
             # By how much each norm is above what the mean accounts for, whichever sign the mean has.
             torch.addcmul(self.table[1], self.table[0], self.shares, out=self.margins)
+            if self.scales:
+                self.margins.add_(self.scales.untouched, alpha=2 * self.range[0])
             torch.aminmax(self.margins, out=self.ends)
         return grads, absent
 
@@ -184,7 +202,7 @@ class Group:
         least, top = np.minimum.reduce(norms), np.maximum.reduce(norms)
         if least == 0:
             zero = norms == 0
-            if numbers[2:4, zero].any():  # squares that vanished
+            if numbers[2:4, zero].any() or (self.scales and self.scales.down[zero].any()):  # something that vanished
                 return False
             least = norms[~zero].min(initial=math.inf)
         if not self.range[0] < least <= top < self.range[1]:  # NaN is not, either
@@ -194,8 +212,16 @@ class Group:
 
     def widen(self) -> None:
         """Go over to double precision."""
-        self.wide, self.dtype = True, self.torch.float64
+        self.wide, self.dtype, self.turns = True, self.torch.float64, self.turns - 1
+        self.before, self.scales = self.scales, None
         self.prepare(self.waiting.double())
+
+    def narrow(self, norms: Array) -> None:
+        """Go back to single precision, with rows of another size if these norms are out of its range."""
+        self.wide, self.dtype = False, self.torch.float32
+        self.prepare(self.waiting.float())
+        if self.before or not ((norms == 0) | (norms > self.range[0]) & (norms < self.range[1])).all():
+            self.scales = Scales(self.torch, norms, before=self.before, rows=self.grads.rows)
 
     def with_care(self, numbers: Array, grads: list[Any]) -> Mapping[int, Row]:
         """Measure again, in one more transfer, what is finite and yet beyond what sums in this precision can do."""

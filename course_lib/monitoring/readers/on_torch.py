@@ -61,10 +61,11 @@ class TorchReader:
             What else is to be read.
         """
         with self.no_grad:
-            first = self.groups[0].measure(step, weights=weights, extra=extra)
-            parts = [first, *(group.measure(step, weights=weights) for group in self.groups[1:])]
-        nonfinite = any(part.nonfinite for part in parts)
-        return Reading(nonfinite, first.extra, partial(worked_out, parts, len(self.parameters)))
+            parts = [self.groups[0].measure(step, weights=weights, extra=extra)]
+            for group in self.groups[1:]:
+                parts.append(group.measure(step, weights=weights))
+        nonfinite = True in [part.nonfinite for part in parts]
+        return Reading(nonfinite, parts[0].extra, partial(worked_out, parts, len(self.parameters)))
 
     def last_seen(self) -> dict[int, Array]:
         """For each vector among the parameters, the last step at which each element had a gradient; 0 for never."""

@@ -86,8 +86,13 @@ class Rows:
                 yield 1
 
     @np.errstate(all="ignore")
-    def by_tensor(self, rows: Array) -> Array:
-        """Reduce sums, norms, largest and smallest elements, and further norms, of rows to those of tensors."""
+    def by_tensor(self, rows: Array, undo: Array | None = None) -> Array:
+        """Reduce sums, norms, largest and smallest elements, and further norms, of rows to those of tensors.
+
+        The first four are multiplied by ``undo`` beforehand.
+        """
+        if undo is not None:
+            rows = np.concatenate([rows[:4] * undo, rows[4:]])
         if len(self.starts) == rows.shape[1]:
             return rows.astype(np.float64)
         result = np.empty((len(rows), len(self.starts)))
