@@ -8,6 +8,7 @@ __all__ = [
     "AutogradError",
     "CourseError",
     "GradcheckError",
+    "GradingError",
     "InputError",
     "MissingExtraError",
     "MonitorError",
@@ -56,3 +57,7 @@ class NonFiniteError(CourseError, RuntimeError):
 
 class ProfilingError(CourseError, RuntimeError):
     """A profiler could not start, or recorded nothing."""
+
+
+class GradingError(CourseError, RuntimeError):
+    """The grader lost what it grades with."""

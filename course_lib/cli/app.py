@@ -5,6 +5,7 @@ import gc
 import importlib
 import inspect
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from course_lib import extras
@@ -21,7 +22,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run ``course``: exit status 0 for success, 1 for a notebook that does not pass, 2 for input it cannot use."""
     atexit.register(gc.freeze)  # for a quarter of a second Python would look through all that was loaded, for nothing
     try:
-        _build()(args=arguments, prog_name="course")
+        with _ahead(sys.argv[1:] if arguments is None else arguments) as foreman:
+            _build()(args=arguments, prog_name="course", obj=foreman)
     except CourseError as error:
         print("course: " + " ".join(str(error).split()), file=sys.stderr)
         sys.exit(BAD_INPUT)
@@ -30,6 +32,16 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _ahead(words: list[str]) -> AbstractContextManager[Any]:
+    """Start the process that ``course grade`` will have others forked from: it loads while this one does."""
+    if sys.platform != "linux" or words[:1] != ["grade"] or "--help" in words:
+        return nullcontext()
+    from course_lib.grading.foreman import Foreman
+    from course_lib.grading.workers import serve
+
+    return Foreman(serve)
 
 
 def _build() -> Any:

@@ -37,6 +37,7 @@ Reports = Annotated[
 
 
 def grade(
+    context: typer.Context,
     submissions: Submissions,
     *,
     out: Out = Path("grades"),
@@ -67,7 +68,7 @@ def grade(
     from course_lib.grading.sandbox import BUBBLEWRAP, NONE
 
     # Those that grade load what they need at the same time as this process.
-    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
+    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE, foreman=context.obj) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
         graders.expect(tasks)
         from course_lib.cli.classrun import ClassRun

@@ -20,9 +20,12 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
+from course_lib.errors import GradingError
+
 __all__ = ["COLLECT_AT", "Foreman", "lead"]
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+REASON_BYTES = 4096
 COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
 LOADED = ("course_lib.grading.submission", "_pytest.helpconfig", "_pytest.skipping", "encodings.utf_8_sig")
@@ -57,22 +60,28 @@ class Foreman:
 
         Raises
         ------
-        OSError
-            If the foreman is gone.
+        GradingError
+            If the foreman is gone, or could not load what grading takes.
         """
         ours, theirs = Pipe()
-        with theirs:
+        said, descriptors = b"", list[int]()
+        with theirs, contextlib.suppress(BrokenPipeError):  # what it said before it died can be read all the same
             socket.send_fds(self._channel, [b"+"], [theirs.fileno()])
-        _, descriptors, *_ = socket.recv_fds(self._channel, 1, 1)
+        with contextlib.suppress(ConnectionResetError):
+            said, descriptors, *_ = socket.recv_fds(self._channel, REASON_BYTES, 1)
         if not descriptors:
             ours.close()
-            raise OSError("the process that starts those that grade has died")
+            why = said.decode(errors="replace") or "something killed it"
+            raise GradingError(f"the process that forks those that grade has died: {why}; mend that, or give -j 1")
         return ours, descriptors[0]
 
     def __enter__(self) -> "Foreman":
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.end()
+
+    def end(self) -> None:
         """Kill it, however far it has come; whoever it forked and still lives dies with it."""
         self._channel.close()
         self._process.kill()
@@ -88,8 +97,12 @@ def lead() -> None:
     name, number, parent = sys.argv[2:]
     _die_with(int(parent))
     channel = socket.socket(fileno=int(number))
-    serve: Serve = pkgutil.resolve_name(name)
-    _load()
+    try:
+        serve: Serve = pkgutil.resolve_name(name)
+        _load()
+    except Exception as error:  # whatever it is, the grader says it, in one line
+        channel.sendall(f"{type(error).__name__}: {error}".encode()[:REASON_BYTES])
+        return
     while pipes := socket.recv_fds(channel, 1, 1)[1]:
         _bury()
         here = os.getpid()

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -51,6 +51,8 @@ class Graders:
     warm : bool
         Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
         are the same either way.
+    foreman : Foreman, optional
+        One that was started sooner still, to do :func:`course_lib.grading.workers.serve`; it ends with these.
 
     Raises
     ------
@@ -58,19 +60,33 @@ class Graders:
         If they are to grade in a sandbox, and this machine cannot make one.
     """
 
-    def __init__(self, *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        jobs: int | None = None,
+        sandbox: str = BUBBLEWRAP,
+        warm: bool = True,
+        foreman: Foreman | None = None,
+    ) -> None:
         # Elsewhere there is no sandbox and no descriptor of a process.
         self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
         self.sandbox = sandbox
+        self._worth: Iterator[tuple[Exercise, float | Died]] = iter(())
         with ExitStack() as stack:
-            self._foreman = stack.enter_context(Foreman(serve)) if self._jobs > 1 else None
+            self._foreman: Foreman | None = None
+            if self._jobs > 1:
+                self._foreman = stack.enter_context(foreman or Foreman(serve))
+            elif foreman is not None:
+                foreman.end()
             if sandbox == BUBBLEWRAP:
                 require()
             self._zygotes = stack.enter_context(Zygotes()) if warm and sandbox == BUBBLEWRAP else None
             self._stack = stack.pop_all()
 
     def expect(self, tasks: Sequence[Task]) -> None:
-        """Have the kernels of these forked, if that pays; to be called once, and before they are graded.
+        """Get ready for these: have their kernels forked, if that pays, and look at the hidden tests.
+
+        To be called once, and before they are graded.
 
         Parameters
         ----------
@@ -79,6 +95,7 @@ class Graders:
         """
         if self._zygotes is not None:
             self._zygotes.load(_shared_imports([task for task in tasks if task.path is not None]))
+        self._worth = self._look(_exercises_of(tasks))
 
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade these and yield each with its report as it is ready.
@@ -89,7 +106,7 @@ class Graders:
             If the hidden tests of an exercise cannot be used; then nobody is graded.
         """
         # A broken key ends the run here, before anyone is graded by it.
-        worth = self._worths({task.exercise for task in tasks if task.exercise})
+        worth = self._worths(_exercises_of(tasks))
         yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
         present = [task for task in tasks if task.path is not None]
         ready = self._zygotes.ready if self._zygotes is not None and present else {}
@@ -97,12 +114,15 @@ class Graders:
         for task, came in self._each(grade, present, jobs=self._jobs):
             yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came
 
-    def _each(self, work: Callable[[T], R], tasks: Sequence[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
+    def _each(self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
         """Yield each task with what came of it: from processes of the foreman's, or from this one if there is none."""
         if self._foreman is not None:
-            yield from in_processes(work, tasks, jobs=jobs, foreman=self._foreman)
-        else:
-            yield from ((task, work(task)) for task in tasks)
+            return in_processes(work, list(tasks), jobs=jobs, foreman=self._foreman)
+        return ((task, work(task)) for task in tasks)
+
+    def _look(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Died]]:
+        """Yield each exercise with what it is worth, which its hidden tests say."""
+        return self._each(_worth, sorted(exercises, key=lambda one: one.slug), jobs=1)
 
     def _worths(self, exercises: set[Exercise]) -> dict[str, float]:
         """Return what each exercise is worth by its name.
@@ -112,18 +132,22 @@ class Graders:
         InputError
             If the hidden tests of one cannot be used.
         """
-        found = {}
-        for exercise, worth in self._each(_worth, sorted(exercises, key=lambda one: one.slug), jobs=1):
+        found = dict(self._worth)
+        found |= dict(self._look(exercises - found.keys()))
+        for exercise, worth in found.items():
             if isinstance(worth, Died):
                 raise InputError(f"{exercise.tests} cannot be used: they end the process; run them through pytest")
-            found[exercise.slug] = worth
-        return found
+        return {exercise.slug: worth for exercise, worth in found.items() if not isinstance(worth, Died)}
 
     def __enter__(self) -> "Graders":
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._stack.close()
+
+
+def _exercises_of(tasks: Sequence[Task]) -> set[Exercise]:
+    return {task.exercise for task in tasks if task.exercise}
 
 
 def _shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:

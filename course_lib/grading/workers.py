@@ -69,7 +69,7 @@ class _Worker(Generic[T, R]):
 def in_processes(
     work: Callable[[T], R], tasks: Sequence[T], *, jobs: int, foreman: Foreman
 ) -> Iterator[tuple[T, R | Died]]:
-    """Yield each task with what ``work`` made of it, in the order they come to an end.
+    """Start on the tasks at once, and yield each with what ``work`` made of it, in the order they come to an end.
 
     Parameters
     ----------
@@ -85,13 +85,21 @@ def in_processes(
     Raises
     ------
     Exception
-        What ``work`` raised. However the iteration ends, every process is gone when it has.
+        What ``work`` raised. However the iteration ends, every process is gone when it has; if it never begins, they
+        are when the foreman is.
     """
     waiting, workers = list(reversed(tasks)), list[_Worker[T, R]]()
+    while waiting and len(workers) < jobs:
+        workers.append(_Worker(work, foreman))
+        workers[-1].give(waiting.pop())
+    return _done(work, waiting, workers, foreman)
+
+
+def _done(
+    work: Callable[[T], R], waiting: list[T], workers: list[_Worker[T, R]], foreman: Foreman
+) -> Iterator[tuple[T, R | Died]]:
+    """Yield what the workers have done, and give them what waits."""
     try:
-        while waiting and len(workers) < jobs:
-            workers.append(_Worker(work, foreman))
-            workers[-1].give(waiting.pop())
         while busy := {worker.pipe: worker for worker in workers if worker.task is not None}:
             for pipe in connection.wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index] # one of those waited for

@@ -4,13 +4,15 @@ import csv
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
 
-from course_lib.errors import InputError
+from course_lib.errors import GradingError, InputError
 from course_lib.grading import reports
 from course_lib.grading.classroom import Task, find_submissions
 from course_lib.grading.foreman import Foreman
@@ -159,6 +161,34 @@ def test_nothing_outlives_its_foreman():
     finally:
         os.close(descriptor)
         pipe.close()
+
+
+def lost(pipe):
+    """Be nowhere to be found."""
+
+
+def test_a_foreman_that_cannot_load_says_why(monkeypatch, capfd):
+    """In one line, to whoever asks it for a process, and not as a traceback on the terminal."""
+    monkeypatch.setattr(lost, "__module__", "nowhere")
+    with Foreman(lost) as foreman:
+        with pytest.raises(GradingError, match=r"has died: ModuleNotFoundError: No module named 'nowhere'; mend that"):
+            foreman.fork()
+    assert capfd.readouterr().err == ""
+
+
+def children():
+    """Return the numbers of this process's own."""
+    return {int(p) for p in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_a_foreman_that_was_killed_is_missed():
+    """While it loads, say, by a system that is out of memory."""
+    others = children()
+    with Foreman(serve) as foreman:
+        [pid] = children() - others
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(GradingError, match="has died: something killed it; mend that, or give -j 1"):
+            foreman.fork()
 
 
 def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):
