@@ -170,9 +170,8 @@ def lost(pipe):
 def test_a_foreman_that_cannot_load_says_why(monkeypatch, capfd):
     """In one line, to whoever asks it for a process, and not as a traceback on the terminal."""
     monkeypatch.setattr(lost, "__module__", "nowhere")
-    with Foreman(lost) as foreman:
-        with pytest.raises(GradingError, match=r"has died: ModuleNotFoundError: No module named 'nowhere'; mend that"):
-            foreman.fork()
+    with Foreman(lost) as foreman, pytest.raises(GradingError, match=r"has died: ModuleNotFoundError: .*; mend that"):
+        foreman.fork()
     assert capfd.readouterr().err == ""
 
 
