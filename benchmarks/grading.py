@@ -4,7 +4,7 @@ Each gets the same exercises (one with NumPy, one with torch), the same right an
 hidden tests. Ours runs with everything on: sandbox, visible checks under nbval, hidden tests, gradebook, reports. The
 peers run in environments of their own, nbgrader by ``autograde``, otter by ``otter run``, its local run.
 
-    python -m benchmarks.grading                    # all: about twenty minutes, and root for its control groups
+    python -m benchmarks.grading                    # all: about half an hour, and root for its control groups
     python -m benchmarks.grading --class-size 5 --graders ours
 """
 
@@ -17,15 +17,17 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.graders import classes
-from benchmarks.graders.measure import Cost, measure
+from benchmarks.graders.measure import cost, peak
 from course_lib.grading.exercise import Exercise, find
 
 __all__ = ["main"]
 
+T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 PEERS = {"nbgrader": "nbgrader==0.9.6", "otter": "otter-grader==7.0.0"}
 EXERCISES = {"NumPy": "two_layer_gradients", "torch": "custom_function"}
@@ -44,8 +46,8 @@ def environment(peer: str, folder: Path) -> Path:
     return place / "bin"
 
 
-def grade(grader: str, exercise: Exercise, count: int, peers: Path) -> Cost:
-    """Lay out the class, grade it, and see that every submission got every point."""
+def graded(grader: str, exercise: Exercise, count: int, peers: Path, measure: Callable[..., T]) -> T:
+    """Lay out the class, grade it, see that every submission got every point, and return what was measured."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if grader == "ours":
@@ -55,19 +57,20 @@ def grade(grader: str, exercise: Exercise, count: int, peers: Path) -> Cost:
             place = environment(grader, peers)
             commands = getattr(classes, grader)(exercise, folder, count, place)
             path = f"{place}:{os.environ['PATH']}"
-        cost = measure(commands, cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)})
+        measured = measure(commands, cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)})
         points = getattr(classes, f"{grader}_points")(folder)
         if len(points) != count or min(points) < 1:
             raise RuntimeError(f"{grader} did not give all {count} right submissions all points: {points}")
-    return cost
+    return measured
 
 
-def each(cost: Cost, count: int) -> dict[str, float]:
-    """Return the costs a submission."""
+def grade(grader: str, exercise: Exercise, count: int, peers: Path) -> dict[str, float]:
+    """Grade the class twice, once for the time a submission takes, and once for the memory all take together."""
+    cpu_seconds, wall_seconds = graded(grader, exercise, count, peers, cost)
     return {
-        "cpu_seconds": round(cost.cpu_seconds / count, 3),
-        "wall_seconds": round(cost.wall_seconds / count, 3),
-        "peak_mib": round(cost.peak_bytes / 2**20),
+        "cpu_seconds": round(cpu_seconds / count, 3),
+        "wall_seconds": round(wall_seconds / count, 3),
+        "peak_mib": round(graded(grader, exercise, count, peers, peak) / 2**20),
     }
 
 
@@ -75,10 +78,10 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
     """Lay the results out for a terminal."""
     lines = [f"{'exercise':10}{'grader':12}{'CPU s':>8}{'wall s':>8}{'peak MiB':>10}  CPU beside ours"]
     for kind, graders in results.items():
-        for grader, cost in graders.items():
-            line = f"{kind:10}{grader:12}{cost['cpu_seconds']:8.2f}{cost['wall_seconds']:8.2f}{cost['peak_mib']:10.0f}"
+        for grader, one in graders.items():
+            line = f"{kind:10}{grader:12}{one['cpu_seconds']:8.2f}{one['wall_seconds']:8.2f}{one['peak_mib']:10.0f}"
             if grader in PEERS and "ours" in graders:
-                ratio, target = cost["cpu_seconds"] / graders["ours"]["cpu_seconds"], TARGETS[kind, grader]
+                ratio, target = one["cpu_seconds"] / graders["ours"]["cpu_seconds"], TARGETS[kind, grader]
                 line += f"  {ratio:.1f} times (>= {target}: {'met' if ratio >= target else 'NOT MET'})"
             lines.append(line)
     return "\n".join(lines)
@@ -110,8 +113,7 @@ def main(argv: list[str] | None = None) -> None:
     for kind, slug in EXERCISES.items():
         exercise = find(slug, exercises=ROOT / "exercises")
         for grader in graders:
-            cost = grade(grader, exercise, args.class_size, args.peers)
-            results.setdefault(kind, {})[grader] = each(cost, args.class_size)
+            results.setdefault(kind, {})[grader] = grade(grader, exercise, args.class_size, args.peers)
             print(kind, grader, results[kind][grader], file=sys.stderr)
     print(table(results))
     about = {

@@ -4,27 +4,19 @@ import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Cost", "measure"]
+__all__ = ["cost", "peak"]
 
 # Version 1 mounts each controller in a folder of its own, version 2 has one tree.
 V1, V2 = Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup")
-SAMPLE_SECONDS = 0.5  # each sample of a class with torch takes 40 ms of the very processors that grade
+SAMPLE_SECONDS = 0.25
 
 
-@dataclass(frozen=True)
-class Cost:
-    """CPU seconds (user and system) and wall seconds together; the most memory at one time, shared pages once."""
-
-    cpu_seconds: float
-    wall_seconds: float
-    peak_bytes: int
-
-
-def measure(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> Cost:
-    """Run the commands one after the other and return what they cost together.
+def cost(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> tuple[float, float]:
+    """Run the commands one after the other and return the CPU seconds (user and system) and the wall seconds they took.
 
     Processes whose parent does not wait for them count too, which is why ``getrusage`` would not do.
 
@@ -35,25 +27,46 @@ def measure(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> Cos
     RuntimeError
         If a command fails.
     """
+    with _group() as group:
+        start = time.perf_counter()
+        _run(commands, group, cwd=cwd, env=env)
+        wall = time.perf_counter() - start
+        return _cpu_seconds(group), wall
+
+
+def peak(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> int:
+    """Run the commands likewise, and return the most bytes they held at one time, shared pages counted once.
+
+    To look takes as much of the processors as some of the grading, so what it costs is measured in another run.
+    """
+    most, done = [0], threading.Event()
+    with _group() as group:
+        sampler = threading.Thread(target=_sample, args=(group, most, done))
+        sampler.start()
+        try:
+            _run(commands, group, cwd=cwd, env=env)
+        finally:
+            done.set()
+            sampler.join()
+    return most[0]
+
+
+@contextmanager
+def _group() -> Iterator[Path]:
     tree = V1 if V1.is_dir() else V2
     group = Path(tempfile.mkdtemp(prefix="bench-", dir=tree))
-    peak, done = [0], threading.Event()
-    sampler = threading.Thread(target=_sample, args=(group, peak, done))
-    start = time.perf_counter()
     try:
-        sampler.start()
-        for command in commands:
-            inside = ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group), *command]
-            ran = subprocess.run(inside, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-            if ran.returncode:
-                raise RuntimeError(f"{' '.join(command)} failed:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
-        wall = time.perf_counter() - start
+        yield group
     finally:
-        done.set()
-        sampler.join()
-        cpu = _cpu_seconds(group)
         _remove(group)
-    return Cost(cpu, wall, peak[0])
+
+
+def _run(commands: list[list[str]], group: Path, *, cwd: Path, env: dict[str, str]) -> None:
+    for command in commands:
+        inside = ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group), *command]
+        ran = subprocess.run(inside, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
 
 
 def _remove(group: Path) -> None:
@@ -70,10 +83,10 @@ def _cpu_seconds(group: Path) -> float:
     return next(int(line.split()[1]) / 1e6 for line in lines if line.startswith("usage_usec"))
 
 
-def _sample(group: Path, peak: list[int], done: threading.Event) -> None:
+def _sample(group: Path, most: list[int], done: threading.Event) -> None:
     while not done.wait(SAMPLE_SECONDS):
         numbers = (group / "cgroup.procs").read_text().split()
-        peak[0] = max(peak[0], sum(_bytes(number) for number in numbers))
+        most[0] = max(most[0], sum(_bytes(number) for number in numbers))
 
 
 def _bytes(process: str) -> int:
