@@ -118,7 +118,8 @@ def test_each_step_is_right_whatever_was_before(steps, seed):
     ("steps", "copies", "looks"),
     [
         ([0.0, 0.0, 1e-30, 1e-10, 2e-10], [2, 1, 1, 2, 1], 2),  # a row that turns out to be no zero is scaled anew
-        ([1e-30, 0.0, 0.0, 1e-30], [2, 1, 1, 1], 4),  # the host looks at zeros, once they were something else
+        ([1e-30, 0.0, 0.0, 1e-30], [2, 1, 1, 1], 2),  # the host looks at what has become zero, once
+        ([1e-10, 0.0, 1e-10, 0.0, 0.0], [2, 1, 2, 1, 1], 5),  # or each time, after it came back larger than expected
         ([1e30, 0.0, 0.0, 1e-30], [2, 2, 1, 1], 2),  # they could be something that vanished when it was scaled down
         ([math.inf, 1e-30, 1e-30], [2, 1, 1], 1),
     ],

@@ -135,11 +135,13 @@ class Group:
                 numbers = self.rows.by_tensor(numbers)
                 known = self.with_care(numbers, grads)
         self.zeros = fine and not at_once and not numbers[1].all()
+        undo = self.scales.undo if self.scales else None
+        if self.zeros and self.scales:
+            self.zeros = not self.scales.take(numbers[1] == 0)
         if self.wide:
             nonfinite = not math.isfinite(ends[0]) or not math.isfinite(ends[1])
         else:
             nonfinite = not fine and not np.isfinite(numbers[2:4]).all()
-        undo = self.scales.undo if self.scales else None
         if self.wide and self.turns:
             self.narrow(numbers[1])
         if numbers.nbytes > AT_MOST * len(self.where):

@@ -31,21 +31,34 @@ class Scales:
     undo : numpy.ndarray, shape (r,), float64
         What numbers that were read of the rows are to be multiplied by.
     untouched : torch.Tensor, shape (r,)
-        1 for rows that were always zero, else 0.
+        1 for rows that were always zero, or are taken for such, else 0.
     down : numpy.ndarray of bool, shape (r,)
         Rows that were large, in which small numbers vanish.
     """
 
     def __init__(self, torch: Any, norms: Array, *, before: "Scales | None", rows: Any) -> None:
-        self.exponents = np.full(len(norms), np.nan)
+        self.torch, self.rows = torch, rows
+        known, exponents = (norms > 0) & (norms < np.inf), np.full(len(norms), np.nan)
+        self.back = np.zeros(len(norms), dtype=bool)  # which were taken for untouched, and came back
         if before is not None:
-            np.copyto(self.exponents, before.exponents, where=before.exponents > 0)
-        known = (norms > 0) & (norms < np.inf)
-        self.exponents[known] = -np.log2(norms[known])
-        powers = np.clip(np.round(np.nan_to_num(self.exponents, nan=MOST)), -MOST, MOST)
-        self.undo, self.down = np.exp2(-powers), powers < 0
-        self.rows, self.by = rows, torch.from_numpy(np.exp2(powers)).to(rows)[:, None]
-        self.untouched = torch.from_numpy(np.isnan(self.exponents)).to(rows)
+            np.copyto(exponents, before.exponents, where=before.exponents > 0)
+            self.back = before.back | (np.isnan(before.exponents) & known)
+        exponents[known] = -np.log2(norms[known])
+        self.set(exponents)
+
+    def set(self, exponents: Array) -> None:
+        """Prepare to multiply by these powers of two, rounded; NaN is for rows that are untouched."""
+        powers = np.clip(np.round(np.nan_to_num(exponents, nan=MOST)), -MOST, MOST)
+        self.exponents, self.undo, self.down = exponents, np.exp2(-powers), powers < 0
+        self.by = self.torch.from_numpy(np.exp2(powers)).to(self.rows)[:, None]
+        self.untouched = self.torch.from_numpy(np.isnan(exponents)).to(self.rows)
+
+    def take(self, zero: Array) -> bool:
+        """Take the rows that are zero for untouched, but not those that came back; say whether all are so."""
+        taken = zero & ~self.back
+        if np.isfinite(self.exponents[taken]).any():
+            self.set(np.where(taken, np.nan, self.exponents))
+        return not (zero & self.back).any()
 
     def apply(self) -> None:
         """Multiply the rows."""
