@@ -88,11 +88,12 @@ def training(gain: float) -> Callable[[str], tuple[float, float, float]]:
         return time.process_time() - start, after - before
 
     def run(way: str) -> tuple[float, float, float]:
-        pairs = [random.sample([way, "nobody"], 2) for _ in range(STEPS)]
-        taken = [(k != pair.index(way), *step(watch[who])) for pair in pairs for k, who in enumerate(pair)]
-        watched = [(seconds, calls) for beside, seconds, calls in taken if not beside]
-        seconds, calls = (statistics.fmean(numbers) for numbers in zip(*watched, strict=True))
-        return seconds, statistics.fmean(seconds for beside, seconds, _ in taken if beside), calls
+        watched, beside = list[tuple[float, float]](), list[tuple[float, float]]()
+        for _ in range(STEPS):
+            for who, steps in random.sample([(way, watched), ("nobody", beside)], 2):
+                steps.append(step(watch[who]))
+        seconds, calls = map(statistics.fmean, zip(*watched, strict=True))
+        return seconds, statistics.fmean(plain for plain, _ in beside), calls
 
     return run
 

@@ -51,26 +51,33 @@ def transfers(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(
-    ("scale", "most"),
-    [(1.0, 2), (1e-30, 3), (1e30, 3), (float("inf"), 20)],
-    ids=["ordinary", "tiny", "huge", "infinite"],
-)
-def test_a_step_reads_the_device_once(transfers, scale, most):
-    """Whatever the gradients are, and also when updates are measured; and again at no more than twenty steps."""
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30, float("inf")], ids=["ordinary", "tiny", "huge", "infinite"])
+def test_a_step_reads_the_device_once(transfers, scale):
+    """Whatever the gradients are, from the second step on, and also when updates are measured."""
     torch.manual_seed(0)
-    model, twice = mlp(4), 0
+    model = mlp(4)
     with GradientMonitor(model) as monitor:
-        for step in range(40):
+        for step in range(25):
             backward(model, scale)
             transfers.clear()
             with Transfers() as counted:
                 monitor.step()
-            twice += len(transfers) > 1
             if step:
-                assert transfers in (["shelf"], ["shelf", "shelf"])
+                assert transfers == ["shelf"]
                 assert counted.count == 0
-    assert twice <= most
+
+
+def test_no_more_than_twenty_steps_are_read_twice(transfers):
+    """Where a gradient is now and then nearly its mean, which single precision is not enough for."""
+    model, twice = nn.Linear(2, 2), 0
+    with GradientMonitor(model) as monitor:
+        for step in range(60):
+            model.weight.grad = torch.ones(2, 2)
+            model.bias.grad = torch.tensor([1.0, 1.0 + 1e-4 * (step % 2)])
+            transfers.clear()
+            monitor.step()
+            twice += len(transfers) == 2
+    assert twice == 20
 
 
 def test_a_step_asks_for_few_operations_however_many_parameters():

@@ -83,7 +83,6 @@ class Group:
         lengths, device = self.rows.lengths, self.rows.device
         self.wide, self.can_widen = False, not double and device.type != "mps"  # which has no float64
         self.scales: Scales | None = None
-        self.before: Scales | None = None
         self.turns = TURNS if self.rows.all_small else 1
         self.zeros = False  # whether a row is zero, as far as the last step showed: then the host must look at all
         tiny = torch.finfo(self.dtype).tiny
@@ -135,14 +134,14 @@ class Group:
                 numbers = self.rows.by_tensor(numbers)
                 known = self.with_care(numbers, grads)
         self.zeros = fine and not at_once and not numbers[1].all()
-        undo = self.scales.undo if self.scales else None
+        undo = self.scales.undo if self.scales and not self.wide else None
         if self.zeros and self.scales:
             self.zeros = not self.scales.take(numbers[1] == 0)
         if self.wide:
             nonfinite = not math.isfinite(ends[0]) or not math.isfinite(ends[1])
         else:
             nonfinite = not fine and not np.isfinite(numbers[2:4]).all()
-        if self.wide and self.turns:
+        if self.wide and self.turns and not nonfinite:
             self.narrow(numbers[1])
         if numbers.nbytes > AT_MOST * len(self.where):
             numbers, undo = self.rows.by_tensor(numbers, undo), None
@@ -158,7 +157,7 @@ class Group:
         """Reduce each row of the gradients to its sum, norm, largest and smallest; return them, and which are None."""
         torch, dtype = self.torch, self.dtype
         grads, absent = self.loaded()
-        if self.scales:
+        if self.scales and not self.wide:
             self.scales.apply()
         for x, (sums, norms, high, low, *_) in zip(self.rows.matrices(self.grads.rows, grads), self.outs, strict=True):
             torch.sum(x, 1, dtype=dtype, out=sums)
@@ -215,15 +214,14 @@ class Group:
     def widen(self) -> None:
         """Go over to double precision."""
         self.wide, self.dtype, self.turns = True, self.torch.float64, self.turns - 1
-        self.before, self.scales = self.scales, None
         self.prepare(self.waiting.double())
 
     def narrow(self, norms: Array) -> None:
         """Go back to single precision, with rows of another size if these norms are out of its range."""
         self.wide, self.dtype = False, self.torch.float32
         self.prepare(self.waiting.float())
-        if self.before or not ((norms == 0) | (norms > self.range[0]) & (norms < self.range[1])).all():
-            self.scales = Scales(self.torch, norms, before=self.before, rows=self.grads.rows)
+        if self.scales or not ((norms == 0) | (norms > self.range[0]) & (norms < self.range[1])).all():
+            self.scales = Scales(self.torch, norms, before=self.scales, rows=self.grads.rows)
 
     def with_care(self, numbers: Array, grads: list[Any]) -> Mapping[int, Row]:
         """Measure again, in one more transfer, what is finite and yet beyond what sums in this precision can do."""

@@ -20,7 +20,7 @@ class Scales:
     Parameters
     ----------
     norms : numpy.ndarray, shape (r,)
-        Of rows as they are, in double precision.
+        Of rows as they are, in double precision, and finite.
     before : Scales, optional
         What rows that are zero were multiplied by when they were small.
     rows : torch.Tensor
@@ -38,7 +38,7 @@ class Scales:
 
     def __init__(self, torch: Any, norms: Array, *, before: "Scales | None", rows: Any) -> None:
         self.torch, self.rows = torch, rows
-        known, exponents = (norms > 0) & (norms < np.inf), np.full(len(norms), np.nan)
+        known, exponents = norms > 0, np.full(len(norms), np.nan)
         self.back = np.zeros(len(norms), dtype=bool)  # which were taken for untouched, and came back
         if before is not None:
             np.copyto(exponents, before.exponents, where=before.exponents > 0)
