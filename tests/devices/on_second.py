@@ -1,9 +1,6 @@
 """The library on a device that is not the CPU, held against the CPU; run in a process of its own, see ``second.py``."""
 
 import copy
-import json
-import sys
-import traceback
 from itertools import pairwise
 
 import pytest
@@ -17,6 +14,7 @@ from course_lib.mlp import mlp_grad
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from course_lib.profiling import count_flops, profile_step, time_call
 from course_lib.training import fit, train_epoch, validate
+from tests.devices.report import run_checks
 from tests.devices.second import NAME, OnSecond, Second
 
 ONE_TRANSFER = {"to the host": 1}
@@ -239,19 +237,5 @@ def check_the_device_refuses_what_a_gpu_refuses():
         assert isinstance(x.to(torch.float64), OnSecond)
 
 
-CHECKS = {name.removeprefix("check_"): run for name, run in list(globals().items()) if name.startswith("check_")}
-
-
-def main():
-    found = {}
-    for name, run in CHECKS.items():
-        try:
-            run()
-            found[name] = ""
-        except Exception:
-            found[name] = traceback.format_exc()
-    json.dump(found, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    run_checks(globals().copy())

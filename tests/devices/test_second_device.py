@@ -1,29 +1,31 @@
 """What is said to work on a GPU works on a device that is not the CPU: the same numbers, and no needless transfers."""
 
 import json
+import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
 CHECKS = [
-    line.split("(")[0].removeprefix("def check_")
-    for line in (Path(__file__).with_name("on_second.py")).read_text(encoding="utf-8").splitlines()
-    if line.startswith("def check_")
+    (module, check)
+    for module in ("on_second", "on_jax")
+    for check in re.findall(r"^def (check_\w+)", (HERE / f"{module}.py").read_text(encoding="utf-8"), re.MULTILINE)
 ]
 
 
-@pytest.fixture(scope="module")
-def found():
-    """Run all checks in one process of their own, since a device once registered stays."""
-    command = [sys.executable, "-m", "tests.devices.on_second"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+@cache
+def found(module):
+    """Run all checks of a module in one process of its own, since what it makes of its devices stays."""
+    command = [sys.executable, "-m", f"tests.devices.{module}"]
+    done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_on_a_second_device(found, check):
-    assert not found[check], found[check]
+@pytest.mark.parametrize(("module", "check"), CHECKS)
+def test_on_another_device(module, check):
+    assert not found(module)[check], found(module)[check]
