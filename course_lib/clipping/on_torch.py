@@ -24,6 +24,9 @@ class TorchGradients(Gradients):
         with_grad = [(name, g) for name, g in with_grad if g is not None]
         if not with_grad:
             raise no_gradient(len(parameters))
+        for name, p in parameters.values():
+            if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
+                raise unsupported(name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_().")
         for name, g in with_grad:
             self._refuse_unsupported(name, g)
         self.names = [name for name, g in with_grad if g.numel()]
@@ -92,7 +95,7 @@ class TorchGradients(Gradients):
 
     def answer(self, norm: float) -> Any:
         """Return the norm as torch does, as a tensor."""
-        return self.torch.tensor(norm, dtype=self.torch.float64)
+        return self.torch.tensor(norm, dtype=self.torch.float64, device="cpu")  # whatever the default device is
 
     def _groups(self, indices: Iterable[int]) -> list[list[int]]:
         """Put together what one kernel can take."""

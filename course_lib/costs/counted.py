@@ -1,5 +1,6 @@
 """Count the FLOPs of a step in torch, forward and backward apart, with the gaps of torch's own counter filled."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -193,8 +194,8 @@ def products(n: int, q: Shape, k: Shape) -> int:
 
 
 def rows_times(x: Shape, weights: Any) -> int:
-    """Each row of a sequence (t, b, d) meets each matrix once."""
-    return sum(2 * x[0] * x[1] * w[0] * w[1] for w in weights if len(w) == 2)
+    """Each row of a sequence, (t, b, d) or packed (n, d), meets each matrix once."""
+    return sum(2 * math.prod(x[:-1]) * w[0] * w[1] for w in weights if len(w) == 2)
 
 
 def convolution_backward(g: Shape, x: Shape, w: Shape, *settings: Any, **_: Any) -> int:

@@ -79,7 +79,10 @@ def lines(
         legend = {"frameon": False, "loc": "outside upper center", "ncols": 2, "handlelength": 2.6}
         page.figure.legend(list(handles.values()), list(handles), **legend)
     said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
-    return page.drawing(f"{title}. {' '.join(_in_words(name, values) for name, values in said.items())}")
+    words = [_in_words(name, values) for name, values in said.items()]
+    if target is not None:
+        words.append(f"{target[0]}: a level line at {target[1]:.3g}.")
+    return page.drawing(f"{title}. {' '.join(words)}")
 
 
 def _in_words(name: str, values: Sequence[float]) -> str:

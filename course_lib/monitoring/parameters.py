@@ -43,6 +43,11 @@ def trainable(model: Any) -> dict[str, Any]:
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
+        if hasattr(p, "device_mesh") or getattr(p, "_fsdp_flattened", False):  # DTensor, or FSDP's shard
+            raise InputError(
+                f"parameters must be whole, but of {name} this process holds only a part. Watch a model that is not "
+                "sharded: the monitor does not add up over processes."
+            )
         if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
     return found

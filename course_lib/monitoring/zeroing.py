@@ -30,7 +30,7 @@ class ZeroWatch:
         self.visited = True
         self.empty = self.empty or old is None
         if not self.empty:
-            left = abs(old.detach()).max()
+            left = largest(old.detach())
             self.left = left if self.left is None else (left + self.left - abs(left - self.left)) / 2
 
     def waiting(self) -> Any:
@@ -42,3 +42,12 @@ class ZeroWatch:
     def close(self) -> None:
         """Take the hook away."""
         self.handle.remove()
+
+
+def largest(gradient: Any) -> Any:
+    """Return the largest absolute value, unread."""
+    if getattr(gradient, "is_sparse", False):
+        gradient = gradient.coalesce().values()
+        if not gradient.numel():
+            return gradient.sum()
+    return abs(gradient).max()

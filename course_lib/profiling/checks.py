@@ -6,7 +6,7 @@ from typing import Any
 
 from course_lib.errors import InputError
 
-__all__ = ["check_budget", "check_count"]
+__all__ = ["check_alone", "check_budget", "check_count"]
 
 
 def check_count(name: str, value: Any, *, least: int, because: str = "") -> None:
@@ -27,3 +27,13 @@ def check_budget(budget_seconds: Any) -> None:
     """Refuse a time in which nothing can be measured, and one that never ends."""
     if not 0 < budget_seconds < inf:
         raise InputError(f"budget_seconds must be a time above 0, but it is {budget_seconds}. The usual is about 0.5.")
+
+
+def check_alone(distributed: Any) -> None:
+    """Refuse to measure where processes wait for each other, given ``torch.distributed``."""
+    if distributed.is_available() and distributed.is_initialized() and (count := distributed.get_world_size()) > 1:
+        raise InputError(
+            f"a step is measured in one process, but {count} train together here: each would run as many steps as fit "
+            "into its own time, and wait for the others for ever. Profile the model unwrapped in a process of its own, "
+            "or record your loop with trace(...)."
+        )

@@ -29,7 +29,7 @@ class Clock(Protocol):
 class HostClock:
     """The host's clock. On an accelerator that has no other, each mark first waits for what is queued."""
 
-    def __init__(self, device: str = "cpu", settle: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, device: str = "cpu", settle: Callable[[], object] = lambda: None) -> None:
         self.device, self._settle = device, settle
 
     def mark(self) -> float:
@@ -71,14 +71,17 @@ class CudaClock:
 def clock_for(*things: Any) -> Clock:
     """Choose the clock for tensors and modules, found in any nest of lists, tuples and dicts.
 
-    Where none of them says, and CUDA is in use in this process, it is CUDA's: its events are right for host work too.
+    Where none of them says, it is the host's, which waits for every CUDA device that this process has put something on.
     """
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "Tensor"):
         return HostClock()
-    devices = {device for thing in things for device in devices_of(torch, thing) if device.type != "cpu"}
+    found = {device for thing in things for device in devices_of(torch, thing)}
+    devices = {device for device in found if device.type != "cpu"}
     if not devices and torch.cuda.is_initialized():
-        devices = {torch.device("cuda", torch.cuda.current_device())}
+        used = [i for i in range(torch.cuda.device_count()) if torch.cuda.memory_reserved(i)]
+        name = ", ".join(f"cuda:{i}" for i in used) if used and not found else "cpu"
+        return HostClock(name, lambda: [torch.cuda.synchronize(i) for i in used])
     kinds = {device.type for device in devices}
     if len(devices) == 1 and kinds == {"cuda"}:
         return CudaClock(torch.cuda, devices.pop())

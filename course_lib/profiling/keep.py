@@ -85,8 +85,9 @@ def tensors(torch: Any, modules: Sequence[Any], optimizer: Any) -> Iterator[Undo
 
 
 def restore_values(torch: Any, tensor: Any) -> Undo:
-    """Return what copies a tensor's values back into it."""
-    before = tensor.detach().clone()
+    """Return what copies a tensor's values back into it; what is kept of an accelerator's is kept on the host."""
+    place = tensor.device if tensor.is_meta else "cpu"
+    before = tensor.detach().to(place, copy=True)
 
     def undo() -> None:
         with torch.no_grad():

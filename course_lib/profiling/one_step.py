@@ -24,7 +24,8 @@ class Step:
         self.inputs, self.target = split_batch(batch)
 
     def forward(self) -> Any:
-        """Return the loss."""
+        """Return the loss; weights have changed, so autocast is to convert them again, as it would in training."""
+        load("torch", extra="torch").clear_autocast_cache()
         return self.loss_fn(self.model(*self.inputs), *self.target)
 
     def update(self) -> None:

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.profiling.checks import check_budget, check_count
+from course_lib.profiling.checks import check_alone, check_budget, check_count
 from course_lib.profiling.keep import kept
 from course_lib.profiling.modules import ModuleTime
 from course_lib.profiling.one_step import Step, check_optimizer
@@ -110,8 +110,8 @@ def profile_step(
     Raises
     ------
     InputError
-        If the loss is not one number, or no gradient gets to a parameter of the optimizer; what the step itself raises
-        is passed on.
+        If the loss is not one number, no gradient gets to a parameter of the optimizer, or several processes train
+        together; what the step itself raises is passed on.
 
     Notes
     -----
@@ -133,6 +133,7 @@ def profile_step(
     check_count("warmup", warmup, least=1, because="an optimizer makes its state in a first step")
     check_budget(budget_seconds)
     check_optimizer(optimizer)
+    check_alone(torch.distributed)
     step = Step(model, loss_fn, optimizer, batch)
     modules = [part for part in (model, loss_fn) if isinstance(part, torch.nn.Module)]
     with kept(modules, optimizer) as stack, no_collection():

@@ -143,7 +143,8 @@ def trace(
     Notes
     -----
     Starting and stopping takes about a second. torch 2.13 writes markers of its own to stderr the first time; here they
-    are silenced with ``KINETO_LOG_LEVEL``, unless you have set it or have profiled before.
+    are silenced with ``KINETO_LOG_LEVEL``, unless you have set it, have profiled before, or watch CUDA: the same
+    channel says when CUDA cannot be watched.
 
     Examples
     --------
@@ -161,12 +162,14 @@ def trace(
         check_count(name, value, least=least)
     if handler not in ("chrome", "tensorboard"):
         raise InputError(f"handler must be 'chrome' or 'tensorboard', but it is {handler!r}.")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
+    watched = activities(device)
+    if len(watched) == 1:  # else it may have to say that the GPU cannot be watched
+        os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
     if (folder := Path(folder)).exists() and not folder.is_dir():
         raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
     folder.mkdir(parents=True, exist_ok=True)
     options = {
-        "activities": activities(device),
+        "activities": watched,
         "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),
         "record_shapes": shapes,
         "profile_memory": memory,

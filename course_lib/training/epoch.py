@@ -104,6 +104,7 @@ def train_epoch(
     with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
         for group in groups(batches, accumulate):
             optimizer.zero_grad()
+            one_pass.framework.weights_changed()
             one_pass.backward(group)
             if one_pass.tally.batches <= accumulate:
                 check_gradients(model, optimizer, one_pass.where(0))
@@ -151,6 +152,7 @@ def validate(
     """
     one_pass = Pass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
     check_loader(loader)
+    one_pass.framework.weights_changed()
     no_grad = one_pass.framework.no_grad
     with mode(model, training=False), no_grad(), shown(loader, one_pass.title, progress=progress) as batches:
         for batch in batches:

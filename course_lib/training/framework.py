@@ -31,6 +31,12 @@ class Framework(Protocol):
     def finite(self, tensor: Any) -> bool:
         """Say whether a tensor holds no NaN and no infinity."""
 
+    def noted(self, number: Any) -> Any:
+        """Return a number to be read later: without a graph, and with memory of its own."""
+
+    def weights_changed(self) -> None:
+        """Forget what was computed from the weights as they were."""
+
 
 def framework_of(model: Any) -> Framework:
     """Return the framework of a model, or refuse what is no model.
@@ -55,10 +61,10 @@ builtin_function_or_method came; wrap a function in a Module, and use make_jax_s
 
 
 def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
-    """Apply a function to what stands in tuples, lists and dicts."""
+    """Apply a function to what stands in tuples, lists and dicts; what can move by itself counts as one."""
     if isinstance(value, dict):
         return {key: tree_map(function, item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not hasattr(value, "to"):  # which torch's PackedSequence has
         items = [tree_map(function, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return function(value)
@@ -94,14 +100,16 @@ class TorchFramework:
         return wanted
 
     def move(self, value: Any, device: Any) -> Any:
-        """Turn arrays into tensors on the device; from pinned memory the copy does not wait."""
+        """Turn arrays into tensors on the device; from pinned memory to CUDA the copy does not wait."""
 
         def moved(leaf: Any) -> Any:
             if isinstance(leaf, np.ndarray):
                 shareable = leaf.flags.writeable and min(leaf.strides, default=0) >= 0
                 leaf = self.torch.as_tensor(leaf if shareable else leaf.copy())
             if isinstance(leaf, self.torch.Tensor):
-                return leaf.to(device, non_blocking=True)
+                # On the way from CUDA, and to other devices, one that does not wait may be used before it is done.
+                ordered = leaf.device.type == "cpu" and device.type == "cuda"
+                return leaf.to(device, non_blocking=ordered)
             return leaf.to(device) if hasattr(leaf, "to") else leaf
 
         return tree_map(moved, value)
@@ -127,6 +135,14 @@ class TorchFramework:
     def finite(self, tensor: Any) -> bool:
         """Say whether a tensor holds no NaN and no infinity."""
         return bool(self.torch.isfinite(tensor.detach()).all())
+
+    def noted(self, number: Any) -> Any:
+        """Return a number to be read later; where it lies, a CUDA graph may write the next one."""
+        return number.detach().clone() if isinstance(number, self.torch.Tensor) else number
+
+    def weights_changed(self) -> None:
+        """Have autocast convert the weights anew: it keeps the converted ones until its ``with`` statement ends."""
+        self.torch.clear_autocast_cache()
 
 
 class AutogradFramework:
@@ -159,3 +175,10 @@ class AutogradFramework:
     def finite(self, tensor: Any) -> bool:
         """Say whether a tensor holds no NaN and no infinity."""
         return bool(np.isfinite(tensor.detach().numpy()).all())
+
+    def noted(self, number: Any) -> Any:
+        """Return a number to be read later, without its graph."""
+        return number.detach() if isinstance(number, autograd.Tensor) else number
+
+    def weights_changed(self) -> None:
+        """Forget nothing: nothing is kept."""

@@ -78,5 +78,25 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         updates, opt_state = update(grads, opt_state, params, value=loss)
         return optax.apply_updates(params, updates), opt_state, loss
 
-    compiled: Callable[..., Any] = jax.jit(step, donate_argnums=(0, 1) if donate else ())
-    return compiled
+    if not donate:
+        compiled: Callable[..., Any] = jax.jit(step)
+        return compiled
+    donating = jax.jit(step, donate_argnums=(0, 1))
+
+    def step_in_place(params: Any, opt_state: Any, *batch: Any) -> Any:
+        return donating(*apart(jax, (params, opt_state)), *batch)
+
+    return step_in_place
+
+
+def apart(jax: Any, tree: Any) -> Any:
+    """Return the tree with a copy of each array that is in it already: memory can be given away only once."""
+    seen = set[int]()
+
+    def own(leaf: Any) -> Any:
+        if id(leaf) in seen and isinstance(leaf, jax.Array):
+            return jax.numpy.copy(leaf)
+        seen.add(id(leaf))
+        return leaf
+
+    return jax.tree.map(own, tree)

@@ -60,7 +60,7 @@ class Tally:
     read: list[list[float]] = field(default_factory=list)
 
     def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any, *, where: str) -> None:
-        """Note a batch; the loss is detached, so that its graph can go."""
+        """Note a batch, and let its graph go."""
         outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
         measured = {name: metric(outputs, targets) for name, metric in self.metrics.items()}
         for name, value in measured.items():
@@ -69,7 +69,7 @@ class Tally:
                     f"{where}: a metric must be one number for a batch, but {name!r} has shape {tuple(value.shape)}; "
                     "end it with .mean()"
                 )
-        self.pending.append((loss.detach(), weight, *measured.values(), samples))
+        self.pending.append((*map(self.framework.noted, (loss, weight, *measured.values())), samples))
         self.samples += samples
         self.batches += 1
 

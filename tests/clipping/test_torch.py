@@ -345,3 +345,24 @@ def test_a_compiled_step_clips_as_well(form):
     norm = torch.compile(step, backend="eager")(torch.ones(1, 2))
     assert norm.item() == pytest.approx(math.sqrt(6))
     assert torch.nn.utils.get_total_norm([p.grad for p in layer.parameters()]).item() == pytest.approx(1.0)
+
+
+def test_the_norm_is_on_the_cpu_whatever_the_default_device_is():
+    """Reading it must not wait for a device, nor be impossible on it."""
+    p = torch.nn.Parameter(torch.ones(4))
+    p.grad = torch.ones(4)
+    torch.set_default_device("meta")
+    try:
+        norms = clip_by_global_norm([p], 1.0), clip_by_value([p], 0.25)
+    finally:
+        torch.set_default_device(None)
+    assert [float(norm) for norm in norms] == pytest.approx([2.0, 1.0])
+
+
+def test_a_shard_of_fsdp_is_refused():
+    """It is a plain tensor, whose norm is only that of one process's part."""
+    p = torch.nn.Parameter(torch.ones(4))
+    p.grad, p._fsdp_flattened = torch.ones(4), True
+    with pytest.raises(InputError, match=r"one process's part of it\. Call the wrapped model's own clip_grad_norm_"):
+        clip_by_global_norm([p], 1.0)
+    assert p.grad.tolist() == [1.0] * 4

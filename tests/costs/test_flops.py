@@ -24,6 +24,7 @@ from course_lib.costs import (
     training_cost,
     transformer_layer,
 )
+from course_lib.costs.counted import formulas
 from course_lib.errors import InputError
 
 
@@ -291,3 +292,10 @@ def test_a_ratio_to_nothing_is_refused():
         _ = count_flops(lambda: torch.ones(2, requires_grad=True).sum()).ratio
     with pytest.raises(InputError, match="no layer has any"):
         training_cost([embedding(1, 2, 3)])
+
+
+@pytest.mark.parametrize("rows", [(7, 4), (28,)])
+def test_a_recurrent_layer_on_cuda_counts_its_rows_packed_or_not(rows):
+    """cuDNN's operation needs a GPU, its formula only shapes: 28 rows of 5 numbers meet two matrices."""
+    count = formulas(torch.ops.aten)[torch.ops.aten._cudnn_rnn]
+    assert count((*rows, 5), [(12, 5), (12, 3), (12,), (12,)]) == 2 * 28 * 12 * (5 + 3)

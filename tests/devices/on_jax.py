@@ -1,9 +1,5 @@
 """JAX arrays on the second of two devices stay there; run by itself, since JAX counts its devices once."""
 
-import os
-
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +10,6 @@ from course_lib.clipping import clip_by_global_norm, clip_by_value
 from course_lib.mlp import mlp_grad
 from course_lib.training import make_jax_step
 from tests.devices.report import run_checks
-
-FIRST, SECOND = jax.devices()[:2]
 
 
 def on(device, seed=0):
@@ -32,12 +26,12 @@ def loss(tree, x, labels):
 
 def alike(run):
     """See that what is made from arrays on a device lies there, and is the same on both."""
-    here, there = (run(*on(device)) for device in (FIRST, SECOND))
-    for device, made in ((FIRST, here), (SECOND, there)):
+    made_on = {device: run(*on(device)) for device in jax.devices()}
+    for device, made in made_on.items():
         leaves = [leaf for leaf in jax.tree.leaves(made) if isinstance(leaf, jax.Array)]
         assert leaves
         assert all(leaf.devices() == {device} for leaf in leaves), [leaf.devices() for leaf in leaves]
-    jax.tree.map(np.testing.assert_array_equal, here, there)
+    jax.tree.map(np.testing.assert_array_equal, *made_on.values())
 
 
 def check_clipping_by_global_norm():
@@ -69,7 +63,7 @@ def check_a_step_of_training():
 
 def check_arrays_on_two_devices_are_refused():
     """The two devices are kept apart, as two GPUs are."""
-    (tree, *_), (other, *_) = on(FIRST), on(SECOND)
+    (tree, *_), (other, *_) = map(on, jax.devices())
     with pytest.raises(ValueError, match="incompatible devices"):
         jnp.add(tree["w"], other["w"])
 

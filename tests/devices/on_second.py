@@ -15,7 +15,7 @@ from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradie
 from course_lib.profiling import count_flops, profile_step, time_call
 from course_lib.training import fit, train_epoch, validate
 from tests.devices.report import run_checks
-from tests.devices.second import NAME, OnSecond, Second
+from tests.devices.second import NAME, OnSecond, Second, register
 
 ONE_TRANSFER = {"to the host": 1}
 
@@ -217,12 +217,13 @@ def check_profiling():
         assert timing.device == f"{NAME}:0", timing.device
         assert device.waited > 0
         device.waited = 0
-        optimizer = torch.optim.SGD(there.parameters(), lr=0.1)
+        optimizer, before = torch.optim.SGD(there.parameters(), lr=0.1), [p.detach().cpu() for p in there.parameters()]
         step = profile_step(there, nn.functional.mse_loss, optimizer, (a, b))
         assert device.waited > 0
         assert step.forward_seconds > 0
         assert step.backward_seconds > 0
         assert set(step.modules) >= {"0", "3", "5"}, step.modules
+        equal([p.detach() for p in there.parameters()], before)
 
 
 def check_the_device_refuses_what_a_gpu_refuses():
@@ -238,4 +239,5 @@ def check_the_device_refuses_what_a_gpu_refuses():
 
 
 if __name__ == "__main__":
+    register()
     run_checks(globals().copy())

@@ -4,7 +4,7 @@ torch lets a backend be written in Python, under a name of its own. This one kee
 which only the operations run here have access. As on a GPU, operands must lie on one device (but for tensors without
 dimensions), ``numpy()`` is refused, and a number comes to the host only by a copy. Each copy is counted.
 
-To register a device is for good and for the whole process, so this is imported in a process of its own.
+To register a device is for good and for the whole process, so that is done in a process of its own.
 """
 
 from collections import Counter
@@ -15,12 +15,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-__all__ = ["NAME", "OnSecond", "Second"]
+__all__ = ["NAME", "OnSecond", "Second", "register"]
 
 NAME = "second"
-_setup_privateuseone_for_python_backend(NAME)
 aten = torch.ops.aten
 COPIES = {aten._to_copy.default, aten.copy_.default}
+
+
+def register():
+    """Make the device known to torch."""
+    _setup_privateuseone_for_python_backend(NAME)
 
 
 class OnSecond(torch.Tensor):

@@ -1,6 +1,7 @@
 """What is said to work on a GPU works on a device that is not the CPU: the same numbers, and no needless transfers."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ CHECKS = [
 def found(module):
     """Run all checks of a module in one process of its own, since what it makes of its devices stays."""
     command = [sys.executable, "-m", f"tests.devices.{module}"]
-    done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True)
+    env = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}  # for JAX
+    done = subprocess.run(command, cwd=HERE.parents[1], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -179,7 +179,12 @@ def test_nothing_falls_back_to_the_host_on_another_device():
         ([1.0, 1e-18], [2.0, 1e-17], [1.0, 1e-17], False),  # squares that are about to
         ([1.0, 1e18], [2.0, 1e18], [1.0, 1e18], False),  # squares that are about to overflow
         ([1.0, np.inf], [2.0, np.inf], [1.0, 3e38], False),
-        ([1.0, np.nan], [2.0, np.nan], [1.0, np.nan], False),
+        (
+            [1.0, np.nan],
+            [2.0, np.nan],
+            [1.0, np.nan],
+            True,
+        ),  # a row that is not finite, and cannot be told more precisely
         ([1.0, 22.6], [2.0, 1.0], [1.0, 0.05], False),  # 512 numbers that are nearly the same
     ],
 )
@@ -189,3 +194,37 @@ def test_what_single_precision_is_not_enough_for_is_noticed(sums, norms, largest
     largest = np.array(largest, np.float32)
     numbers = np.array([sums, norms, largest, -largest], np.float32)
     assert group.fine(numbers) is fine
+
+
+def test_what_is_infinite_once_costs_nothing_later(transfers):
+    """As the first steps with a GradScaler are: a large tensor, which is not copied, is read on in single precision."""
+    model = nn.Linear(300, 300)
+    with GradientMonitor(model, update_every=None) as monitor:
+        for step in range(8):
+            for p in model.parameters():
+                p.grad = torch.where(torch.arange(p.numel()) % 3 == 0, -0.5, 0.5).view_as(p)
+                if step == 3 and p.ndim == 2:
+                    p.grad[5, 7] = float("inf")
+            transfers.clear()
+            monitor.step()
+            assert transfers == ["shelf"]
+        assert not monitor._reader.groups[0].wide
+    flagged = monitor.history.query("nonfinite")
+    assert list(zip(flagged.step, flagged.parameter, strict=True)) == [(4, "weight")]
+    rest = monitor.history.query("step == 4 and parameter == 'bias'")
+    assert rest.norm.item() == pytest.approx(0.5 * 300**0.5)
+
+
+@pytest.mark.parametrize("zero", [None, False])
+def test_sparse_gradients_can_be_watched_for_zeroing(zero):
+    """Where there are no others: an embedding alone, trained without zeroing, and with zeros in place."""
+    model = nn.Embedding(10, 4, sparse=True)
+    optimizer = torch.optim.SparseAdam(model.parameters())
+    with GradientMonitor(model) as monitor:
+        for step in range(12):
+            if zero is False:
+                optimizer.zero_grad(set_to_none=False)
+            model(torch.tensor([step % 3])).square().sum().backward()
+            monitor.step()
+            optimizer.step()
+    assert ("not zeroed" in str(monitor.diagnose())) is (zero is None)

@@ -293,6 +293,10 @@ def test_what_is_no_model_is_refused(function):
         function(nn.Linear(2, 2).requires_grad_(False))
     with pytest.raises(InputError, match=r"weight has no shape yet\. Run a batch"):
         function(nn.LazyLinear(3))
+    shard = nn.Linear(2, 2)
+    shard.bias._fsdp_flattened = True
+    with pytest.raises(InputError, match=r"parameters must be whole, but of bias this process holds only a part"):
+        function(shard)
 
 
 @pytest.mark.parametrize("last", [[0.0, 1e-30, 2e-30], [0.0, 1e30, 2e30], [1e3, 1e3 + 1, 1e3], [1.0, math.nan, 0.0]])

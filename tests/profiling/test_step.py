@@ -286,3 +286,25 @@ def test_a_compiled_model_is_a_row_of_its_own_and_warns_of_nothing():
     profile = profile_step(model, nn.CrossEntropyLoss(), optimizer, batch, budget_seconds=0.01)
     assert "OptimizedModule" in profile.modules
     assert "0" not in profile.modules
+
+
+def test_under_autocast_each_step_converts_the_weights_as_in_training():
+    """Autocast would keep those that the first step has converted."""
+    model, batch = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)), (torch.ones(3, 4), torch.zeros(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torch.autocast("cpu", torch.bfloat16), torch.profiler.profile() as seen:
+        profile_step(model, nn.functional.mse_loss, optimizer, batch, budget_seconds=0.01)
+    counts = {row.key: row.count for row in seen.key_averages()}
+    steps = counts["aten::mse_loss"]
+    assert counts["aten::_to_copy"] >= 6 * steps  # two weights, two biases, what comes in, and the loss
+
+
+def test_processes_that_train_together_are_refused(monkeypatch):
+    """Each would run another number of steps."""
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
+    model = nn.Linear(2, 1)
+    with pytest.raises(InputError, match=r"in one process, but 4 train together here.*trace\(\.\.\.\)"):
+        profile_step(
+            model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), (torch.ones(1, 2), torch.ones(1, 1))
+        )

@@ -188,6 +188,19 @@ def test_the_clock_is_chosen_by_where_the_tensors_are():
     assert clock.device == "cuda:1"
 
 
+@pytest.mark.parametrize(("things", "name"), [((), "cuda:1"), ((torch.ones(1),), "cpu")])
+def test_work_that_no_argument_shows_is_waited_for_on_every_device_in_use(monkeypatch, things, name):
+    """A closure over tensors of the second device, while the current one is idle."""
+    waited = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 512 * (device == 1))
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    clock = clock_for(*things)
+    clock.mark()
+    assert (type(clock), clock.device, waited) == (HostClock, name, [1])
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_on_cuda_the_work_is_waited_for():
     """A product of 4096 x 4096 takes far longer than its launch."""

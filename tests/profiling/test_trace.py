@@ -152,3 +152,13 @@ def test_torchs_markers_on_stderr_are_silenced(tmp_path):
     plain = {name: value for name, value in os.environ.items() if name != "KINETO_LOG_LEVEL"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=plain)
     assert done.stderr == ""
+
+
+def test_what_says_that_cuda_cannot_be_watched_is_not_silenced(tmp_path, monkeypatch):
+    """torch says it where its markers go."""
+    monkeypatch.delenv("KINETO_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    trace(tmp_path)
+    assert "KINETO_LOG_LEVEL" not in os.environ
+    trace(tmp_path, device="cpu")
+    assert os.environ["KINETO_LOG_LEVEL"] == "6"

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.training import ArrayLoader, accuracy, train_epoch, validate
+from course_lib.training.framework import TorchFramework
 
 
 def sgd(model, lr=0.1, **options):
@@ -352,3 +353,107 @@ def test_accuracy(outputs, targets, right):
     assert accuracy(np.array(outputs), np.array(targets)) == pytest.approx(right)
     for library in (torch, autograd):
         assert float(accuracy(library.tensor(outputs), library.tensor(targets))) == pytest.approx(right)
+
+
+def test_under_autocast_each_step_computes_with_the_weights_of_the_step_before():
+    """Autocast keeps its converted weights for as long as it lasts, which is the whole epoch here."""
+    torch.manual_seed(0)
+    x, model = torch.randn(256, 4), nn.Linear(4, 1)
+    data = DataLoader(TensorDataset(x, x @ torch.tensor([[1.0], [-2.0], [3.0], [4.0]])), batch_size=32)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        for _ in range(5):
+            train_epoch(model, data, nn.MSELoss(), optimizer, "cpu")
+        inside = validate(model, data, nn.MSELoss(), "cpu")
+        with torch.no_grad():
+            model.weight.zero_()
+            model.bias.zero_()
+        zeroed = validate(model, data, nn.MSELoss(), "cpu")
+    assert inside < 0.05
+    assert zeroed == pytest.approx(validate(model, data, nn.MSELoss(), "cpu"), rel=0.05)
+
+
+def test_sequences_of_several_lengths_go_to_the_device_as_one():
+    """A packed sequence is a named tuple, one of whose fields belongs to the CPU."""
+    packed = nn.utils.rnn.pack_sequence([torch.randn(3, 4), torch.randn(2, 4)])
+    moved = TorchFramework().move({"inputs": [packed]}, torch.device("meta"))["inputs"][0]
+    assert (moved.data.device.type, moved.batch_sizes.device.type) == ("meta", "cpu")
+
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.RNN(4, 2)
+
+        def forward(self, sequences):
+            return self.rnn(sequences)[1][0]
+
+    model = Last()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert train_epoch(model, [(packed, torch.zeros(2, 2))], nn.MSELoss(), optimizer, "cpu").samples == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "waits"), [("cpu", "cuda:0", False), ("cuda:0", "cpu", True), ("cpu", "mps", True)]
+)
+def test_a_copy_waits_unless_it_is_in_order_with_what_uses_it(monkeypatch, source, target, waits):
+    """Of the devices only the names are needed."""
+    asked = []
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device, non_blocking: asked.append(non_blocking))
+    monkeypatch.setattr(torch.Tensor, "device", torch.device(source))
+    TorchFramework().move(torch.ones(2), torch.device(target))
+    assert asked == [not waits]
+
+
+def test_what_waits_to_be_read_keeps_no_graph_and_no_memory_of_others():
+    """A metric of an output in a dict has a graph; a loss may lie where the next one will be written."""
+    torch.manual_seed(0)
+    model, kept, alive = nn.Linear(2, 1), [], []
+
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x):
+            return {"y": self.inner(x)}
+
+    static = torch.zeros(())
+
+    def criterion(outputs, targets):
+        loss = (outputs["y"] - targets).square().mean()
+        with torch.no_grad():
+            static.copy_(loss.detach())  # one place for all losses, as in a CUDA graph
+        return SameMemory.apply(loss)
+
+    class SameMemory(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, loss):
+            return static.view(())
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def error(outputs, targets):
+        gc.collect()
+        alive.append(sum(ref() is not None for ref in kept))
+        return Noted.apply((outputs["y"] - targets).abs().mean())
+
+    class Noted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            ctx.mark = Mark()
+            kept.append(weakref.ref(ctx.mark))
+            return value.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    batches = [(torch.full((4, 2), float(i)), torch.zeros(4, 1)) for i in range(1, 4)]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    right = [criterion({"y": model(x)}, y).item() for x, y in batches]
+    options = {"metrics": {"error": error}, "count": len, "reduction": "mean", "sync_every": 1000}
+    loss = train_epoch(Named(), batches, criterion, optimizer, "cpu", **options)
+    assert loss == pytest.approx(sum(right) / 3)
+    assert alive == [0, 0, 0]

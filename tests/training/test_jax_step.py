@@ -71,6 +71,16 @@ def test_donated_parameters_are_gone():
     assert not new["w"].is_deleted()
 
 
+def test_an_optimizer_whose_state_is_the_parameters_can_be_given_them():
+    """Memory can be given away only once: what is there twice is copied."""
+    optimizer = optax.contrib.prodigy()
+    params = {"w": jnp.array(W), "c": jnp.array(C)}
+    state = optimizer.init(params)
+    right, _, _ = make_jax_step(mean_squared_error, optimizer)(params, state, X, Y)
+    new, _, _ = make_jax_step(mean_squared_error, optimizer, donate=True)(params, state, X, Y)
+    jax.tree.map(np.testing.assert_array_equal, new, right)
+
+
 def test_an_optimizer_that_wants_the_loss_gets_it():
     """It halves the step once the loss stays where it is."""
     optimizer = optax.chain(optax.sgd(0.1), optax.contrib.reduce_on_plateau(factor=0.5, patience=1))

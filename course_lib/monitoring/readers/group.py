@@ -140,7 +140,7 @@ class Group:
         if self.wide:
             nonfinite = not math.isfinite(ends[0]) or not math.isfinite(ends[1])
         else:
-            nonfinite = not fine and not np.isfinite(numbers[2:4]).all()
+            nonfinite = not at_once and not np.isfinite(numbers[2:4]).all()
         if self.wide and self.turns and not nonfinite:
             self.narrow(numbers[1])
         if numbers.nbytes > AT_MOST * len(self.where):
@@ -198,18 +198,21 @@ class Group:
         return self.torch.view_as_real(dense.resolve_conj()) if dense.is_complex() else dense
 
     def fine(self, numbers: Array) -> bool:
-        """Say whether the numbers of all rows are finite, in range, and no difference of nearly equal ones."""
-        sums, norms = numbers[0], numbers[1]
-        least, top = np.minimum.reduce(norms), np.maximum.reduce(norms)
-        if least == 0:
-            zero = norms == 0
-            if numbers[2:4, zero].any() or (self.scales and self.scales.down[zero].any()):  # something that vanished
-                return False
-            least = norms[~zero].min(initial=math.inf)
-        if not self.range[0] < least <= top < self.range[1]:  # NaN is not, either
-            return bool(top == 0)
-        left, right = self.work
-        return bool(np.less_equal(np.abs(sums, out=left), np.multiply(self.cancels, norms, out=right)).all())
+        """Say whether the numbers of rows are in range, and no difference of nearly equal ones.
+
+        A row that is not finite is not looked at, unless it is because it was multiplied.
+        """
+        (sums, norms), cancels = numbers[:2], self.cancels
+        zero = norms == 0
+        if numbers[2:4, zero].any() or (self.scales and self.scales.down[zero].any()):  # something that vanished
+            return False
+        finite = np.isfinite(numbers[2:4]).all(axis=0)
+        if not self.scales and not finite.all():  # of the others nothing can be said more precisely
+            sums, norms, cancels, zero = sums[finite], norms[finite], cancels[finite], zero[finite]
+        if not (zero | (norms > self.range[0]) & (norms < self.range[1])).all():
+            return False
+        left, right = self.work[:, : len(norms)]
+        return bool(np.less_equal(np.abs(sums, out=left), np.multiply(cancels, norms, out=right)).all())
 
     def widen(self) -> None:
         """Go over to double precision."""
