@@ -68,9 +68,10 @@ def unreached(e: Evidence) -> Finding | None:
 def healthy(e: Evidence) -> Finding:
     """Say in numbers that nothing stands out."""
     steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights]
+    recent = e.numbers(e.window)
     words = (
-        f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}, and the rms "
-        f"in the weights between {np.nanmin(rms):.2g} and {np.nanmax(rms):.2g}."
+        f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; the rms in "
+        f"the weights was between {np.nanmin(rms):.2g} and {np.nanmax(rms):.2g} (medians of {span(recent)})."
     )
     updates = e.update_ratio[e.window][:, e.weights]
     if np.isfinite(updates).any():
