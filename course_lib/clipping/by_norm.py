@@ -29,9 +29,10 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
         at: one that is not above 0 makes every gradient NaN.
     nonfinite : {"error", "skip", "zero"}
         What to do if an entry is infinite or NaN. ``"error"`` raises, names the gradient, and has changed nothing.
-        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. ``"zero"``
-        sets every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay still
-        act. Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient NaN.
+        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. It is the one
+        for a ``GradScaler``, whose first gradients often are not, and which skips such steps itself. ``"zero"`` sets
+        every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay still act.
+        Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient NaN.
 
     Returns
     -------

@@ -88,7 +88,7 @@ def compare(
         raise InputError(
             f"at least one array must hold floating numbers to differentiate, but of {[*inputs]} none does."
         )
-    found, failed, probes, tape = run_all(loss, inputs, engines)
+    found, failed, probes, tape, value = run_all(loss, inputs, engines)
     names = backward_order(tape, [name for name, _ in floats(inputs, probes)])
     reference = most_agreed(found)
     if DIFFERENCES in found:  # what was not sampled is not compared
@@ -104,15 +104,17 @@ def compare(
         eps = {n: EPS[DIFFERENCES] if column == DIFFERENCES else precision.get(n, EPS["float64"]) for n in names}
         case = Case(right, grads, names, eps, tape, learned, max_norm, loss_scale)
         errors.update({(column, n): error(grads[n], right[n]) for n in names if n in grads})
-        if differing := [n for n in names if n in grads and not is_close(grads[n], right[n], eps[n], case.scale)]:
+        # A difference of two losses is no more precise than these are.
+        scale = max(case.scale, abs(value)) if column == DIFFERENCES else case.scale
+        if differing := [n for n in names if n in grads and not is_close(grads[n], right[n], eps[n], scale)]:
             wrong[column] = describe(column, differing, case)
     return Report(tuple(names), tuple(columns), reference, errors, wrong, failed, columns)
 
 
 def run_all(
     loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str]
-) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None]:
-    """Run each engine; one that cannot says why and is left out."""
+) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None, float]:
+    """Run each engine; one that cannot says why and is left out. The last is the loss."""
     found: dict[str, Arrays] = {}
     failed: dict[str, str] = {}
     probes: Arrays = {}
@@ -135,7 +137,7 @@ def run_all(
         raise InputError(f"no engine could run the loss. {said}")
     if DIFFERENCES in names:
         found[DIFFERENCES] = by_differences(runner, inputs, probes)
-    return found, failed, probes, tape
+    return found, failed, probes, tape, runner.value(inputs, {})
 
 
 def backward_order(tape: Tape | None, names: list[str]) -> list[str]:

@@ -135,7 +135,7 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
             if origin not in explains:
                 continue
             one = replace(one, words=f"{one.words} That is in {origin}; one norm clips all, so {first} differs, too.")
-        rare = one.cause == "wrong order" or "averaged" in one.words
+        rare = one.cause in ("wrong order", *LOST) or "averaged" in one.words
         rank = one.rank + UNLIKELY * (rare and doubled_or_halved(explains, case))
         yield Suspect(one.cause, one.words, explains, misses, rank)
 

@@ -34,13 +34,16 @@ def mistakes(tape: Tape) -> Iterator[Mistake]:
     """Make every known mistake at every place of a graph, then each kind at all its places at once."""
     left = MOST_NODE_VISITS // len(tape.nodes)
     kinds: dict[tuple[Any, ...], list[Slip]] = defaultdict(list)
+    leaves = set(tape.leaves.values())
     for edge in tape.edges():
         for slip in slips(tape, edge):
             kinds[slip.kind].append(slip)
             if slip.kind[0] == "drop":  # the same operation everywhere, wherever it sends to
                 kinds[slip.kind[:3]].append(slip)
+                kinds[*slip.kind[:3], "with", beside(tape, edge)].append(slip)
             else:
                 kinds[*slip.kind, tape.name(tape.parent(edge))].append(slip)
+                kinds[*slip.kind, "with", beside(tape, edge, of=leaves)].append(slip)
     yield from at_joins(tape)
     yield from wrong_walks(tape)
     yield from cuts(tape)
@@ -72,7 +75,8 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
     """List what can be done wrongly at one edge."""
     node, parent = tape.nodes[edge[0]], tape.parent(edge)
     op, to = tape.name(edge[0]), tape.name(parent)
-    others = tuple(sorted(tape.name(p) for p in tape.parents[edge[0]] if p in set(tape.leaves.values()) - {parent}))
+    others = beside(tape, edge, of=set(tape.leaves.values()))
+    twice = tape.parents[edge[0]].count(parent) > 1  # of two that are the same, who would forget one?
     g = add_up(tape.arrived[edge[0]])
     right = tape.vjp(edge, g)
     slip = partial(Slip, edge=edge)
@@ -81,7 +85,7 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
         f"Nothing is sent from {op} {g.shape} to {to}.",
         ("drop", op, edge[1], to, others),
         send=nothing,
-        rank=8,
+        rank=8 + 20 * twice,
     )
     for words, send, cause, rank in [
         *unmasked(tape, edge, g, right, op),
@@ -97,3 +101,10 @@ def slips(tape: Tape, edge: Edge) -> Iterator[Slip]:
 
 
 Found = tuple[str, Send, str | None, float]
+
+
+def beside(tape: Tape, edge: Edge, of: set[int] | None = None) -> tuple[str, ...]:
+    """Name what else the operation takes that an edge leads from, or what of it is among some nodes."""
+    here = tape.parent(edge)
+    others = [p for p in tape.parents[edge[0]] if p is not None and p != here and (of is None or p in of)]
+    return tuple(sorted(tape.name(p) for p in others))

@@ -126,6 +126,7 @@ def unclipped(differing: list[str], case: "Case") -> Iterator[Found]:
         (1.0, f"They are right, but for the clipping: their global norm is {size:.4g}, and max_norm is {limit:g}."),
         (limit / (size or 1), f"A norm of {size:.4g} is enlarged to {limit:g}: scale by min(1, max_norm / norm)."),
         (limit / (size**2 or 1), "They are scaled by max_norm over the square of the norm: its root is missing."),
+        (limit / (size + 1e-6), "They are right, but for the 1e-6 that is added to the norm, as PyTorch does."),
     ):
         if names and all(case.same(n, case.found[n], raw[n] * factor) for n in names):
             yield None, text, tuple(differing), 1

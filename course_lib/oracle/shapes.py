@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from course_lib.oracle.closeness import is_rounding
+
 if TYPE_CHECKING:
     from course_lib.oracle.diagnosis import Case
 
@@ -121,7 +123,7 @@ def ratio(name: str, case: "Case") -> float | None:
     """Find the one factor between found and right, if there is one."""
     wrong, right = case.found[name], case.right[name]
     size = float(np.sum(right * right))
-    if wrong.shape != right.shape or not size or not np.isfinite(wrong).all():
+    if wrong.shape != right.shape or is_rounding(right, case.scale) or not np.isfinite(wrong).all():
         return None
     factor = float(np.sum(wrong * right)) / size
     return factor if factor and case.same(name, wrong / factor, right) else None
