@@ -4,6 +4,7 @@ import atexit
 import gc
 import importlib
 import inspect
+import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -21,6 +22,8 @@ BAD_INPUT, INTERRUPTED = 2, 130
 def main(arguments: list[str] | None = None) -> None:
     """Run ``course``: exit status 0 for success, 1 for a notebook that does not pass, 2 for input it cannot use."""
     atexit.register(gc.freeze)  # for a quarter of a second Python would look through all that was loaded, for nothing
+    if arguments is None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     try:
         with _ahead(sys.argv[1:] if arguments is None else arguments) as foreman:
             _build()(args=arguments, prog_name="course", obj=foreman)

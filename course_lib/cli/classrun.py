@@ -1,5 +1,6 @@
 """One run of ``course grade``: look at what was asked for, grade into the gradebook, then report."""
 
+import os
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class ClassRun:
     """What was asked for, and what has come of it so far."""
 
     tasks: list[Task]
+    submissions: Path
     out: Path
     gradebook: str | None
     reports: list[str]
@@ -53,11 +55,20 @@ class ClassRun:
             raise InputError(
                 f"expected --report to be one of {', '.join(reports.KINDS)}, found {strange[0]!r}; correct it"
             )
+        self._check_out()
         if rules is not None or RULES.is_file():
             self.policies = read_policies(rules or RULES)
         if submitted is not None:
             self.times = read_times(submitted)
         reports.prepare(self.out, self.reports)
+
+    def _check_out(self) -> None:
+        """Refuse to write where the next run would take what was written for a learner's folder."""
+        folder = Path(os.path.realpath(self.out))
+        if any(place.exists() and place.samefile(self.submissions) for place in (folder, *folder.parents)):
+            raise InputError(
+                f"expected --out outside the folder of submissions, found {self.out}; name another folder with --out"
+            )
 
     @property
     def book(self) -> str:
@@ -66,7 +77,7 @@ class ClassRun:
 
     def grade(self, graders: Graders, *, regrade: bool) -> None:
         """Grade, with a progress bar; Ctrl-C ends it in order."""
-        if self.gradebook is None:
+        if not self.gradebook:
             self.out.mkdir(parents=True, exist_ok=True)
         with Gradebook(self.book) as book:
             run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)

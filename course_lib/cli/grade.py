@@ -73,7 +73,7 @@ def grade(
         graders.expect(tasks)
         from course_lib.cli.classrun import ClassRun
 
-        run = ClassRun(tasks, out=out, gradebook=gradebook, reports=report or ["html"])
+        run = ClassRun(tasks, submissions, out=out, gradebook=gradebook, reports=report or ["html"])
         run.read_rules(rules, submitted)
         run.grade(graders, regrade=regrade)
     run.report()

@@ -45,7 +45,7 @@ def _serve(kernel: Any, file: Any, connection: Any, _: int) -> None:
     try:
         file.write(wire.pack(reply))
     except Exception:  # half a character, say; without any reply the grader would wait
-        file.write(wire.pack({"id": request["id"], "status": "unsendable"}))
+        file.write(wire.pack({"id": request["id"], "status": "unsendable", "silent": reply["silent"]}))
     file.flush()
 
 
@@ -80,4 +80,8 @@ def answer(request: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
 
 def _encodable(error: BaseException) -> str:
     """Return an exception's text without half characters, which the kernel could not send."""
-    return str(error)[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")
+    try:
+        text = str(error)
+    except Exception:  # it is the learner's class
+        text = "it cannot be printed"
+    return text[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")

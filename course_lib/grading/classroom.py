@@ -1,6 +1,8 @@
 """Find the submissions of a class in a folder."""
 
-from collections.abc import Iterator
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     Raises
     ------
     InputError
-        If the folder is not one, is empty, or does not say which exercise is meant.
+        If the folder is not one, is empty, does not say which exercise is meant, or has two learners of one name.
     """
     if not folder.is_dir():
         came = "a file" if folder.is_file() else "nothing"
@@ -49,6 +51,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
             f"expected the folder of exercises at {exercises}, found none; say where it is with --exercises"
         )
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    _check_names(entries)
     tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
         raise InputError(
@@ -65,17 +68,17 @@ def _tasks_of(entry: Path, *, exercises: Path, only: Exercise | None, key: Path 
                 f"expected a folder for each learner, found the notebook {entry.name}; "
                 "say with --exercise which exercise these notebooks are"
             )
-        yield Task(learner=_name(entry.stem), exercise=only, path=entry)
+        yield Task(learner=_name(_raw(entry)), exercise=only, path=entry)
     elif entry.is_symlink():
         message = "expected a folder with a notebook, found a link; hand in the folder itself"
-        yield Task(learner=_name(entry.name), exercise=only, path=None, message=message)
+        yield Task(learner=_name(_raw(entry)), exercise=only, path=None, message=message)
     elif entry.is_dir():
         yield from _tasks_in(entry, exercises=exercises, only=only, key=key)
 
 
 def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
     """Yield a task for each notebook of a known exercise in one learner's folder, or one that says there is none."""
-    learner, found = _name(folder.name), False
+    learner, found = _name(_raw(folder)), False
     names = sorted(path.stem for path in folder.glob("*.ipynb") if not path.name.startswith("."))
     for name in names:
         exercise = only if only is not None and only.slug == name else None
@@ -86,7 +89,7 @@ def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path
             yield Task(learner=learner, exercise=exercise, path=folder / f"{name}.ipynb")
     if not found:
         wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
-        came = _name(f"{names[0]}.ipynb") if names else "no notebook"
+        came = _clean(f"{names[0]}.ipynb") if names else "no notebook"
         yield Task(learner, only, None, f"expected {wanted}, found {came}; hand in the notebook under its own name")
 
 
@@ -95,6 +98,27 @@ def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
     return find(slug, exercises=exercises, key=key) if any((f / "source.md").is_file() for f in folders) else None
 
 
-def _name(name: str) -> str:
+def _check_names(entries: Iterable[Path]) -> None:
+    """Refuse two learners of one name, which only a name that was made to look like another's can bring about."""
+    raw_names: dict[str, str] = {}
+    learners = (entry for entry in entries if entry.suffix == ".ipynb" or entry.is_dir() or entry.is_symlink())
+    for raw in map(_raw, learners):
+        other = raw_names.setdefault(_name(raw), raw)
+        if other != raw:
+            raise InputError(f"expected learners of different names, found {other!r} and {raw!r}; rename one of them")
+
+
+def _raw(entry: Path) -> str:
+    """Return a learner's name as the file system has it."""
+    return entry.stem if entry.suffix == ".ipynb" else entry.name
+
+
+def _name(raw: str) -> str:
+    """Return what a learner is called: the name as it is, else what can be shown of it and a digest of all."""
+    shown = _clean(raw)
+    return shown if shown == raw else f"{shown} ({hashlib.sha256(os.fsencode(raw)).hexdigest()[:6]})"
+
+
+def _clean(name: str) -> str:
     """Return a file's name as text that can be printed and stored, whatever bytes it is made of."""
     return one_line(name.encode("utf-8", "backslashreplace").decode("utf-8"))

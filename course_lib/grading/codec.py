@@ -20,6 +20,8 @@ KINDS = "biufcU"
 MAX_DEPTH = 20
 MAX_BYTES = 32 << 20
 MAX_ITEMS = 500_000
+# Keys can be chosen so that each is compared with all before it; more of them would hold the grader up.
+MAX_PAIRS, MAX_KEY = 10_000, 2**63
 
 
 class CodecError(ValueError):
@@ -50,6 +52,8 @@ def encode(value: Any, *, depth: int = 0) -> Any:
         raise CodecError(f"data nested more than {MAX_DEPTH} deep")
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, str) and not isinstance(value, np.generic):
+        return str.__str__(value)
     if type(value) is float:
         return value if math.isfinite(value) else {TAG: "float", "value": repr(value)}
     if isinstance(value, (list, tuple, dict)) and len(value) > MAX_ITEMS:
@@ -59,6 +63,8 @@ def encode(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, tuple):
         return {TAG: "tuple", "items": [encode(item, depth=depth + 1) for item in value]}
     if isinstance(value, dict):
+        if len(value) > MAX_PAIRS:
+            raise CodecError(f"a dict of more than {MAX_PAIRS:,} items")
         pairs = [[encode(k, depth=depth + 1), encode(v, depth=depth + 1)] for k, v in value.items()]
         return {TAG: "dict", "items": pairs}
     return _encode_array(value)
@@ -145,12 +151,16 @@ def _decode_float(text: Any) -> float:
 
 def _decode_dict(items: list[Any], *, depth: int) -> dict[Any, Any]:
     result = {}
+    if len(items) > MAX_PAIRS:
+        raise CodecError(f"a dict of more than {MAX_PAIRS:,} items")
     for pair in items:
         if not isinstance(pair, list) or len(pair) != 2:
             raise CodecError("a message of unknown form")
         key, value = (decode(part, depth=depth + 1) for part in pair)
         if not isinstance(key, (str, int, float, bool, tuple, np.generic, type(None))):
             raise CodecError("a dict whose keys are not text or numbers")
+        if isinstance(key, int) and abs(key) > MAX_KEY:
+            raise CodecError("a dict with a key beyond 2**63")
         try:
             result[key] = value
         except TypeError as error:

@@ -40,6 +40,8 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np
     """
     import numpy as np
 
+    if not _numeric(value):
+        raise Mistake(f"`{name}` is {_describe(value)}; it must be an array of numbers")
     try:
         result = np.asarray(value)
     except ValueError:
@@ -78,6 +80,15 @@ def reaction(first: Any, second: Any, *, name: str) -> None:
 
     if encode(first) == encode(second):
         raise Mistake(f"`{name}` returns the same whatever it is given: this point is for one that works")
+
+
+def _numeric(value: Any) -> bool:
+    """Tell whether there is nothing but numbers: NumPy would give every element as much room as the longest text."""
+    import numpy as np
+
+    if isinstance(value, (list, tuple)):
+        return all(map(_numeric, value))
+    return isinstance(value, (int, float, complex, np.generic, np.ndarray))
 
 
 def _describe(value: Any) -> str:

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -47,12 +48,15 @@ class Foreman:
     def __init__(self, serve: Serve) -> None:
         # No fork, which would share this process's threads, locks and open database.
         self._channel, theirs = socket.socketpair()
+        # Those that are killed clean nothing up; what they leave goes with this folder.
+        self._temporary = tempfile.TemporaryDirectory(prefix="grading", ignore_cleanup_errors=True)
+        env = os.environ | {"TMPDIR": self._temporary.name}
         with theirs:
             command = [sys.executable, "-c", PROGRAM, json.dumps(sys.path), f"{serve.__module__}:{serve.__qualname__}"]
             command += [str(theirs.fileno()), str(os.getpid())]
             # In a session of its own, because Ctrl-C is the grader's to answer: it tells its processes.
             self._process = subprocess.Popen(  # noqa: S603 - all words are ours
-                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+                command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
             )
 
     def fork(self) -> tuple[Connection, int]:
@@ -86,6 +90,7 @@ class Foreman:
         self._channel.close()
         self._process.kill()
         self._process.wait()
+        self._temporary.cleanup()
 
 
 def lead() -> None:

@@ -1,7 +1,8 @@
 """A filter of system calls that no exercise needs, as the program bubblewrap takes with ``--seccomp``.
 
-Memory that belongs to no process and to no limited file system (``memfd_create``, System V shared memory) would escape
-every limit; the others are the doors that escapes from sandboxes have been made through.
+Memory that belongs to no process and to no limited file system (``memfd_create``, what System V shares) would escape
+every limit; of some things (``io_setup``) all users together have only so many; the others are the doors that escapes
+from sandboxes have been made through.
 """
 
 import os
@@ -16,6 +17,8 @@ X86_64 = {
     "memfd_secret": 447,
     "shmget": 29,
     "msgget": 68,
+    "semget": 64,
+    "io_setup": 206,
     "io_uring_setup": 425,
     "userfaultfd": 323,
     "bpf": 321,
@@ -33,6 +36,8 @@ AARCH64 = {
     "memfd_secret": 447,
     "shmget": 194,
     "msgget": 186,
+    "semget": 190,
+    "io_setup": 0,
     "io_uring_setup": 425,
     "userfaultfd": 282,
     "bpf": 280,

@@ -8,6 +8,7 @@ the stub, the reference or half the class shares is taken out first: that is how
 import contextlib
 import io
 import keyword
+import re
 import sys
 import token
 import tokenize
@@ -35,6 +36,8 @@ COMMON, CROWD = 0.5, 4  # what more than half of at least four submissions share
 PERMUTATIONS = 256
 FEW = 60  # as many as can be compared in full sooner than datasketch is imported
 SLACK = 0.2  # how far below the threshold MinHash, which estimates, still proposes a pair
+# Python before 3.12 looks at each blank of a run again, for all that follow it, where no token comes after them.
+RUN, INDENT, MOST_INDENT = re.compile(r"(?<=\S)[ \t\f]+"), re.compile(r"^[ \t\f]{100,}", re.MULTILINE), " " * 100
 OUT = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
 LINE, STARTS = "NEWLINE", ("NEWLINE", "INDENT", "DEDENT")
 Shingles = frozenset[tuple[str, ...]]
@@ -80,7 +83,7 @@ def _words(code: str) -> Words:
 
 def _tokens(code: str) -> Iterator[str]:
     """Yield tokens as far as the code can be read; attributes keep their names, since they are not the learner's."""
-    before = ""
+    before, code = "", INDENT.sub(MOST_INDENT, RUN.sub(" ", code))
     try:
         for part in tokenize.generate_tokens(io.StringIO(code).readline):
             if part.type in OUT:

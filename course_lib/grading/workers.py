@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection
@@ -125,6 +126,7 @@ def serve(pipe: Connection) -> None:
 
     def interrupt(*_: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
+        warnings.simplefilter("ignore")  # of coroutines that nobody will wait for
         raise KeyboardInterrupt if working else SystemExit
 
     signal.signal(signal.SIGTERM, interrupt)

@@ -99,6 +99,9 @@ def test_points_for_nobody_are_refused(course, classroom):
         (["--gradebook", "bad.toml"], "file is not a database"),
         (["--gradebook", "mysql://x"], "found mysql://"),
         (["--gradebook", "none/book.sqlite"], "expected a folder for the gradebook"),
+        (["--gradebook", "sqlite:///book.sqlite?timeout=abc"], "could not convert string to float: 'abc'"),
+        (["--out", "submissions"], "expected --out outside the folder of submissions, found submissions"),
+        (["--out", "exercises/../submissions/ada/grades"], "outside the folder of submissions, found exercises/../"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_grading(course, classroom, arguments, came):
@@ -134,16 +137,20 @@ def test_rules_are_found_and_applied(course, classroom):
     assert not (classroom / "grades" / "learners").exists()
 
 
-def test_broken_off_it_says_how_to_go_on_and_does(classroom):
-    """Ctrl-C after the first grade: one line, status 130, what was graded is kept; then only the rest is graded."""
+@pytest.mark.parametrize("ends", [os.killpg, os.kill], ids=["Ctrl-C", "SIGTERM"])
+def test_broken_off_it_says_how_to_go_on_and_does(classroom, ends):
+    """After the first grade: one line, status 130, what was graded is kept; then only the rest is graded."""
     command = [sys.executable, "-m", "course_lib.cli", "grade", "submissions", "-j", "2"]
+    (temporary := classroom / "temporary").mkdir()
+    options = {"text": True, "env": os.environ | {"TMPDIR": str(temporary)}}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **options
     )
     while not recorded(classroom) and process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.01)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the whole foreground group
+    # A terminal tells the whole foreground group, an init system the process.
+    ends(process.pid, signal.SIGINT if ends is os.killpg else signal.SIGTERM)
     out, err = process.communicate(timeout=120)
     kept = recorded(classroom)
     if process.returncode == 0:
@@ -153,8 +160,10 @@ def test_broken_off_it_says_how_to_go_on_and_does(classroom):
     assert err.startswith("course: stopped with ")
     assert "run the same command again to go on from there" in err
     assert 1 <= len(kept) <= 5
-    done = subprocess.run(command, capture_output=True, text=True)
+    assert not list(temporary.iterdir())
+    done = subprocess.run(command, capture_output=True, **options)
     assert done.returncode == 0, done.stderr
+    assert not list(temporary.iterdir())
     assert f"{len(kept)} of 5 were in the gradebook already" in done.stdout
     assert set(kept) <= set(recorded(classroom))
     assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 3, "dan": 0, "eva": 3}

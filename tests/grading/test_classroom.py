@@ -240,14 +240,41 @@ def test_what_is_not_a_class_is_named(tmp_path, exercises, make, came):
 
 
 def test_a_learners_name_can_be_any_bytes(tmp_path, exercises, hand_in):
-    """A folder's name that is not text, or holds control characters, is shown but never used."""
+    """A folder's name that is not text, or holds control characters, is shown as far as it can be, and never used."""
     raw = hand_in().read_bytes()
     for name in (b"caf\xe9", b"a\x1b[31mred"):
         folder = tmp_path / "class" / name.decode("utf-8", "surrogateescape")
         folder.mkdir(parents=True)
         (folder / "double.ipynb").write_bytes(raw)
     learners = [task.learner for task in find_submissions(tmp_path / "class", exercises=exercises)]
-    assert learners == ["a\N{REPLACEMENT CHARACTER}[31mred", "caf\\udce9"]
+    assert learners == ["a\N{REPLACEMENT CHARACTER}[31mred (ab2940)", "caf\\udce9 (dafd66)"]
+
+
+ALIKE = ("ada", "ada ", "a  b", "a b", "x\N{ZERO WIDTH SPACE}", "x\N{ZERO WIDTH NON-JOINER}", "caf\udce9", "caf\\udce9")
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_learners_whose_names_look_alike_stay_two(tmp_path, exercises, hand_in, flat):
+    """Blanks and characters that are not shown tell them apart; who has a plain name keeps it as it is."""
+    raw = hand_in().read_bytes()
+    for name in ALIKE:
+        path = tmp_path / "class" / (f"{name}.ipynb" if flat else f"{name}/double.ipynb")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+    learners = {task.learner for task in find_submissions(tmp_path / "class", exercises=exercises, slug="double")}
+    assert len(learners) == len(ALIKE)
+    assert {"ada", "a b", "caf\\udce9"} <= learners
+    assert all(len(name.encode().splitlines()) == 1 and name.isprintable() for name in learners)
+
+
+def test_a_name_made_to_look_like_anothers_is_refused(tmp_path, exercises, hand_in):
+    """Both are named as they are written, so that one of them can be given another name."""
+    raw = hand_in().read_bytes()
+    for name in ("ada ", "ada (680f1a)"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "double.ipynb").write_bytes(raw)
+    with pytest.raises(InputError, match=r"found 'ada ' and 'ada \(680f1a\)'; rename one of them"):
+        find_submissions(tmp_path / "class", exercises=exercises)
 
 
 def test_a_place_that_cannot_hold_grades_is_named_before_grading(tmp_path):

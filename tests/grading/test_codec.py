@@ -1,6 +1,7 @@
 """Plain data crosses as it is; everything else is refused with a reason."""
 
 import base64
+import enum
 import io
 import json
 
@@ -164,3 +165,29 @@ def test_depth_and_size_are_limited():
         decode(deep)
     with pytest.raises(CodecError, match="more than"):
         decode({"$": "array", "npy": "A" * (2 * codec.MAX_BYTES)})
+
+
+class Name(str):
+    """Text of the learner's own class, which says something else of itself."""
+
+    def __str__(self):
+        return "another"
+
+
+def test_text_of_the_learners_own_class_is_text():
+    """An enum's names are right answers too; what is in the text counts, and not what the class says."""
+    colour = enum.StrEnum("Colour", ["RED"])
+    assert crossed([Name("right"), colour.RED]) == ["right", "red"]
+    assert crossed({Name("key"): 1}) == {"key": 1}
+
+
+def test_dicts_whose_keys_could_all_be_alike_are_refused():
+    """A multiple of 2**61 - 1 has the hash 0, so each is compared with all before it; so are other kinds in time."""
+    pairs = [[k * (2**61 - 1), 0] for k in range(1, 9)]
+    with pytest.raises(CodecError, match=r"a key beyond 2\*\*63"):
+        decode({"$": "dict", "items": pairs})
+    many = dict.fromkeys(range(codec.MAX_PAIRS + 1), 0)
+    with pytest.raises(CodecError, match="a dict of more than 10,000 items"):
+        encode(many)
+    with pytest.raises(CodecError, match="a dict of more than 10,000 items"):
+        decode({"$": "dict", "items": [[k, 0] for k in many]})

@@ -204,6 +204,13 @@ def test_what_is_no_gradebook_is_refused_and_left_alone(tmp_path, make):
         ("postgresql+asyncpg:///x y://", None),
         ("sqlite://", "found sqlite://..."),
         ("://", "expected a file or postgresql"),
+        ("postgresql://ada:secret@127.0.0.1:notaport/course", "found postgresql://..."),
+        ("sqlite:///{tmp}/x.db?timeout=secs", "x.db?timeout=secs, found: could not convert"),
+        ("sqlite:///{tmp}/x.db?timeout=1&timeout=2", "found: float() argument must be"),
+        ("sqlite:///{tmp}/x.db?cached_statements=x", "found: invalid literal for int()"),
+        ("sqlite:///{tmp}/x.db?plugin=none", "found: Can't load plugin"),
+        ("sqlite+pysqlcipher://:secret@/{tmp}/x.db", "found: Invalid SQLite URL"),
+        ("postgresql:///course?host={tmp}&password=secret&sslpassword=secret", "expected a gradebook at postgresql"),
         ("{tmp}/missing/gradebook.sqlite", "expected a folder for the gradebook"),
     ],
 )
@@ -215,6 +222,7 @@ def test_an_address_that_is_none_is_named(tmp_path, given, came):
     with pytest.raises(InputError, match=re.escape(came)) as caught:
         Gradebook(given.format(tmp=tmp_path))
     assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_gradebook_is_not_made_by_looking(tmp_path):

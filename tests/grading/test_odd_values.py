@@ -1,13 +1,16 @@
 """Whatever a learner's functions return, every exercise answers for it: nothing odd passes for a fault of its key."""
 
 import ast
+import tracemalloc
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from course_lib.grading import expect
 from course_lib.grading.exercise import find
 from course_lib.grading.merge import answers_of, merge
+from course_lib.grading.points import Mistake
 from course_lib.grading.submission import grade_submission
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
@@ -42,3 +45,14 @@ def test_functions_that_return_odd_values_are_graded(tmp_path, slug, value):
     assert report.status == "graded", [row.detail[-300:] for row in report.rows if row.status == "error"]
     assert report.points <= 0.2 * report.max_points
     assert all(row.message for row in report.rows if row.status == "failed")
+
+
+def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room():
+    """One long text and many short ones take gigabytes as an array."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(Mistake, match="`dw` is a list; it must be an array of numbers"):
+            expect.array([[0, 1], ["x" * 20_000, *[""] * 2_000]], name="dw")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

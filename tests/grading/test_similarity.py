@@ -117,3 +117,11 @@ def test_an_enormous_answer_costs_no_more_than_a_long_one():
     endless = "".join(f"x.a{number}\n" for number in range(50_000))
     assert len(fingerprint(endless)) < 20_000
     assert fingerprint(endless) == fingerprint(endless + "y.b = 3\n")
+
+
+@pytest.mark.timeout(60)  # it would take minutes
+@pytest.mark.parametrize("code", ["x{}$", "f(\n{}$\n)", "{}$"], ids=["in a line", "in brackets", "before a line"])
+def test_blanks_that_lead_to_nothing_are_not_looked_at_again_and_again(code):
+    """As Python before 3.12 does; how many there are says nothing."""
+    after = "\ny = np.exp(x) + np.log(x) * 3 - x ** 2 / 7"
+    assert fingerprint(code.format(" " * 60_000) + after) == fingerprint(code.format(" " * 200) + after)

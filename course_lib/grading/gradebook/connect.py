@@ -1,20 +1,23 @@
 """Open a database as a gradebook: make its tables in an empty one, and touch nothing in a strange one."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from course_lib.errors import InputError
+from course_lib.errors import CourseError, InputError
 from course_lib.extras import load
 from course_lib.grading.gradebook.tables import VERSION, Tables, VersionRow
 
-__all__ = ["connect", "where"]
+__all__ = ["connect", "explained", "where"]
 
 WAIT_SECONDS = 30
 OTHER = "name another with --gradebook"
+UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
 
 
 def where(address: str) -> URL:
@@ -36,7 +39,7 @@ def where(address: str) -> URL:
         return URL.create("sqlite", database=address)
     try:
         url = make_url(address)
-    except ArgumentError:
+    except UNUSABLE:
         url = URL.create("nothing")
     match url.get_backend_name():
         case "sqlite" if url.database:
@@ -63,25 +66,47 @@ def connect(address: str, *, create: bool = True) -> Engine:
         If it cannot be opened, or holds something else.
     """
     url = where(address)
-    if url.get_backend_name() == "sqlite":
-        _check_file(Path(str(url.database)), create=create)
-        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
-        event.listen(engine, "connect", _begin_by_hand)
-        event.listen(engine, "begin", _begin)
-    else:
-        load("psycopg", extra="grade")
-        engine = create_engine(url)
-    shown = url.render_as_string(hide_password=True)
+    shown = _shown(url)
     try:
-        with engine.begin() as connection:
-            _check_tables(connection, shown, create=create)
-    except SQLAlchemyError as error:
-        engine.dispose()
-        raise InputError(f"expected a gradebook at {shown}, found: {_reason(error)}; {OTHER}") from error
-    except BaseException:
-        engine.dispose()
+        engine = _engine(url, create=create)
+        try:
+            with engine.begin() as connection:
+                _check_tables(connection, shown, create=create)
+        except BaseException:
+            engine.dispose()
+            raise
+    except CourseError:  # has its sentence; some are a ValueError or an ImportError, too
         raise
+    except UNUSABLE as error:
+        raise InputError(f"expected a gradebook at {shown}, found: {_reason(error)}; {OTHER}") from error
     return engine
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what a database says while a gradebook is in use, that it is locked or its disk full, into one sentence."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        wrong = f"the gradebook could not be read or written: {_reason(error)}"
+        raise InputError(f"{wrong}; run the same command again") from error
+
+
+def _engine(url: URL, *, create: bool) -> Engine:
+    """Return an engine that has not looked at its database yet."""
+    if url.get_backend_name() == "postgresql":
+        load("psycopg", extra="grade")
+        return create_engine(url)
+    _check_file(Path(str(url.database)), create=create)
+    engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+    event.listen(engine, "connect", _begin_by_hand)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _shown(url: URL) -> str:
+    """Return a URL without its passwords, which PostgreSQL takes among the options as well."""
+    return url.difference_update_query([name for name in url.query if "pass" in name]).render_as_string()
 
 
 def _check_file(path: Path, *, create: bool) -> None:
@@ -120,7 +145,7 @@ def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
         )
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """Return what the database said, without the statement and the link to documentation."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from course_lib.grading.gradebook.connect import connect
+from course_lib.grading.gradebook.connect import connect, explained
 from course_lib.grading.gradebook.records import Attempt, ManualPoints
 from course_lib.grading.gradebook.tables import AttemptRow, ManualRow, ResultRow
 from course_lib.grading.report import Row, SubmissionReport
@@ -53,10 +53,11 @@ class Gradebook:
 
         All of it is written, or nothing: whoever is killed here leaves the gradebook as it was.
         """
-        with contextlib.suppress(IntegrityError):  # another grader was first with this one: then it is there to replace
+        with explained():
+            with contextlib.suppress(IntegrityError):  # another grader was first with it: then it is there to replace
+                self._record(attempt)
+                return
             self._record(attempt)
-            return
-        self._record(attempt)
 
     def _record(self, attempt: Attempt) -> None:
         values = _values(attempt)
@@ -78,7 +79,7 @@ class Gradebook:
 
     def seen(self, attempt: Attempt, *, submitted_at: datetime) -> None:
         """Note that a notebook was handed in at this time as well."""
-        with Session(self._engine) as session, session.begin():
+        with explained(), Session(self._engine) as session, session.begin():
             row = session.scalar(_same(attempt))
             if row is not None and not row.submitted_at <= submitted_at <= row.last_submitted_at:
                 row.submitted_at = min(row.submitted_at, submitted_at)
@@ -89,18 +90,18 @@ class Gradebook:
         query = select(AttemptRow).where(AttemptRow.exercise == exercise)
         if learner is not None:
             query = query.where(AttemptRow.learner == learner)
-        with Session(self._engine) as session:
+        with explained(), Session(self._engine) as session:
             rows = session.scalars(query.order_by(AttemptRow.submitted_at, AttemptRow.id))
             return [_attempt(row) for row in rows]
 
     def learners(self) -> list[str]:
         """Return everyone with an attempt, by name."""
-        with Session(self._engine) as session:
+        with explained(), Session(self._engine) as session:
             return sorted(session.scalars(select(AttemptRow.learner).distinct()))
 
     def add_points(self, points: ManualPoints) -> float:
         """Write points given by hand down; return the sum of those this learner has for this exercise."""
-        with Session(self._engine) as session, session.begin():
+        with explained(), Session(self._engine) as session, session.begin():
             session.add(ManualRow(**asdict(points)))
             session.flush()
             mine = (ManualRow.learner == points.learner, ManualRow.exercise == points.exercise)
@@ -108,7 +109,7 @@ class Gradebook:
 
     def manual_points(self, *, exercise: str) -> list[ManualPoints]:
         """Return all points given by hand for an exercise, in the order they were given."""
-        with Session(self._engine) as session:
+        with explained(), Session(self._engine) as session:
             rows = session.scalars(select(ManualRow).where(ManualRow.exercise == exercise).order_by(ManualRow.id))
             return [ManualPoints(row.learner, row.exercise, row.points, row.why, row.given_at) for row in rows]
 

@@ -92,6 +92,8 @@ def test_gradient_of_x(learner, rng):
             raise Mistake("the gradient of x has the slope 1 where x is negative: it is a there")
         if agree(came, g * np.where(x > 0, dx / p, dx)):
             raise Mistake("the gradient of x lacks the factor p")
+        if agree(came, g * np.where(x > 0, dx / p * (p - 1), dx)):
+            raise Mistake("the gradient of x has the factor p - 1: one less is the power, and the factor is p")
         if agree(came, g * np.where(x > 0, p * base(x) ** p, dx)):
             raise Mistake("the gradient of x raises to the power p: the slope of a power has one less")
         if not agree(came, g * dx):
@@ -147,6 +149,8 @@ def test_second_derivative(learner, rng):
     if steep is not None and np.isnan(expect.array(steep, name="the second derivative", shape=x.shape)).any():
         raise Mistake("the second derivative is nan for a power of 1.5: negative numbers became 0, whose root is steep")
     if not agree(ddx, v * g * bend):
+        if not agree(slope(learner, "dx", x, a, 2.5, g), g * right_slopes(x, a, 2.5)[0]):
+            raise Mistake("the second derivative follows the first, which is wrong")
         raise Mistake("the second derivative is wrong: use differentiable operations on g and on saved tensors alone")
     squared = call(learner, "second_slopes", x, a, 2.5, g, v, 2)["ddx"]
     ddx = expect.array(squared, name="the second derivative of y squared", shape=x.shape)
@@ -195,6 +199,8 @@ def test_right_rules_pass(learner, rng):
         raise Mistake("`agrees` calls a gradient with the wrong sign right")
     if not judged(learner, rng, "none", 0, 0, 1.0, 0.01):
         raise Mistake("`agrees` calls a right gradient wrong when eps is larger: step to both sides, not to one")
+    if judged(learner, rng, "none", 0, 0, 1.0, 1e20):  # x is lost beside such a step, and so is its slope
+        raise Mistake("`agrees` takes steps of its own choice: step by the eps that it is given")
     if "autograd.gradcheck" in re.sub(r"\s", "", learner.source("agrees")) or re.search(
         r"import\s+gradcheck", learner.source("agrees")
     ):
@@ -228,6 +234,17 @@ def test_each_output(learner, rng):
     large = rng.uniform(1e3, 2e3, size=4), rng.uniform(1e3, 2e3, size=4)
     if not judged(learner, rng, inputs=large):
         raise Mistake("`agrees` calls a right gradient wrong where the slopes are large: the tolerance grows with them")
+    small = rng.uniform(0.2, 0.25, size=4), rng.uniform(0.2, 0.25, size=4)
+    if not judged(learner, rng, "scaled", 0, 0, 1 + 5e-4, inputs=small):
+        raise Mistake("`agrees` makes the tolerance smaller where a slope is below 1: there it stays what it is")
+    (x, a, _), at = make(rng, 4), int(rng.integers(1, 4))
+    if not judged(learner, rng, inputs=(x[:1], a)):
+        raise Mistake("`agrees` calls a right gradient wrong where y has more elements than x")
+    if judged(learner, rng, "scaled", 0, at, 1.05, inputs=(x[:1], a)):  # all of y depends on the one x
+        raise Mistake("`agrees` compares each y with the x in its own place alone: it may depend on the others, too")
+    beside = x[:1], np.where(np.arange(4) == at, a, 1e3)
+    if judged(learner, rng, "scaled", 0, at, 1.005, inputs=beside):
+        raise Mistake("`agrees` overlooks a fault beside larger slopes: compare pair by pair, do not add outputs up")
 
 
 @points(0.5)

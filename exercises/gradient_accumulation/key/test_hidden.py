@@ -140,13 +140,19 @@ def test_unequal_pieces(learner, rng):
 def test_one_piece_at_a_time(learner, rng):
     """No more rows are looked at together than one piece has."""
     params, pieces = draw(rng, 3, 2, 4)
-    before = len(learner.eval("sizes"))
-    learner.call("accumulate", params, pieces)
-    seen = learner.eval("sizes")[before:]
-    if not seen:
-        raise Mistake("`accumulate` never calls mean_loss: take the loss of each piece with it")
-    if max(seen) > 4:
-        raise Mistake("`accumulate` gives mean_loss more rows than one piece has: then nothing is saved")
+    calls = {
+        "accumulate": (params, pieces),
+        "accumulate_padded": (params, pad(pieces, 3, 1, 3)),
+        "train": (params, pieces, 0.1, 3),
+    }
+    for name, args in calls.items():
+        before = len(learner.eval("sizes"))
+        learner.call(name, *args)
+        seen = learner.eval("sizes")[before:]
+        if not seen and name != "train":  # which may take its gradients from a `whole` that needs no mean_loss
+            raise Mistake(f"`{name}` never calls mean_loss: take the loss of each piece with it")
+        if max(seen, default=0) > 4:
+            raise Mistake(f"`{name}` gives mean_loss more rows than one piece has: then nothing is saved")
 
 
 def stepped(params, groups, rate):

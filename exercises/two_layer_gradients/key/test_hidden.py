@@ -7,6 +7,13 @@ import numpy as np
 from course_lib.grading import Mistake, expect, points
 
 NAMES = ("w1", "b1", "w2", "b2", "w3", "b3")
+CACHED = {
+    "z1": "x @ w1 + b1",
+    "h1": "the ReLU of z1",
+    "z2": "h1 @ w2 + b2",
+    "h2": "the ReLU of z2",
+    "logits": "h2 @ w3 + b3",
+}
 
 
 def make(rng, *, b=6, widths=(4, 5, 3, 7), dtype=np.float64):
@@ -77,6 +84,13 @@ def cache_for(learner, x, y, params):
     return {**(own if isinstance(own, dict) else {}), **run_forward(x, y, params)[1]}
 
 
+def loss_of(learner, x, y, params):
+    result = learner.call("forward", x, y, params)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Mistake("`forward` must return two things: the loss and the cache")
+    return expect.array(result[0], name="the loss", shape=())
+
+
 def gradients(learner, x, y, params):
     grads = learner.call("backward", cache_for(learner, x, y, params))
     if not isinstance(grads, dict):
@@ -87,10 +101,13 @@ def gradients(learner, x, y, params):
     return grads
 
 
-def gradient(grads, params, name):
+def gradient(grads, name, right, batch):
     """Return one gradient as an array of its parameter's shape, or say what is wrong with the shape."""
     came = expect.array(grads[name], name=f"the gradient of {name}")
-    must = params[name].shape
+    must = right.shape
+    if name.startswith("b") and came.shape == (1, *must) and batch > 1:
+        done = "it is summed, but an axis" if agree(came[0], right) else "an axis"
+        raise Mistake(f"the gradient of {name} has shape {came.shape}: {done} of length 1 is left: drop keepdims")
     if name.startswith("b") and came.ndim == 2 and came.shape[1:] == must:
         raise Mistake(f"the gradient of {name} has shape {came.shape}: sum it over the batch")
     if came.shape == must[::-1] != must:
@@ -100,16 +117,89 @@ def gradient(grads, params, name):
     return came
 
 
+def check_forward_works(learner, rng):
+    """Raise unless the loss follows its inputs: one that computes nothing survives anything, and earns nothing by it.
+
+    What is wrong with it otherwise is the business of `test_forward`.
+    """
+    x, y, params = make(rng)
+    loss = loss_of(learner, x, y, params)
+    for name, other in (("x", (-x, y, params)), ("w3", (x, y, {**params, "w3": -params["w3"]}))):
+        if loss == loss_of(learner, *other):
+            raise Mistake(f"the loss is the same whatever {name} is: this point is for a `forward` that works")
+
+
+def check_loss_backward_works(learner, rng):
+    """Raise unless the gradient of the logits follows the logits, and the labels or a softmax besides."""
+    logits, y = rng.normal(size=(6, 7)), rng.integers(7, size=6)
+
+    def came(*args):
+        return expect.array(learner.call("loss_backward", *args), name="the gradient of the logits", shape=logits.shape)
+
+    first = came(logits, y)
+    expect.reaction(first, came(-logits, y), name="loss_backward")
+    if np.array_equal(first, came(logits, (y + 1) % 7)) and not agree(came(logits + 1, y), first):
+        raise Mistake("`loss_backward` has neither labels nor a softmax in it: this point is for one that works")
+
+
+def check_backward_works(learner, rng):
+    """Return the gradients of an ordinary batch beside the right ones; raise if not a single one is right.
+
+    A factor is forgiven, and so is what `loss_backward` does wrong: both are the business of other tests.
+    """
+    x, y, params = make(rng)
+    grads, cache = gradients(learner, x, y, params), run_forward(x, y, params)[1]
+    right = run_backward(cache, of_logits(cache, y))
+    for g in starts(learner, cache):
+        if any(parallel(grads[name], array) for name, array in run_backward(cache, g).items()):
+            return grads, right
+    raise Mistake("not one gradient is right for six examples: this point is for a `backward` that works")
+
+
+def starts(learner, cache):
+    """Yield what `backward` may have begun with: the right gradient of the logits, a softmax, the learner's own."""
+    y, right = cache["y"], of_logits(cache, cache["y"])
+    yield right
+    yield right + np.eye(right.shape[1])[y] / len(y)
+    try:
+        yield expect.array(learner.call("loss_backward", cache["logits"], y), name="it", shape=right.shape)
+    except Mistake:
+        return
+
+
+def run_backward(cache, g):
+    """Return the gradients of the parameters, given that of the logits."""
+    params, grads = cache["params"], {}
+    for layer, below in ((3, "h2"), (2, "h1"), (1, "x")):
+        grads[f"w{layer}"], grads[f"b{layer}"] = cache[below].T @ g, g.sum(axis=0)
+        if layer > 1:
+            g = (g @ params[f"w{layer}"].T) * (cache[f"z{layer - 1}"] > 0)
+    return grads
+
+
+def parallel(came, right):
+    """Tell whether one is the other but for a factor."""
+    try:
+        came = expect.array(came, name="it", shape=right.shape)
+    except Mistake:
+        return False
+    if not (np.all(np.isfinite(came)) and np.all(np.isfinite(right)) and came.any() and right.any()):
+        return False
+    came, right = came / np.linalg.norm(came), right / np.linalg.norm(right)
+    return min(np.abs(came - right).max(), np.abs(came + right).max()) < 1e-4
+
+
 @points(1)
 def test_forward(learner, rng):
-    """The loss is the mean cross-entropy for other widths and batch sizes."""
+    """The loss is the mean cross-entropy for other widths and batch sizes, and the cache holds what led to it."""
     for b in (1, 7):
         x, y, params = make(rng, b=b)
         result = learner.call("forward", x, y, params)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Mistake("`forward` must return two things: the loss and the cache")
-        came, right = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)[0]
+        came, (right, cache) = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)
         if agree(came, right):
+            check_cache(result[1], cache)
             continue  # with one example, a ReLU that stops nothing makes no difference
         if b > 1 and agree(came, b * right):
             raise Mistake("the loss is the sum over the batch: it must be the mean")
@@ -122,10 +212,23 @@ def test_forward(learner, rng):
         raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
 
 
+def check_cache(cache, right):
+    """Say which array of the cache is missing, or is not what the text says."""
+    if not isinstance(cache, dict):
+        raise Mistake(f"the cache is a {type(cache).__name__}; it must be a dict")
+    for name in (*CACHED, "x", "y", "params"):
+        if name not in cache:
+            raise Mistake(f"the cache has no `{name}`")
+    for name, made in CACHED.items():
+        came = expect.array(cache[name], name=name, shape=right[name].shape)
+        if not agree(came, right[name]):
+            raise Mistake(f"`{name}` in the cache is not {made}")
+
+
 def agree_on_ordinary(learner, rng):
     """Tell whether the loss is right where no logit is large; what is wrong there is another test's business."""
     x, y, params = make(rng)
-    return agree(np.asarray(learner.call("forward", x, y, params)[0]), run_forward(x, y, params)[0])
+    return agree(loss_of(learner, x, y, params), run_forward(x, y, params)[0])
 
 
 def without_relu(x, y, params):
@@ -141,14 +244,15 @@ def test_large_logits(learner, rng):
     """The loss and its gradient survive logits of a thousand."""
     x, y, params = make(rng)
     params["b3"] = params["b3"] + np.array([1000.0, -1000, 500, 0, 0, -500, 800])
-    loss = expect.array(learner.call("forward", x, y, params)[0], name="the loss", shape=())
+    loss = loss_of(learner, x, y, params)
     if not np.isfinite(loss):
         raise Mistake("the loss is not finite for large logits: exp overflows unless you subtract something first")
     logits = run_forward(x, y, params)[1]["logits"]
     if not agree(loss, mean_loss(logits, y)) and agree_on_ordinary(learner, rng):
         raise Mistake("the loss is wrong for large logits: is something cut off, or added inside of the logarithm?")
-    spread = x * np.where(np.arange(len(x)) == 0, 1e5, 1.0)[:, None]  # the logits of one row are far above the others'
-    loss = expect.array(learner.call("forward", spread, y, params)[0], name="the loss", shape=())
+    top = run_forward(1e5 * x, y, params)[1]["logits"].max(axis=1).argmax()
+    spread = x * np.where(np.arange(len(x)) == top, 1e5, 1.0)[:, None]  # logits of one row are far above the others'
+    loss = loss_of(learner, spread, y, params)
     if not np.isfinite(loss):
         raise Mistake("the loss is not finite where one row is far below another: subtract what belongs to the row")
     slope = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits")
@@ -162,13 +266,23 @@ def test_large_logits(learner, rng):
         raise Mistake(
             "`loss_backward` is not finite where one row is far below another: subtract what belongs to the row"
         )
+    if np.abs(slope).max() > max(logits.shape):
+        raise Mistake("`loss_backward` grows with the logits: a softmax never does")
+    check_forward_works(learner, rng)
+    check_loss_backward_works(learner, rng)
 
 
 @points(1)
 def test_slope(learner, rng):
     """The slope is measured by a central difference, and leaves everything as it was."""
-    x, y, params = make(rng, widths=(3, 4, 5, 3))
-    name, index, eps = "b3", (1,), 0.5
+    places = (("b3", (1,)), ("w3", (0, 2)), ("w3", (3, 0)))
+    follows = [check_slope(learner, *make(rng, widths=(3, 4, 5, 3)), *place) for place in places]
+    if not any(follows):
+        raise Mistake("the loss of `forward` is the same whatever w3 and b3 are, so `slope` has nothing to measure")
+
+
+def check_slope(learner, x, y, params, name, index, eps=0.5):
+    """Say what is wrong with one slope; return whether the learner's own loss has any there."""
     params[name][index] = 1e-9  # so small that a step forth and back rounds
     call = learner.run("slope", x, y, params, name, index, eps)
     if list(differences(params, call.args[2])):
@@ -177,11 +291,11 @@ def test_slope(learner, rng):
     def loss(step):
         moved = {**params, name: params[name].copy()}
         moved[name][index] += step
-        return float(expect.array(learner.call("forward", x, y, moved)[0], name="the loss", shape=()))
+        return float(loss_of(learner, x, y, moved))
 
     came, right = expect.array(call.value, name="the slope", shape=()), (loss(eps) - loss(-eps)) / (2 * eps)
     if agree(came, right):
-        return
+        return right != 0
     if agree(came, -right):
         raise Mistake("`slope` has the wrong sign: from the loss above, subtract the one below")
     if agree(came, (loss(eps) - loss(0)) / eps) or agree(came, (loss(0) - loss(-eps)) / eps):
@@ -236,7 +350,8 @@ def test_hidden_layers(learner, rng):
 
 
 def check_gradient(grads, x, y, params, name):
-    came, right = gradient(grads, params, name), measured(x, y, params, name)
+    right = measured(x, y, params, name)
+    came = gradient(grads, name, right, len(y))
     for factor in (len(y), 1 / len(y)):
         if agree(came, factor * right):
             size = "too large" if factor > 1 else "too small"
@@ -288,7 +403,9 @@ def test_batch_of_one(learner, rng):
     except Mistake as mistake:
         where = "" if str(mistake).endswith("is not written yet") else "with a batch of one, "
         raise Mistake(f"{where}{mistake}") from None
-    several = gradients(learner, *make(rng))
+    several, rights = check_backward_works(learner, rng)
+    cache = run_forward(x, y, params)[1]
+    right = run_backward(cache, of_logits(cache, y))
     for name in NAMES:
         came = expect.array(grads[name], name=f"the gradient of {name}")
         if np.shape(several[name]) != params[name].shape:
@@ -296,6 +413,8 @@ def test_batch_of_one(learner, rng):
         if came.shape != params[name].shape:
             must = params[name].shape
             raise Mistake(f"with a batch of one, the gradient of {name} has shape {came.shape}; it must have {must}")
+        if agree(np.asarray(several[name]), rights[name]) and not agree(came, right[name]):
+            raise Mistake(f"with a batch of one, the gradient of {name} is wrong, which is right for six examples")
 
 
 @points(1)
@@ -316,6 +435,10 @@ def test_relu_at_zero(learner, rng):
             raise Mistake(f"the gradient of {name} has shape {came.shape}; it must have the parameter's, {must}")
         if np.any(came[:, unit] != 0):
             raise Mistake(f"where z{layer} is exactly 0 the gradient of {name} is not 0: the ReLU's slope there is 0")
+    ordinary, _ = check_backward_works(learner, rng)
+    for name in ("w1", "w2"):
+        if not np.any(expect.array(ordinary[name], name=f"the gradient of {name}")):
+            raise Mistake(f"the gradient of {name} is 0 everywhere: this point is for one that is 0 where it must be")
 
 
 @points(0.5)
@@ -328,6 +451,7 @@ def test_float32(learner, rng):
         if dtype != np.float32:
             done = "widens" if np.dtype(dtype).itemsize > 4 else "narrows"
             raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `backward` {done} it")
+    check_backward_works(learner, rng)
 
 
 @points(0.5)
@@ -346,6 +470,9 @@ def test_arguments_are_left_alone(learner, rng):
             if changed:
                 raise Mistake(f"`{name}` changed {changed[0] or 'its argument'}, which it was given: work on a copy")
         expect.reaction(*(call.value for call in done), name=name)
+    check_forward_works(learner, rng)
+    check_loss_backward_works(learner, rng)
+    check_backward_works(learner, rng)
 
 
 def differences(given, left, path=""):

@@ -163,12 +163,15 @@ def test_gains_where_nothing_comes(learner, rng):
 def judge(learner, case, wanted, *, kind):
     """Hold a verdict against the right one, and against what the usual mistakes give."""
     came, gains, weights = learner.call("verdict", *case), right_gains(*case), rms(gradients(*case)[0])
-    if not isinstance(came, str):
+    if isinstance(came, int | float | np.number | np.ndarray):
         came = float(expect.array(came, name="verdict(...)", shape=()))
+    elif came not in ("healthy", "everywhere"):
+        raise Mistake('`verdict` must return "healthy", "everywhere", or the number of a layer')
     if came == wanted:
         return
-    if isinstance(came, str) and came not in ("healthy", "everywhere"):
-        raise Mistake('`verdict` must return "healthy", "everywhere", or the number of a layer')
+    given = expect.array(learner.call("gains", *case), name="gains(...)", shape=gains.shape)
+    if not agree(given[1:], gains[1:]):
+        raise Mistake("the verdict is wrong, and so are the gains that it should rest on: mend `gains` first")
     if wanted == "healthy":
         if gains[0] < 1e-3:
             raise Mistake("with small weights in layer 0 nothing is lost that anyone trains: its gain does not count")
@@ -177,6 +180,8 @@ def judge(learner, case, wanted, *, kind):
         blamed = "every layer is" if came == "everywhere" else "a layer is"
         raise Mistake(f"{blamed} blamed although the product of the gains is above 0.001, which counts as healthy")
     if wanted == "everywhere":
+        if came != "healthy" and gains[1:].min() < 0.01:
+            raise Mistake("the layer that takes most is blamed, although the others together take more: everywhere")
         raise Mistake(
             f"every layer takes a little, but the verdict {'is healthy' if came == 'healthy' else 'blames one'}"
         )
@@ -201,8 +206,9 @@ def one_layer(rng, how):
     """Draw a network in which one layer, not an outer one, loses the gradient, and another has the smallest."""
     kind, at = ("relu" if how == "closed" else "tanh"), int(rng.integers(3, 5))
     depth = 2 * at + int(rng.integers(4, 6))  # counted from the output, it is another layer, and no neighbour
+    others = 0.04 ** (1 / (depth - 2))  # they lose much, too, but all together less than the one
     change = {
-        "small weights": {"scales": {at: 1e-5}},
+        "small weights": {"scales": {**dict.fromkeys(range(depth), others), at: 0.006}},
         "saturated": {"shifts": {at: 8.0}},
         "closed": {"shifts": {at: -50.0}},
     }
@@ -237,15 +243,15 @@ def test_one_closed_layer(learner, rng):
     judge(learner, case, at, kind="with one closed layer")
 
 
-@points(1)
-def test_everywhere(learner, rng):
-    """Where every layer takes a little, no one is blamed."""
-    judge(
-        learner,
-        drawn(rng, "everywhere", lambda rng: network(rng, "tanh", (8,) * 11, scales=dict.fromkeys(range(11), 0.35))),
-        "everywhere",
-        kind="",
-    )
+@points(0.5)
+@pytest.mark.parametrize("how", ["all alike", "one more than others"])
+def test_everywhere(learner, rng, how):
+    """Where every layer takes a little, no one is blamed, even if one takes more than any other."""
+    scales = dict.fromkeys(range(12), 0.35)
+    if how == "one more than others":
+        scales[int(rng.integers(3, 9))] = 8e-4
+    case = drawn(rng, "everywhere", lambda rng: network(rng, "tanh", (8,) * 13, scales=scales))
+    judge(learner, case, "everywhere", kind="")
 
 
 @points(0.5)
@@ -270,28 +276,37 @@ def test_healthy(learner, rng, what):
     expect.reaction(learner.call("verdict", *case), learner.call("verdict", *broken), name="verdict")
 
 
-def both(rng):
-    """Draw a network in which one layer's activation takes much, and its weights take more."""
+def both(rng, *, shift, scale):
+    """Draw a network in which one layer loses much in its activation and in its weights; say where it loses more."""
     while True:
         at = int(rng.integers(3, 5))
-        case = network(rng, "tanh", (8,) * 10, shifts={at: 1.8}, scales={at: 0.02})
+        case = network(rng, "tanh", (8,) * 10, shifts={at: shift}, scales={at: scale})
         _, dz, dh = gradients(*case)
         slope, weights = ratio(dz[at], dh[at + 1]), ratio(dh[at], dz[at])
-        if 0.02 < slope < 0.1 and weights < 0.5 * slope:
-            return case, at
+        if max(slope, weights) < 0.1 and not 0.5 < slope / weights < 2:
+            return case, at, "activation" if slope < weights else "weights"
+
+
+def told_apart(learner, case, at, right, *, blames):
+    came = learner.call("cause", *case, at)
+    if not isinstance(came, str) or came not in ("weights", "activation"):
+        raise Mistake('`cause` must return "weights" or "activation"')
+    if came != right:
+        raise Mistake(f"`cause` blames {blames}")
 
 
 @points(0.5)
 @pytest.mark.parametrize("how", ["small weights", "saturated", "closed"])
 def test_cause(learner, rng, how):
     """Weights and activation are told apart."""
-    case, at = both(rng) if how == "small weights" else one_layer(rng, how)
-    came, right = learner.call("cause", *case, at), "weights" if how == "small weights" else "activation"
-    if came not in ("weights", "activation"):
-        raise Mistake('`cause` must return "weights" or "activation"')
-    if came != right:
-        raise Mistake(
-            "`cause` blames the activation where the weights take more: compare the two ratios"
-            if right == "weights"
-            else f"`cause` blames the weights of a layer that is {how}"
-        )
+    # No bar for the weights alone, or the slope alone, passes all: the answer is another both below it and above.
+    if how == "small weights":
+        much = "the activation where the weights take more: compare the two ratios"
+        told_apart(learner, *both(rng, shift=2.2, scale=0.01), blames=much)
+        flat = "the activation of a saturated layer, but its weights take more still: compare the two ratios"
+        told_apart(learner, *both(rng, shift=6.0, scale=1e-6), blames=flat)
+    elif how == "saturated":
+        small = "the weights of a saturated layer: small as they are, its activation takes more"
+        told_apart(learner, *both(rng, shift=5.0, scale=0.005), blames=small)
+    else:
+        told_apart(learner, *one_layer(rng, how), "activation", blames="the weights of a layer that is closed")

@@ -1,7 +1,7 @@
 """Compares the gradients of neighbouring weights.
 
 expects: the gains compare gradients of weights
-points: 5.5
+points: 5
 """
 
 import numpy as np

@@ -1,0 +1,36 @@
+"""Checks one weighted sum of the outputs, which sees every fault unless it is small beside the sum.
+
+expects: do not add outputs up
+points: 9.5
+"""
+
+import torch
+
+
+# %% agrees
+def agrees(fn, inputs, eps=1e-6, tolerance=1e-4):
+    checked = [x for x in inputs if x.requires_grad]
+    if any(x.dtype != torch.float64 for x in checked):
+        raise ValueError("a gradient check needs float64: finite differences drown in the rounding of float32")
+    for x in checked:
+        y = weighted(fn(*inputs))
+        rows = [torch.autograd.grad(y_k, x, retain_graph=True, allow_unused=True)[0] for y_k in y]
+        told = torch.stack([torch.zeros_like(x) if row is None else row for row in rows]).flatten(1)
+        for i in range(x.numel()):
+            measured = (moved(fn, inputs, x, i, eps) - moved(fn, inputs, x, i, -eps)) / (2 * eps)
+            if not torch.all((told[:, i] - measured).abs() <= tolerance * measured.abs().clamp(min=1)):
+                return False
+    return True
+
+
+def moved(fn, inputs, x, i, step):
+    with torch.no_grad():
+        before = x.view(-1)[i].item()
+        x.view(-1)[i] += step
+        y = weighted(fn(*inputs))
+        x.view(-1)[i] = before
+    return y
+
+
+def weighted(y):
+    return (y.flatten() * torch.arange(1, y.numel() + 1)).sum().reshape(1)

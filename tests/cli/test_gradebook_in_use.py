@@ -1,0 +1,57 @@
+"""``course grade`` where the gradebook fails in mid-run, or is named by nothing."""
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.cli.progress import Progress
+from course_lib.grading.exercise import load
+from course_lib.grading.gradebook import connect
+from tests.grading.conftest import SOURCE, TESTS
+
+LEARNERS = ("ada", "bob", "cem")
+
+
+@pytest.fixture
+def classroom(tmp_path, monkeypatch):
+    """A working directory with the tiny exercise and three submissions."""
+    monkeypatch.chdir(tmp_path)
+    (key := tmp_path / "exercises" / "double" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE, encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
+    for learner in LEARNERS:
+        (folder := tmp_path / "submissions" / learner).mkdir(parents=True)
+        nbformat.write(load(key).reference(), folder / "double.ipynb")
+    return tmp_path
+
+
+def test_a_gradebook_that_is_locked_in_mid_run_loses_nothing(course, classroom, monkeypatch):
+    """One line and status 2; what was recorded stays, and the same command goes on from there."""
+    monkeypatch.setattr(connect, "WAIT_SECONDS", 0.1)
+    with contextlib.ExitStack() as held, monkeypatch.context() as patch:
+
+        def lock(*_):
+            other = held.enter_context(contextlib.closing(sqlite3.connect("grades/gradebook.sqlite")))
+            other.execute("BEGIN EXCLUSIVE")
+
+        patch.setattr(Progress, "show", lock)
+        status, out, err = course("grade", "submissions", "-j", 1)
+    assert (status, out) == (2, "")
+    wrong = "the gradebook could not be read or written: database is locked"
+    assert err == f"course: {wrong}; run the same command again\n"
+    status, out, err = course("grade", "submissions", "-j", 1)
+    assert (status, err) == (0, "")
+    assert "1 of 3 were in the gradebook already" in out
+    graded = json.loads(Path("grades/grades.json").read_text())["submissions"]
+    assert [(entry["learner"], entry["points"]) for entry in graded] == [(learner, 3) for learner in LEARNERS]
+
+
+def test_a_gradebook_without_a_name_is_the_one_among_the_grades(course, classroom):
+    """As in ``--gradebook "$BOOK"`` where nothing was set: the folder is made for it."""
+    status, _, err = course("grade", "submissions", "-j", 1, "--gradebook", "", "--out", "new")
+    assert (status, err) == (0, "")
+    assert (classroom / "new" / "gradebook.sqlite").is_file()
