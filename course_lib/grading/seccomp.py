@@ -2,7 +2,7 @@
 
 Memory that belongs to no process and to no limited file system (``memfd_create``, what System V shares) would escape
 every limit; of some things (``io_setup``) all users together have only so many; the others are the doors that escapes
-from sandboxes have been made through.
+from sandboxes have been made through. Sockets keep the room that the machine gives them.
 """
 
 import os
@@ -50,12 +50,15 @@ AARCH64 = {
     "unshare": 97,
     "setns": 268,
 }
-# AUDIT_ARCH_* of linux/audit.h, and the first number that is not a call of that machine's own (x32's begin there).
-MACHINES = {"x86_64": (0xC000003E, 0x40000000, X86_64), "aarch64": (0xC00000B7, 0x40000000, AARCH64)}
+# AUDIT_ARCH_* of linux/audit.h, the first number that is not a call of that machine's own (x32's begin there), and the
+# number of ``setsockopt``.
+MACHINES = {"x86_64": (0xC000003E, 0x40000000, 54, X86_64), "aarch64": (0xC00000B7, 0x40000000, 208, AARCH64)}
+SOL_SOCKET, BUFFER_SIZES = 1, (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both by force
 
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM
-NUMBER, MACHINE = 0, 4  # where struct seccomp_data holds them
+NUMBER, MACHINE, LEVEL, OPTION = 0, 4, 24, 32  # where struct seccomp_data holds them; the last two are arguments
+NEXT, REFUSED, ALLOWED = 0, 1, 2  # where to go on: which instruction from the end
 
 
 def program(machine: str) -> bytes:
@@ -63,19 +66,36 @@ def program(machine: str) -> bytes:
 
     Examples
     --------
-    >>> len(program("x86_64")) == 8 * (len(X86_64) + 6)
+    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + 10)
     True
     >>> program("pdp11")
     b''
     """
     if machine not in MACHINES:
         return b""
-    audit, foreign, calls = MACHINES[machine]
-    refuse = len(calls) + 1  # instructions between the first comparison of a number and the refusal
-    steps = [(LOAD, 0, 0, MACHINE), (EQUAL, 0, refuse + 2, audit), (LOAD, 0, 0, NUMBER), (AT_LEAST, refuse, 0, foreign)]
-    steps += [(EQUAL, refuse - 1 - i, 0, number) for i, number in enumerate(sorted(calls.values()))]
-    steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
-    return b"".join(struct.pack("=HBBI", *step) for step in steps)
+    audit, foreign, setsockopt, calls = MACHINES[machine]
+    steps = [
+        (LOAD, NEXT, NEXT, MACHINE),
+        (EQUAL, NEXT, REFUSED, audit),
+        (LOAD, NEXT, NEXT, NUMBER),
+        (AT_LEAST, REFUSED, NEXT, foreign),
+        *((EQUAL, REFUSED, NEXT, number) for number in sorted(calls.values())),
+        (EQUAL, NEXT, ALLOWED, setsockopt),
+        (LOAD, NEXT, NEXT, LEVEL),
+        (EQUAL, NEXT, ALLOWED, SOL_SOCKET),
+        (LOAD, NEXT, NEXT, OPTION),
+        *((EQUAL, REFUSED, NEXT, option) for option in BUFFER_SIZES),
+        (RETURN, NEXT, NEXT, ALLOW),
+        (RETURN, NEXT, NEXT, REFUSE),
+    ]
+
+    def jump(here: int, place: int) -> int:
+        return len(steps) - place - here - 1 if place else 0
+
+    return b"".join(
+        struct.pack("=HBBI", what, jump(here, yes), jump(here, no), value)
+        for here, (what, yes, no, value) in enumerate(steps)
+    )
 
 
 def filter_file() -> int | None:
