@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["array", "reaction"]
 
+KINDS = "biufc"  # of NumPy: what a number can be
+
 
 def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
     """Return what a learner gave as an array of numbers.
@@ -46,7 +48,7 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np
         result = np.asarray(value)
     except ValueError:
         raise Mistake(f"`{name}` is a list whose rows have different lengths; it must be an array") from None
-    if result.dtype.kind not in "biufc":
+    if result.dtype.kind not in KINDS:
         raise Mistake(f"`{name}` is {_describe(value)}; it must be an array of numbers")
     if shape is not None and result.shape != shape:
         raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
@@ -88,7 +90,9 @@ def _numeric(value: Any) -> bool:
 
     if isinstance(value, (list, tuple)):
         return all(map(_numeric, value))
-    return isinstance(value, (int, float, complex, np.generic, np.ndarray))
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.dtype.kind in KINDS
+    return isinstance(value, (int, float, complex))
 
 
 def _describe(value: Any) -> str:

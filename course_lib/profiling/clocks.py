@@ -29,7 +29,7 @@ class Clock(Protocol):
 class HostClock:
     """The host's clock. On an accelerator that has no other, each mark first waits for what is queued."""
 
-    def __init__(self, device: str = "cpu", settle: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, device: str = "cpu", settle: Callable[[], None] = lambda: None) -> None:
         self.device, self._settle = device, settle
 
     def mark(self) -> float:
@@ -77,22 +77,24 @@ def clock_for(*things: Any) -> Clock:
     if torch is None or not hasattr(torch, "Tensor"):
         return HostClock()
     found = {device for thing in things for device in devices_of(torch, thing)}
-    devices = {device for device in found if device.type != "cpu"}
-    if not devices and torch.cuda.is_initialized():
-        used = [i for i in range(torch.cuda.device_count()) if torch.cuda.memory_reserved(i)]
-        name = ", ".join(f"cuda:{i}" for i in used) if used and not found else "cpu"
-        return HostClock(name, lambda: [torch.cuda.synchronize(i) for i in used])
-    kinds = {device.type for device in devices}
-    if len(devices) == 1 and kinds == {"cuda"}:
-        return CudaClock(torch.cuda, devices.pop())
-    if not kinds or kinds == {"meta"}:
+    named = {device for device in found if device.type != "cpu"}
+    if len(named) == 1 and (device := next(iter(named))).type in ("cuda", "meta"):
+        return CudaClock(torch.cuda, device) if device.type == "cuda" else HostClock()
+    if not (devices := named or in_use(torch)):
         return HostClock()
 
     def settle() -> None:
         for device in devices:
             torch.accelerator.synchronize(device)
 
-    return HostClock(", ".join(sorted(map(str, devices))), settle)
+    return HostClock("cpu" if found and not named else ", ".join(sorted(map(str, devices))), settle)
+
+
+def in_use(torch: Any) -> set[Any]:
+    """Return the CUDA devices that this process has put something on."""
+    if not torch.cuda.is_initialized():
+        return set()
+    return {torch.device("cuda", i) for i in range(torch.cuda.device_count()) if torch.cuda.memory_reserved(i)}
 
 
 def devices_of(torch: Any, thing: Any) -> Iterable[Any]:

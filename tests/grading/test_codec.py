@@ -4,6 +4,7 @@ import base64
 import enum
 import io
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -182,10 +183,13 @@ def test_text_of_the_learners_own_class_is_text():
 
 
 def test_dicts_whose_keys_could_all_be_alike_are_refused():
-    """A multiple of 2**61 - 1 has the hash 0, so each is compared with all before it; so are other kinds in time."""
-    pairs = [[k * (2**61 - 1), 0] for k in range(1, 9)]
-    with pytest.raises(CodecError, match=r"a key beyond 2\*\*63"):
-        decode({"$": "dict", "items": pairs})
+    """Each would be compared with all before it: multiples of 2**61 - 1, and tuples, since -1 has the hash of -2."""
+    numbers = [k * (2**61 - 1) for k in range(1, 200)]
+    pairs = [encode(tuple(each)) for each in product((-1, -2), repeat=8)]
+    parts = [encode(np.complex128(complex(-1000003 * k, k))) for k in range(200)]
+    for keys in (numbers, pairs, parts):
+        with pytest.raises(CodecError, match="a dict whose keys all have one hash"):
+            decode({"$": "dict", "items": [[key, 0] for key in keys]})
     many = dict.fromkeys(range(codec.MAX_PAIRS + 1), 0)
     with pytest.raises(CodecError, match="a dict of more than 10,000 items"):
         encode(many)

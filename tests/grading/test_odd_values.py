@@ -5,6 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
 from course_lib.grading import expect
@@ -47,12 +48,14 @@ def test_functions_that_return_odd_values_are_graded(tmp_path, slug, value):
     assert all(row.message for row in report.rows if row.status == "failed")
 
 
-def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room():
+@pytest.mark.parametrize("kind", [str, np.array, np.str_])
+def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room(kind):
     """One long text and many short ones take gigabytes as an array."""
+    texts = list(map(kind, ["x" * 20_000, *[""] * 2_000]))
     tracemalloc.start()
     try:
         with pytest.raises(Mistake, match="`dw` is a list; it must be an array of numbers"):
-            expect.array([[0, 1], ["x" * 20_000, *[""] * 2_000]], name="dw")
+            expect.array([[0, 1], texts], name="dw")
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()

@@ -195,10 +195,10 @@ def test_work_that_no_argument_shows_is_waited_for_on_every_device_in_use(monkey
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 512 * (device == 1))
-    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
     clock = clock_for(*things)
     clock.mark()
-    assert (type(clock), clock.device, waited) == (HostClock, name, [1])
+    assert (type(clock), clock.device, waited) == (HostClock, name, [torch.device("cuda", 1)])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
