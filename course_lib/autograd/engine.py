@@ -5,7 +5,7 @@ on, so visiting the latest node first meets every user of a tensor before the te
 creation is all the topological sort there is. It never recurses, and the shape of the graph does not matter to it.
 """
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
 from typing import Any
 
@@ -58,31 +58,45 @@ def walk(
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
-    """Visit one node after another: apply its vjps, and hand the results to its parents."""
-    while heap:
-        node = heappop(heap)[1]
-        g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
-        node.grad = None
-        if g is None:  # a root that was given twice, or a custom function that returned None
-            continue
-        saved, vjps = node.saved, node.op.vjps
-        if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
-            saved, vjps = node.opened(g, create_graph)
-        if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
-            node.saved = None
-        for parent, vjp in zip(node.parents, vjps):
-            if parent is None or (wanted is not None and parent not in wanted):
-                continue
-            if parent.grad is not None:
-                add_into(parent, vjp(g, *saved))
-                continue
-            parent.grad = vjp(g, *saved)
-            if parent.parents:
-                heappush(heap, (parent.seq, parent))
+    """Visit one node after another: apply its vjps, and hand the results to its parents.
+
+    The first parent that a node reaches is mostly the next to be visited, so it waits beside the heap, not in it.
+    """
+    first = None
+    try:
+        while heap or first is not None:
+            if first is None:
+                node = heappop(heap)[1]
             else:
-                leaves.append(parent)
-        # What was saved goes now, not while the next node is visited.
-        g = saved = vjps = vjp = None
+                node = heappushpop(heap, (first.seq, first))[1] if heap else first
+                first = None
+            g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
+            node.grad = None
+            if g is None:  # a root that was given twice, or a custom function that returned None
+                continue
+            saved, vjps = node.saved, node.op.vjps
+            if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
+                saved, vjps = node.opened(g, create_graph)
+            if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
+                node.saved = None
+            for parent, vjp in zip(node.parents, vjps):
+                if parent is None or (wanted is not None and parent not in wanted):
+                    continue
+                if parent.grad is not None:
+                    add_into(parent, vjp(g, *saved))
+                    continue
+                parent.grad = vjp(g, *saved)
+                if not parent.parents:
+                    leaves.append(parent)
+                elif first is None:
+                    first = parent
+                else:
+                    heappush(heap, (parent.seq, parent))
+            # What was saved goes now, not while the next node is visited.
+            g = saved = vjps = vjp = None
+    finally:
+        if first is not None:  # a rule or a hook raised an error: it waits with the others, to be cleaned up
+            heappush(heap, (first.seq, first))
 
 
 def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> Any:

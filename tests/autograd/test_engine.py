@@ -10,6 +10,7 @@ import torch
 
 import course_lib.autograd as ag
 from course_lib.autograd import engine
+from course_lib.autograd.ops.primitive import Primitive
 from course_lib.errors import AutogradError
 
 
@@ -198,6 +199,25 @@ def test_an_error_on_the_way_leaves_nothing_behind():
     handle.remove()
     y.backward()
     np.testing.assert_allclose(x.grad.numpy(), [14, 26])
+
+
+def test_an_error_in_a_rule_leaves_nothing_behind():
+    """After an exception in the rule of a second parent, the first is left without the cotangent it had already."""
+    broken = [True]
+
+    def second(g):
+        if broken:
+            raise KeyError
+        return g
+
+    join = Primitive("join", np.add, lambda g: g, second, takes="x y")
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = join(x * 3, x * 2).sum()
+    with pytest.raises(KeyError):
+        y.backward(retain_graph=True)
+    broken.clear()
+    y.backward()
+    np.testing.assert_allclose(x.grad.numpy(), [5, 5])
 
 
 def test_only_what_leads_to_the_inputs_is_visited():
