@@ -104,7 +104,8 @@ class Group:
         The three are another's, and the least and the largest of those that show whether all is well.
         """
         self.waiting, self.table = waiting, waiting[AHEAD:].view(7, -1)
-        self.extremes, self.ends = self.table[2:4], (waiting[1], waiting[2])
+        (self.sums, self.norms), self.extremes = self.table[:2], self.table[2:4]
+        self.ends = waiting[1], waiting[2]
         self.shelves = {count: Shelf(waiting[: AHEAD + count * self.table.shape[1]]) for count in (4, 7)}
         self.grads = Buffer(self.rows, self.parameters, dtype=self.dtype)
         count, longest = self.rows.vectors
@@ -172,7 +173,7 @@ class Group:
             torch.aminmax(self.extremes, out=self.ends)
         elif not self.zeros:
             # By how much each norm is above what the mean accounts for, whichever sign the mean has.
-            torch.addcmul(self.table[1], self.table[0], self.shares, out=self.margins)
+            torch.addcmul(self.norms, self.sums, self.shares, out=self.margins)
             if self.scales:
                 self.margins.add_(self.scales.untouched, alpha=2 * self.range[0])
             torch.aminmax(self.margins, out=self.ends)

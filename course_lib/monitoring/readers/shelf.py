@@ -21,19 +21,18 @@ class Shelf:
     """
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor, self.taken = tensor, 0
+        self.tensor = tensor
         self.source = tensor.numpy() if tensor.device.type == "cpu" else None
-        self.block: Array = np.empty((0, 0))
+        self.free: list[Array] = []
 
     def copy(self) -> Array:
         """Return what it holds now: the one transfer."""
         if self.source is None:
             host: Array = self.tensor.cpu().numpy()
             return host
-        if self.taken == len(self.block):
-            copies = max(1, BLOCK // self.source.nbytes)
-            self.block, self.taken = np.empty((copies, len(self.source)), self.source.dtype), 0
-        host = self.block[self.taken]
-        self.taken += 1
+        if not self.free:  # filled, so that the system hands out all its pages now: one by one they take twice as long
+            shape = max(1, BLOCK // self.source.nbytes), len(self.source)
+            self.free = list(np.full(shape, 0, self.source.dtype))
+        host = self.free.pop()
         host[:] = self.source
         return host
