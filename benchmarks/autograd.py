@@ -1,9 +1,9 @@
 """How fast is course_lib.autograd? Every engine does the same work beside NumPy with the gradients written by hand.
 
-Every engine runs in a process of its own, BLAS on one thread. In each round all engines do the work, in random order:
-the same step for 50 ms, which are not counted, and then for 250 ms, of whose CPU time the mean is one measurement. Each
-is divided by that of the hand-written NumPy of the same round, so that what the machine does meanwhile falls out of the
-ratio. Reported are medians and quartiles over the rounds.
+Every engine runs in a process of its own, a new one every four rounds, BLAS on one thread. In each round all engines do
+the work, in random order: the same step for 50 ms, which are not counted, and then for 250 ms, of whose CPU time the
+mean is one measurement. Each is divided by that of the hand-written NumPy of the same round, so that what the machine
+does meanwhile falls out of the ratio. Reported are medians and quartiles over the rounds.
 
 What is measured is therefore a step among many, as in training, not one that finds its caches cold. ``tower`` is
 measured in bytes: how far a forward and a backward pass raise the most memory that their process has held.
@@ -44,6 +44,7 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "JAX_PLATFORMS": "cpu",
 }
+FRESH = 4  # rounds with the same processes: where a process has its memory makes a difference of some percent
 RETURN_FREED_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000"}  # or what malloc keeps for later would count as in use
 PACKAGES = ("numpy", "torch", "autograd", "micrograd", "jax", "tinygrad")
 
@@ -83,10 +84,9 @@ def rounds_of(work: str, engines: list[str], rounds: int) -> dict[str, list[floa
     """Measure one workload in all engines, in another order each round."""
     workers: dict[str, Engine] = {}
     times: dict[str, list[float]] = {name: [] for name in engines}
-    for _ in range(min(rounds, 5) if work == "tower" else rounds):
-        if (
-            work == "tower" or not workers
-        ):  # the most a process has held never falls: each round of this one needs new ones
+    fresh = 1 if work == "tower" else FRESH  # the most a process has held never falls
+    for i in range(min(rounds, 5) if work == "tower" else rounds):
+        if i % fresh == 0:
             close_all(workers)
             workers = {name: Engine(name, RETURN_FREED_MEMORY if work == "tower" else {}) for name in engines}
         for name in random.sample(engines, len(engines)):

@@ -38,14 +38,14 @@ class Tensor(Variable):
     __array_ufunc__ = None  # array * tensor is for the tensor to answer
 
     dtype: Any = property(lambda self: self.value.dtype)
-    shape: Any = property(lambda self: self.value.shape)
+    shape: Any = property(operator.attrgetter("dims"))
     ndim: Any = property(lambda self: self.value.ndim)
     requires_grad: Any = property(lambda self: self.node is not None, lambda self, on: self.requires_grad_(on))
     is_leaf: Any = property(lambda self: self.node is None or self.node.op is LEAF)
     grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
 
     def __init__(self, value: Any, requires_grad: bool = False) -> None:
-        self.value = value
+        self.value, self.dims = value, value.shape
         self.node = None
         if requires_grad:
             self.requires_grad_()
@@ -120,7 +120,7 @@ class Tensor(Variable):
 
     @data.setter
     def data(self, new: "Tensor") -> None:
-        self.value = new.value
+        self.value, self.dims = new.value, new.dims
 
     # arrays and numbers
 

@@ -13,11 +13,12 @@ __all__ = ["Tensor", "Variable", "listed", "new_tensor"]
 class Variable:
     """An array with a place in a graph; without a node it is a constant."""
 
-    __slots__ = ("__weakref__", "kept", "node", "value")
+    __slots__ = ("__weakref__", "dims", "kept", "node", "value")
 
     value: Any  # a NumPy array, always
     node: Any  # None, unless it requires grad
     kept: "Tensor | None"  # .grad; unset on most tensors
+    dims: tuple[int, ...]  # .shape: the array itself makes a new tuple whenever it is asked
     shape: Any
     dtype: Any
 
@@ -33,6 +34,7 @@ def new_tensor(value: Any, node: Any = None) -> Tensor:
     """Wrap an array, or a NumPy scalar, without a copy."""
     out: Tensor = object.__new__(kind)
     out.value = value if type(value) is np.ndarray else np.asarray(value)
+    out.dims = out.value.shape
     out.node = node
     return out
 

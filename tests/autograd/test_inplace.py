@@ -127,3 +127,14 @@ def test_shape_and_dtype_stay():
         ag.tensor([1, 2]).add_(0.5)
     with pytest.raises(AutogradError, match=r"keeps shape and dtype, \(2,\) .* has \(3, 2\)"):
         ag.tensor([1.0, 2.0]).add_(ag.zeros(3, 2))
+
+
+def test_new_data_bring_their_shape():
+    """What replaces the elements may have another shape, and operations see it; the shape itself cannot be written."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    x.data = ag.tensor([[1.0], [2.0], [3.0]])
+    assert x.shape == (3, 1)
+    (x * ag.tensor([[1.0, 10.0]])).sum().backward()
+    assert x.grad.tolist() == [[11.0]] * 3
+    with pytest.raises(AttributeError):
+        x.shape = (1, 3)

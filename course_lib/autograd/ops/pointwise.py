@@ -32,7 +32,7 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
         z = silently().run(forward, x)
         if parent is None or not grad_mode.recording:
             return new_tensor(z)
-        return record(primitive, z, (parent,), (x,) if saves_x else (z,) if saves_out else ())
+        return record(primitive, z, (parent,), (x,) if saves_x else (z,) if saves_out else (), input.dims)
 
     return named(op, name, doc)
 
@@ -49,6 +49,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         try:
             p, q = input.node, other.node
             x, y = input.value, other.value
+            s, t = input.dims, other.dims
         except AttributeError:
             return mixed(op, forward, input, other)
         if x.dtype is not y.dtype or (floating and x.dtype.kind != "f"):
@@ -62,9 +63,9 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         saved: tuple[Any, ...] = ()
         if saves:  # what only the vjp of an input without gradient would read is not kept for its sake
             saved = (x if x_by_first or q is not None else None, y if y_by_second or p is not None else None)
-        if x.shape == y.shape:
-            return record(alike, z, (p, q), saved)
-        return record(unlike, z, (p, q), (x.shape, y.shape, *saved))
+        if s == t:
+            return record(alike, z, (p, q), saved, s)
+        return record(unlike, z, (p, q), (s, t, *saved))
 
     return named(op, name, doc)
 

@@ -91,10 +91,13 @@ def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...])
     return new_tensor(out)
 
 
-def record(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
-    """Wrap an array that ``op`` has computed, with the node that remembers how."""
+def record(
+    op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...], dims: tuple[int, ...] | None = None
+) -> Tensor:
+    """Wrap an array that ``op`` has computed, with the node that remembers how; a shape that is known saves asking."""
     tensor: Tensor = new(variable.kind)
     tensor.value = out if type(out) is ndarray else np.asarray(out)
+    tensor.dims = out.shape if dims is None else dims
     tensor.node = node = new(Node)
     node.seq = clock.next_seq()
     node.op = op
