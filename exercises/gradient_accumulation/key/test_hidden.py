@@ -138,7 +138,7 @@ def test_unequal_pieces(learner, rng):
 
 @points(0.5)
 def test_one_piece_at_a_time(learner, rng):
-    """No more rows are looked at together than one piece has."""
+    """No more rows are in memory together than one piece has."""
     params, pieces = draw(rng, 3, 2, 4)
     calls = {
         "accumulate": (params, pieces),
@@ -146,13 +146,15 @@ def test_one_piece_at_a_time(learner, rng):
         "train": (params, pieces, 0.1, 3),
     }
     for name, args in calls.items():
-        before = len(learner.eval("sizes"))
+        learner.call("forget")
         learner.call(name, *args)
-        seen = learner.eval("sizes")[before:]
+        seen = learner.eval("held")
         if not seen and name != "train":  # which may take its gradients from a `whole` that needs no mean_loss
             raise Mistake(f"`{name}` never calls mean_loss: take the loss of each piece with it")
-        if max(seen, default=0) > 4:
+        if seen and seen[0] > 4:
             raise Mistake(f"`{name}` gives mean_loss more rows than one piece has: then nothing is saved")
+        if max(seen, default=0) > 4:
+            raise Mistake(f"`{name}` keeps the graphs of earlier pieces: call backward() on each before the next")
 
 
 def stepped(params, groups, rate):

@@ -1,0 +1,13 @@
+"""Adds the losses up and calls backward once, so that the graphs of all pieces are in memory together.
+
+expects: `accumulate` keeps the graphs of earlier pieces
+points: 9.5
+"""
+
+
+# %% accumulate
+def accumulate(params, pieces):
+    tensors, rows = leaves(params), sum(len(y) for _, y in pieces)
+    loss = sum(mean_loss(tensors, x, y) * (len(y) / rows) for x, y in pieces)
+    loss.backward()
+    return loss.item(), {name: t.grad.numpy() for name, t in tensors.items()}
