@@ -48,8 +48,9 @@ class Watch:
             if type(g) is np.ndarray and (getrefcount(g) != 3 or g.base is not None):
                 g = g.copy()
             keep(tensor, g)
-            for hook in tuple(self.on_deposit.values()):
-                hook(tensor)
+            if self.on_deposit:
+                for hook in tuple(self.on_deposit.values()):
+                    hook(tensor)
         return g
 
     def hooked(self, g: Any) -> Any:

@@ -173,7 +173,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
     """
     x, w, b = input.value, weight.value, None if bias is None else bias.value
-    rows, columns = x.shape, w.shape
+    rows, columns = input.dims, weight.dims
     if len(rows) != 2 or len(columns) != 2 or rows[1] != columns[1] or x.dtype is not w.dtype:
         return plain_linear(input, weight, bias)
     if b is not None and (b.dtype is not x.dtype or b.shape != columns[:1]):

@@ -54,7 +54,7 @@ def times(g: Any, factor: float) -> Any:
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`."""
     x, t = input.value, target.value
-    if reduction != "mean" or x.shape != t.shape or x.dtype is not t.dtype or not x.size:
+    if reduction != "mean" or input.dims != target.dims or x.dtype is not t.dtype or not x.size:
         return plain_mse_loss(input, target, reduction)
     d, loss = silent.copy().run(difference_and_loss, x, t)
     return wrapped(mse, loss, (input.node, target.node), (d, d.size))
