@@ -117,6 +117,25 @@ def accumulate(params, pieces):
     return mix(loss, other), {k: mix(grads[k], others[k]) for k in grads}
 """,
 }
+RETAINED = {
+    "whole": """
+def whole(params, x, y):
+    tensors = leaves(params)
+    loss = mean_loss(tensors, x, y)
+    loss.backward(retain_graph=True)
+    return loss.item(), {n: t.grad.numpy() for n, t in tensors.items()}
+ref = whole(params, x, y)
+""",
+    "accumulate": """
+def accumulate(params, pieces):
+    tensors, total = leaves(params), 0.0
+    for x, y in pieces:
+        loss = mean_loss(tensors, x, y) * (len(y) / sum(len(y) for _, y in pieces))
+        loss.backward(retain_graph=True)
+        total += loss.item()
+    return total, {n: t.grad.numpy() for n, t in tensors.items()}
+""",
+}
 TORCH = {
     "whole": """
 import torch
@@ -132,8 +151,8 @@ def whole(params, x, y):
 
 @pytest.mark.parametrize(
     "style",
-    [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE, TORCH],
-    ids=["divided at the end", "grad and optim", "running means", "recursive", "torch"],
+    [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE, RETAINED, TORCH],
+    ids=["divided at the end", "grad and optim", "running means", "recursive", "retained until replaced", "torch"],
 )
 def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
     """Sums divided once; the functional gradient, an optimizer, and tensors that are handed back."""
