@@ -79,7 +79,7 @@ def backward(
         for x, g in zip(inputs, found, strict=True):
             if g is not None:
                 x.kept = x.grad
-                hooks.keep(x, g if create_graph else g.value.copy())
+                hooks.keep(x, hooks.copied(g) if create_graph else g.value.copy())
         return
     engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph)
 

@@ -13,10 +13,12 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.node import Node
+from course_lib.autograd.reach import leading_to, taken_aside
 
 __all__ = ["backward"]
 
 Heap = list[tuple[int, Node]]  # by creation, the latest node on top
+inside: list[bool] = []  # one entry for each walk under way: a hook, or a function's backward, may begin another
 
 
 def backward(
@@ -28,10 +30,13 @@ def backward(
     are visited, and the cotangents of the targets are returned instead.
     """
     retain_graph = create_graph if retain_graph is None else retain_graph
-    wanted = None if targets is None else leading_to([node for node, _ in roots], targets)
+    nodes = [node for node, _ in roots]
+    wanted = None if targets is None else leading_to(nodes, targets)
     caught: dict[Node, Any] = dict.fromkeys(targets or ())
     heap: Heap = []
     leaves: list[Node] = []
+    aside = taken_aside(nodes) if inside else []  # of the walk that this one interrupts
+    inside.append(True)
     outer, grad_mode.recording = grad_mode.recording, create_graph
     try:
         with np.errstate(all="ignore"):  # hooks run in here too, so it is no context of our own: see silence.py
@@ -47,6 +52,9 @@ def backward(
         raise
     finally:
         grad_mode.recording = outer
+        inside.pop()
+        for node, g in aside:
+            node.grad = g
     return caught
 
 
@@ -75,6 +83,8 @@ def walk(
             if g is None:  # a root that was given twice, or a custom function that returned None
                 continue
             saved, vjps = node.saved, node.op.vjps
+            if wanted is not None and saved is not None and wanted.isdisjoint(node.parents):  # the end of the way
+                continue
             if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
                 saved, vjps = node.opened(g, create_graph)
             if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
@@ -104,7 +114,7 @@ def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> An
     g, node.grad = node.grad, None
     if g is not None and node.watch is not None:
         g = node.watch.before(g, wanted is None)
-    if caught and node in caught:
+    if caught and g is not None and node in caught:
         caught[node] = g
     return g
 
@@ -118,18 +128,3 @@ def add_into(node: Node, g: Any) -> None:
         acc += g  # three references: the node's, this function's and getrefcount's own
     else:
         node.grad = acc + g
-
-
-def leading_to(roots: list[Node], targets: set[Node]) -> set[Node]:
-    """Find the nodes from which a target can be reached."""
-    seen, stack = set(roots), list(roots)
-    while stack:
-        for parent in stack.pop().parents:
-            if parent is not None and parent not in seen:
-                seen.add(parent)
-                stack.append(parent)
-    wanted = set(targets)
-    for node in sorted(seen, key=lambda node: -node.seq):  # oldest first: parents are settled before their users
-        if not wanted.isdisjoint(node.parents):
-            wanted.add(node)
-    return wanted

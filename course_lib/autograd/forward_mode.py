@@ -97,6 +97,11 @@ def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:
             v = [new_tensor(basis.reshape(x.shape) if j == i else np.zeros(z.shape, z.dtype)) for j, z in enumerate(xs)]
             columns.append(listed(jvp(func, xs, v)[1]))
         blocks.append(
-            [np.stack([c[k].value for c in columns], -1).reshape(*y.shape, *x.shape) for k, y in enumerate(listed(out))]
+            [
+                np.array([c[k].value for c in columns], y.dtype)
+                .reshape(x.numel(), y.numel())
+                .T.reshape(y.shape + x.shape)
+                for k, y in enumerate(listed(out))
+            ]
         )
     return alike([alike([new_tensor(block[k]) for block in blocks], inputs) for k in range(len(listed(out)))], out)

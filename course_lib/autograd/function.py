@@ -64,6 +64,16 @@ class Call(Operation):
             origins=[next((place for place, x in places if x is s), None) for s in ctx.saved_tensors],
         )
 
+    @property
+    def vjps(self) -> tuple[Callable[..., Any], ...]:
+        """One for each argument. They are asked for at each visit, so what the last one computed is forgotten here."""
+        self.latest = None, ()
+        return self.rules
+
+    @vjps.setter
+    def vjps(self, rules: tuple[Callable[..., Any], ...]) -> None:
+        self.rules = rules
+
     def pull(self, i: int, g: Any, saved: tuple[Any, ...]) -> Any:
         """Give the cotangent of input ``i``; ``backward``, which computes all of them, runs once."""
         if self.latest[0] is not g:

@@ -9,6 +9,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
+from course_lib.errors import AutogradError
 
 __all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
 
@@ -45,8 +46,8 @@ class Watch:
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
-            if type(g) is np.ndarray and (getrefcount(g) != 3 or g.base is not None):
-                g = g.copy()
+            if type(g) is not np.ndarray or getrefcount(g) != 3 or g.base is not None:
+                g = copied(g)
             keep(tensor, g)
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
@@ -90,10 +91,20 @@ def as_seen(g: Any) -> Tensor:
     return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value] # its one kind is Tensor
 
 
+def copied(g: Any) -> Any:
+    """Give a cotangent memory of its own, in the form it has."""
+    return new_tensor(g.value.copy(), g.node) if isinstance(g, Variable) else g.copy()
+
+
 def replaced(g: Any, new: Any) -> Any:
     """Take what a hook returned in place of ``g``, in the form ``g`` has; None means: as it was."""
     if new is None:
         return g
+    if g is not None and (new.shape, new.dtype) != (g.shape, g.dtype):
+        raise AutogradError(
+            f"what a hook returns must have the shape and dtype of the gradient, {g.shape} and {g.dtype}, but it has "
+            f"{new.shape} and {new.dtype}. Return None to leave the gradient as it is."
+        )
     return new if isinstance(g, Variable) else new.value
 
 

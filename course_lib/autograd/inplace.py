@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import plain
+from course_lib.autograd.ops.indexing import parted, plain
 from course_lib.autograd.ops.operands import sum_to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
@@ -72,13 +72,21 @@ put_in: Primitive = Primitive(
     "index_put",
     lambda x, y, index: assigned(x.copy(), index, y),
     lambda g, y_shape, index: put_in(g, np.zeros((), g.dtype), index),  # what was overwritten is cut off
-    lambda g, y_shape, index: sum_to(g[index], y_shape),
+    lambda g, y_shape, index: sum_to(picked(g, parted(index)), y_shape),
 )
 
 
 def assigned(x: Any, index: Any, y: Any) -> Any:
     """Assign, and return the array."""
-    x[index] = y
+    *before, last = parted(index)
+    picked(x, before)[last] = y
+    return x
+
+
+def picked(x: Any, indices: list[Any]) -> Any:
+    """Apply one index after another."""
+    for index in indices:
+        x = x[index]
     return x
 
 

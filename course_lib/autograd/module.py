@@ -91,6 +91,12 @@ class Module:
                 f"{sorted(state_dict.keys() - own.keys())} are unknown. Load it into a module made in the same way."
             )
         for name, value in own.items():
+            if state_dict[name].shape != value.shape:
+                raise AutogradError(
+                    f"{name} must have the shape it has in this module, {value.shape}, but it came with "
+                    f"{state_dict[name].shape}. Load it into a module made in the same way."
+                )
+        for name, value in own.items():
             value.copy_(state_dict[name])
 
     def __repr__(self) -> str:

@@ -162,6 +162,15 @@ class Tensor(Variable):
         """Convert to another dtype; the gradient is converted back."""
         return to(self, np.dtype(dtype))
 
+    def __reduce__(self) -> Any:
+        """Say what a copy or a pickle is made of: a leaf with its gradient, and nothing of the graph it is part of."""
+        if not self.is_leaf:
+            raise AutogradError(
+                f"only a leaf can be copied or pickled, but this tensor was computed by {self.node.name()}. Use "
+                ".detach() or .clone()."
+            )
+        return restored, (type(self), self.value, self.requires_grad, self.grad)
+
     def __bool__(self) -> bool:
         return bool(self.item())
 
@@ -226,6 +235,15 @@ class Tensor(Variable):
     double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name
     long = lambda self: self.to(np.int64)  # noqa: E731 - def would hide the type's name
     bool = lambda self: self.to(np.bool_)  # noqa: E731 - def would hide the type's name
+
+
+def restored(kind: type[Tensor], value: Any, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    """Make a copy of a leaf, as ``copy`` and ``pickle`` ask."""
+    x = object.__new__(kind)
+    Tensor.__init__(x, value, requires_grad)
+    if grad is not None:
+        x.grad = grad
+    return x
 
 
 for name, function in METHODS.items():

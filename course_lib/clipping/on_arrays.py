@@ -41,7 +41,7 @@ class ArrayGradients(Gradients):
 
     def clamp(self, bound: float) -> None:
         """Move all entries into ``[-bound, bound]``."""
-        self.arrays = [np.clip(a.astype(np.float64), -bound, bound).astype(a.dtype) for a in self.arrays]
+        self.arrays = [np.asarray(np.clip(a.astype(np.float64), -bound, bound), a.dtype) for a in self.arrays]
 
     def zero(self) -> None:
         """Make zeros."""

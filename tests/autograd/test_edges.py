@@ -1,5 +1,7 @@
 """Inputs at the edges, against torch: empty choices, mixed dtypes, infinite slopes, dims given twice."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -109,3 +111,51 @@ def test_relu_passes_infinities_and_stops_them(dtype):
     ours.relu(x).backward(ours.tensor(g))
     np.testing.assert_array_equal(x.grad.numpy(), np.array([np.inf, -np.inf, np.nan, 0, 0, -0.0], dtype))
     assert x.grad.dtype == g.dtype
+
+
+ROWS = np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (0, slice(None), [0, 1]), (0, slice(None), ROWS), (None, ..., -1, None, [0, 0, 1]), (slice(None), 0, [1, 2]),
+        ([0, 1], 0), (0, [0, 1], 0), ([1, 0], slice(None), 2), (1, None, [0, 2]), (0, slice(None), np.array(1)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_integers_beside_arrays_pick_first(index):
+    """As in torch, and unlike NumPy: values, the gradient of what is read, and of what is written."""
+    a = np.arange(24.0).reshape(2, 3, 4)
+    found = []
+    for lib in (torch, ours):
+        at = tuple(lib.tensor(i) if isinstance(i, np.ndarray) else i for i in index)
+        x = lib.tensor(a, requires_grad=True)
+        y = x[at]
+        (y * y).sum().backward()
+        written, value = lib.zeros(2, 3, 4, dtype=lib.float64) * 1, (y.detach() * 2).requires_grad_()
+        written[at] = value
+        (written * lib.tensor(a)).sum().backward()
+        found.append([y.tolist(), x.grad.tolist(), written.tolist(), value.grad.tolist()])
+    assert found[0] == found[1]
+
+
+def test_nan_in_a_single_number_and_nothing_times_infinity():
+    """The softmax of NaN is NaN, also without dimensions; what does not depend on x has no gradient at all."""
+    for lib in (torch, ours):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        (x**0).backward(lib.tensor([float("inf"), float("nan")]))
+        assert x.grad.tolist() == [0, 0]
+        for f in (lib.softmax, lib.log_softmax):
+            assert np.isnan(f(lib.tensor(float("nan")), 0).item())
+
+
+def test_a_dtype_that_is_equal_and_not_the_same():
+    """An array that was pickled brings a dtype object of its own."""
+    a = pickle.loads(pickle.dumps(np.array([1.0, 2.0], np.float32)))
+    assert a.dtype is not np.dtype(np.float32)
+    x, y = ours.tensor(a, requires_grad=True), ours.tensor([3.0, 4.0], requires_grad=True)
+    assert (ours.from_numpy(a) + y).tolist() == [4, 6]
+    (x * y / 2).sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.5, 2], [0.5, 1])
+    assert ours.mse_loss(x, y).item() == 4

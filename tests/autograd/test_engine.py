@@ -304,3 +304,72 @@ def test_a_root_may_be_a_leaf():
     assert x.grad.item() == 1
     with pytest.raises(AutogradError, match="requires grad"):
         ag.tensor(2.0).backward()
+
+
+def both(use):
+    """What torch and the course's engine give to the same lines."""
+    return use(torch, torch.autograd.grad), use(ag, ag.grad)
+
+
+def test_a_walk_inside_a_hook_leaves_the_outer_one_alone():
+    """It starts without the cotangents that wait in the nodes it meets, and they are there again afterwards."""
+
+    def use(lib, grad):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        a = x * 2
+        b, c, seen = a.sin(), a.cos(), []
+
+        def inner(g):
+            seen.append(grad(b, x, lib.ones(2), retain_graph=True)[0].tolist())
+            with pytest.raises(RuntimeError):
+                (b * c).backward(lib.ones(3))
+
+        c.register_hook(inner)
+        (b + c).sum().backward(retain_graph=True)
+        return [*seen, x.grad.tolist()]
+
+    theirs, ours = both(use)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")  # torch advises against what is tested
+def test_leaves_do_not_share_a_gradient_that_was_recorded():
+    """After create_graph=True each leaf, and the cotangent that was passed, has memory of its own."""
+
+    def use(lib, _):
+        x, y = (lib.tensor([1.0], requires_grad=True) for _ in "xy")
+        s, v = x + y, lib.ones(1)
+        s.backward(v, create_graph=True)
+        (x + y).backward(v)
+        (x + y).backward(v, inputs=[x, y], create_graph=True)
+        (x + y).backward(v)
+        return [x.grad.item(), y.grad.item(), v.item()]
+
+    theirs, ours = both(use)
+    assert theirs == ours == [4, 4, 1]
+
+
+def test_a_backward_pass_in_two_parts():
+    """What leads to no target is not walked, and so not freed: the second part starts where the first ended."""
+
+    def use(lib, grad):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x.sin()
+        (g,) = grad((h * h).sum(), h)
+        h.backward(g)
+        return x.grad.tolist()
+
+    theirs, ours = both(use)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_an_output_that_is_asked_for_twice():
+    """An output that is also an input, given twice, gets the sum of its cotangents."""
+
+    def use(lib, grad):
+        x, v = lib.tensor([1.0, 2.0], requires_grad=True), lib.ones(2)
+        y = x * 1
+        return [grad([y, y], [y], [v, v])[0].tolist(), grad([x, x], [x], [v, v])[0].tolist()]
+
+    theirs, ours = both(use)
+    assert theirs == ours

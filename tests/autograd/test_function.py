@@ -132,3 +132,25 @@ def test_forward_mode_goes_through_a_function():
 
     _, t = ag.jvp(Cube.apply, ag.tensor([1.0, 2.0]), ag.tensor([1.0, 10.0]))
     assert t.tolist() == [3, 120]
+
+
+def test_backward_runs_at_each_visit():
+    """Also when the same cotangent comes again, changed in the meantime, and a later argument has no gradient."""
+
+    class Times(ag.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k, None
+
+    x, v = ag.tensor([1.0, 2.0], requires_grad=True), ag.ones(2)
+    y = Times.apply(x, 3.0)
+    y.backward(v, retain_graph=True)
+    v.mul_(10)
+    x.grad = None
+    y.backward(v)
+    assert x.grad.tolist() == [30, 30]

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import course_lib.autograd as ag
+from course_lib.errors import AutogradError
 
 LIBRARIES = (ag, torch)
 
@@ -119,3 +120,12 @@ def test_hooks_need_a_gradient():
     y = ag.tensor(1.0, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="leaf"):
         y.register_post_accumulate_grad_hook(print)
+
+
+@pytest.mark.parametrize("wrong", [lambda g: g[:1], lambda g: g.double()], ids=["shape", "dtype"])
+def test_a_hook_returns_what_the_gradient_is_like(wrong):
+    """A gradient of another shape or dtype would be found much later, or never."""
+    x = ag.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x.register_hook(wrong)
+    with pytest.raises(AutogradError, match="what a hook returns must have the shape and dtype of the gradient"):
+        x.sum().backward()

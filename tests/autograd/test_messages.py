@@ -47,6 +47,10 @@ MISTAKES = {
         lambda: ag.linear(X, X, V.double()),
         ["linear()", "one dtype", "float32 and float64", ".float()"],
     ),
+    "stacks of another length": (
+        lambda: ag.bmm(ag.ones(3, 2, 2), ag.ones(1, 2, 2)),
+        ["as many matrices", "(3, 2, 2) and (1, 2, 2)", "matmul() broadcasts"],
+    ),
     "mm of vectors": (lambda: ag.mm(V, V), ["mm() needs 2 and 2 dimensions", "(2,) and (2,)", "matmul()"]),
     "a product of numbers": (lambda: ag.tensor(1.0) @ V, ["vectors or matrices", "()", "Multiply with *"]),
     "outer of matrices": (lambda: ag.outer(X, V), ["two vectors", "(2, 3)", "Flatten"]),

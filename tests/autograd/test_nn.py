@@ -1,5 +1,8 @@
 """Modules and optimizers, beside torch's with the same weights."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -202,3 +205,27 @@ def test_a_setting_that_no_layer_has_is_refused_when_it_is_made():
     """A misspelt setting does not wait for the first batch."""
     with pytest.raises(TypeError, match="reductions"):
         ag.nn.MSELoss(reductions="sum")
+
+
+def test_a_state_of_another_shape_is_refused():
+    """It would be broadcast; nothing of it is copied."""
+    layer = ag.nn.Linear(2, 3)
+    before = layer.weight.tolist()
+    with pytest.raises(AutogradError, match=r"weight must have the shape it has in this module, \(3, 2\)"):
+        layer.load_state_dict(ag.nn.Linear(2, 1).state_dict())
+    assert layer.weight.tolist() == before
+
+
+@pytest.mark.parametrize("remade", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "pickle"])
+def test_copies_collect_gradients_of_their_own(remade):
+    """A copied module trains its own parameters, and has the gradients that the first had."""
+    layer = ag.nn.Linear(2, 1)
+    layer(ag.ones(1, 2)).sum().backward()
+    other = remade(layer)
+    assert isinstance(other.weight, ag.nn.Parameter)
+    assert other.weight.grad.tolist() == layer.weight.grad.tolist() == [[1, 1]]
+    other(ag.ones(1, 2)).sum().backward()
+    assert (other.weight.grad.tolist(), layer.weight.grad.tolist()) == ([[2, 2]], [[1, 1]])
+    assert other.weight.tolist() == layer.weight.tolist()
+    with pytest.raises(AutogradError, match=r"only a leaf can be copied or pickled, .* Use .detach\(\) or .clone\(\)"):
+        remade(layer.weight * 2)

@@ -117,3 +117,14 @@ def test_misuse_is_explained():
     with pytest.raises(AutogradError, match=r"single number, but its shape is \(3,\)"):
         ag.hessian(lambda x: x * 2, x)
     assert (x.clone().requires_grad_() * 2).grad_fn.next_functions
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (2, 1)])
+def test_forward_mode_takes_any_shape(shape):
+    """A single number, and nothing at all, have Jacobians too."""
+    x = np.arange(1.0, 3.0)[: int(np.prod(shape))].reshape(shape)
+    forward, backward = (
+        ag.jacobian(lambda x: x * x, ag.tensor(x), strategy=strategy) for strategy in ("forward-mode", "reverse-mode")
+    )
+    assert forward.shape == backward.shape == shape * 2
+    np.testing.assert_allclose(forward.numpy(), backward.numpy())

@@ -195,3 +195,14 @@ def test_an_optimizer_steps_by_the_clipped_gradient():
     optim.SGD([w], lr=1.0).step()
     with no_grad():
         np.testing.assert_allclose(w.detach().numpy(), [-0.6, -0.8], rtol=1e-6)
+
+
+def test_a_single_number_can_be_clipped_and_added_to():
+    """Its gradient stays an array, which the next backward pass adds to."""
+    x = tensor(3.0, requires_grad=True)
+    for clip in (clip_by_value, clip_by_global_norm):
+        x.grad = None
+        (x * x).backward()
+        clip([x], 1.0)
+        (x * x).backward()
+        assert x.grad.item() == 7

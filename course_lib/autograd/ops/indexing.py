@@ -41,12 +41,30 @@ def plain(index: Any) -> Any:
         index = index.value
     elif isinstance(index, list):
         index = np.asarray(index, None if index else np.int64)
-    return int(index) if isinstance(index, np.integer) else index
+    number = isinstance(index, np.integer) or (
+        isinstance(index, np.ndarray) and not index.ndim and index.dtype.kind in "iu"
+    )
+    return int(index) if number else index
+
+
+def parted(index: Any) -> list[Any]:
+    """Part an index in which integers stand beside arrays: NumPy takes them for arrays, torch lets them pick first."""
+    parts = index if isinstance(index, tuple) else ()
+    arrays = [isinstance(i, np.ndarray) for i in parts]
+    if not (any(arrays) and any(type(i) is int for i in parts)):
+        return [index]
+    first: list[Any] = []
+    for i, is_array in zip(parts, arrays, strict=True):
+        first += [slice(None)] * (i.ndim if i.dtype == bool else 1) if is_array else [i]
+    rest = [i if is_array or i is Ellipsis else slice(None) for i, is_array in zip(parts, arrays, strict=True)]
+    return [tuple(first), tuple(r for r, i in zip(rest, parts, strict=True) if type(i) is not int)]
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
-    index = plain(index)
+    *before, index = parted(plain(index))
+    for part in before:
+        input = getitem(input, part)
     kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
     try:
         return picks[kind](input, index)

@@ -137,6 +137,11 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two stacks of matrices of the same length."""
     check("bmm", input, mat2, dims=(3, 3))
+    if len(input.value) != len(mat2.value):
+        raise AutogradError(
+            f"bmm() needs as many matrices in one stack as in the other, but the shapes are {input.shape} and "
+            f"{mat2.shape}. matmul() broadcasts."
+        )
     return matmul(input, mat2)
 
 

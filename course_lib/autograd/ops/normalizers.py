@@ -24,14 +24,14 @@ def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 def stable_softmax(x: Any, dim: int) -> Any:
     """Divide exponentials by their sum, after taking out the largest."""
-    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(x)
+    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)) if x.ndim else np.exp(x - x)
     return y / np.add.reduce(y, dim, keepdims=True) if x.ndim else y
 
 
 def stable_log_softmax(x: Any, dim: int) -> Any:
     """Subtract the logarithm of the sum of exponentials."""
     if not x.ndim:
-        return np.zeros_like(x)
+        return x - x
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 

@@ -53,7 +53,8 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         except AttributeError:
             return mixed(op, forward, input, other)
         if x.dtype is not y.dtype or (floating and x.dtype.kind != "f"):
-            return op(*promoted(input, other, floating=floating))
+            input, other = promoted(input, other, floating=floating)
+            p, q, x, y = input.node, other.node, input.value, other.value
         try:
             z = silently().run(forward, x, y)
         except ValueError:

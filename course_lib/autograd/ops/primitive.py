@@ -97,7 +97,7 @@ def record(
     """Wrap an array that ``op`` has computed, with the node that remembers how; a shape that is known saves asking."""
     tensor: Tensor = new(variable.kind)
     tensor.value = out if type(out) is ndarray else np.asarray(out)
-    tensor.dims = out.shape if dims is None else dims
+    tensor.dims = tensor.value.shape if dims is None else dims
     tensor.node = node = new(Node)
     node.seq = clock.next_seq()
     node.op = op

@@ -1,0 +1,35 @@
+"""Which nodes of a graph can be reached, and which of them lead to others."""
+
+from typing import Any
+
+from course_lib.autograd.node import Node
+
+__all__ = ["leading_to", "taken_aside"]
+
+
+def reached(roots: list[Node]) -> set[Node]:
+    """Find the nodes that can be reached."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return seen
+
+
+def taken_aside(roots: list[Node]) -> list[tuple[Node, Any]]:
+    """Take the cotangents that wait in the nodes that can be reached."""
+    found = [(node, node.grad) for node in reached(roots) if node.grad is not None]
+    for node, _ in found:
+        node.grad = None
+    return found
+
+
+def leading_to(roots: list[Node], targets: set[Node]) -> set[Node]:
+    """Find the nodes from which a target can be reached."""
+    wanted = set(targets)
+    for node in sorted(reached(roots), key=lambda node: -node.seq):  # oldest first: parents settle before their users
+        if not wanted.isdisjoint(node.parents):
+            wanted.add(node)
+    return wanted
