@@ -47,8 +47,7 @@ def backward(
             for node in leaves:
                 arrived(node, wanted, caught)
     except BaseException:
-        for node in (*leaves, *(node for _, node in heap)):  # leave nothing behind that the next walk would add to
-            node.grad = None
+        taken_aside(nodes)  # and forgotten: the next walk would add to it
         raise
     finally:
         grad_mode.recording = outer
@@ -68,45 +67,42 @@ def walk(
 ) -> None:
     """Visit one node after another: apply its vjps, and hand the results to its parents.
 
-    The first parent that a node reaches is mostly the next to be visited, so it waits beside the heap, not in it.
+    The first parent that a node reaches is mostly the next to be visited: it waits beside the
+    heap, not in it.
     """
     first = None
-    try:
-        while heap or first is not None:
-            if first is None:
-                node = heappop(heap)[1]
+    while heap or first is not None:
+        if first is None:
+            node = heappop(heap)[1]
+        else:
+            node = heappushpop(heap, (first.seq, first))[1] if heap else first
+            first = None
+        g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
+        node.grad = None
+        if g is None:  # a root that was given twice, or a custom function that returned None
+            continue
+        saved, vjps = node.saved, node.op.vjps
+        if wanted is not None and saved is not None and wanted.isdisjoint(node.parents):
+            continue  # nothing that was asked for lies behind
+        if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
+            saved, vjps = node.opened(g, create_graph)
+        if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
+            node.saved = None
+        for parent, vjp in zip(node.parents, vjps):
+            if parent is None or (wanted is not None and parent not in wanted):
+                continue
+            if parent.grad is not None:
+                add_into(parent, vjp(g, *saved))
+                continue
+            parent.grad = vjp(g, *saved)
+            if not parent.parents:
+                leaves.append(parent)
+            elif first is None:
+                first = parent
             else:
-                node = heappushpop(heap, (first.seq, first))[1] if heap else first
-                first = None
-            g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
-            node.grad = None
-            if g is None:  # a root that was given twice, or a custom function that returned None
-                continue
-            saved, vjps = node.saved, node.op.vjps
-            if wanted is not None and saved is not None and wanted.isdisjoint(node.parents):  # the end of the way
-                continue
-            if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
-                saved, vjps = node.opened(g, create_graph)
-            if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
-                node.saved = None
-            for parent, vjp in zip(node.parents, vjps):
-                if parent is None or (wanted is not None and parent not in wanted):
-                    continue
-                if parent.grad is not None:
-                    add_into(parent, vjp(g, *saved))
-                    continue
-                parent.grad = vjp(g, *saved)
-                if not parent.parents:
-                    leaves.append(parent)
-                elif first is None:
-                    first = parent
-                else:
-                    heappush(heap, (parent.seq, parent))
-            # What was saved goes now, not while the next node is visited.
-            g = saved = vjps = vjp = None
-    finally:
-        if first is not None:  # a rule or a hook raised an error: it waits with the others, to be cleaned up
-            heappush(heap, (first.seq, first))
+                heappush(heap, (parent.seq, parent))
+        # What was saved goes now, not while the next node is visited.
+        g = saved = vjps = vjp = None
 
 
 def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> Any:
