@@ -96,12 +96,11 @@ def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:
         for basis in np.eye(x.numel(), dtype=x.dtype):
             v = [new_tensor(basis.reshape(x.shape) if j == i else np.zeros(z.shape, z.dtype)) for j, z in enumerate(xs)]
             columns.append(listed(jvp(func, xs, v)[1]))
-        blocks.append(
-            [
-                np.array([c[k].value for c in columns], y.dtype)
-                .reshape(x.numel(), y.numel())
-                .T.reshape(y.shape + x.shape)
-                for k, y in enumerate(listed(out))
-            ]
-        )
+        blocks.append([side_by_side([c[k].value for c in columns], y, x) for k, y in enumerate(listed(out))])
     return alike([alike([new_tensor(block[k]) for block in blocks], inputs) for k in range(len(listed(out)))], out)
+
+
+def side_by_side(columns: list[Any], y: Tensor, x: Tensor) -> Any:
+    """Lay the columns of a Jacobian side by side, in the shapes of output and input; there may be none."""
+    rows = np.array(columns, y.dtype).reshape(x.numel(), y.numel())
+    return rows.T.reshape(y.shape + x.shape)

@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import parted, plain
+from course_lib.autograd.ops.indexing import parted, picked, plain
 from course_lib.autograd.ops.operands import sum_to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
@@ -80,13 +80,6 @@ def assigned(x: Any, index: Any, y: Any) -> Any:
     """Assign, and return the array."""
     *before, last = parted(index)
     picked(x, before)[last] = y
-    return x
-
-
-def picked(x: Any, indices: list[Any]) -> Any:
-    """Apply one index after another."""
-    for index in indices:
-        x = x[index]
     return x
 
 

@@ -241,8 +241,7 @@ def restored(kind: type[Tensor], value: Any, requires_grad: bool, grad: Tensor |
     """Make a copy of a leaf, as ``copy`` and ``pickle`` ask."""
     x = object.__new__(kind)
     Tensor.__init__(x, value, requires_grad)
-    if grad is not None:
-        x.grad = grad
+    x.grad = grad
     return x
 
 

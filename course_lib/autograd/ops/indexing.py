@@ -60,11 +60,17 @@ def parted(index: Any) -> list[Any]:
     return [tuple(first), tuple(r for r, i in zip(rest, parts, strict=True) if type(i) is not int)]
 
 
+def picked(x: Any, indices: list[Any]) -> Any:
+    """Apply one index after another."""
+    for index in indices:
+        x = x[index]
+    return x
+
+
 def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
     *before, index = parted(plain(index))
-    for part in before:
-        input = getitem(input, part)
+    input = picked(input, before)
     kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
     try:
         return picks[kind](input, index)
