@@ -40,6 +40,19 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     return output.node, gradient if isinstance(gradient, Variable) else new_tensor(g)
 
 
+def targeted(inputs: list[Tensor]) -> set[Node]:
+    """Find the nodes of the tensors whose gradients are asked for."""
+    if not inputs:
+        raise AutogradError("inputs must name a tensor, but it is empty. Pass those whose gradients you want.")
+    for i, x in enumerate(inputs):
+        if x.node is None:
+            raise AutogradError(
+                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. Call "
+                "requires_grad_() on it before the output is computed."
+            )
+    return {x.node for x in inputs}
+
+
 def backward(
     self: Tensor,
     gradient: Tensor | None = None,
@@ -73,15 +86,12 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    targets = None
     if inputs is not None:
-        inputs = listed(inputs)
-        found = grad(self, inputs, gradient, retain_graph, create_graph, allow_unused=True)
-        for x, g in zip(inputs, found, strict=True):
-            if g is not None:
-                x.kept = x.grad
-                hooks.keep(x, hooks.copied(g) if create_graph else g.value.copy())
-        return
-    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph)
+        targets = targeted(listed(inputs))
+        for x in listed(inputs):
+            hooks.keep_grad(x)  # as retain_grad() does, of one that is no leaf
+    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets)
 
 
 def grad(
@@ -125,14 +135,9 @@ def grad(
     """
     ys, xs = listed(outputs), listed(inputs)
     gs = [None] * len(ys) if grad_outputs is None else listed(grad_outputs)
-    for i, x in enumerate(xs):
-        if x.node is None:
-            raise AutogradError(
-                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. Call "
-                "requires_grad_() on it before the output is computed."
-            )
+    targets = targeted(xs)
     roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
-    caught = engine.backward(roots, retain_graph, create_graph, targets={x.node for x in xs})
+    caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)
     found: list[Any] = [caught.get(x.node) for x in xs]
     if not allow_unused and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)

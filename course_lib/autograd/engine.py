@@ -22,17 +22,22 @@ inside: list[bool] = []  # one entry for each walk under way: a hook, or a funct
 
 
 def backward(
-    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, targets: set[Node] | None = None
+    roots: list[tuple[Node, Any]],
+    retain_graph: bool | None,
+    create_graph: bool,
+    targets: set[Node] | None = None,
+    *,
+    catch: bool = False,
 ) -> dict[Node, Any]:
     """Send each root's cotangent down the graph, adding up where paths meet.
 
-    Without ``targets`` the cotangents of leaves go to their ``.grad``. With them, only nodes that lead to a target
-    are visited, and the cotangents of the targets are returned instead.
+    With ``targets`` only nodes that lead to one of them are visited. The cotangents of leaves go to their ``.grad``,
+    or, to ``catch`` them, those of the targets are returned instead.
     """
     retain_graph = create_graph if retain_graph is None else retain_graph
     nodes = [node for node, _ in roots]
     wanted = None if targets is None else leading_to(nodes, targets)
-    caught: dict[Node, Any] = dict.fromkeys(targets or ())
+    caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
     heap: Heap = []
     leaves: list[Node] = []
     aside = taken_aside(nodes) if inside else []  # of the walk that this one interrupts
@@ -45,7 +50,7 @@ def backward(
                 heappush(heap, (node.seq, node))
             walk(heap, leaves, wanted, caught, retain_graph, create_graph)
             for node in leaves:
-                arrived(node, wanted, caught)
+                arrived(node, caught)
     except BaseException:
         taken_aside(nodes)  # and forgotten: the next walk would add to it
         raise
@@ -77,13 +82,13 @@ def walk(
         else:
             node = heappushpop(heap, (first.seq, first))[1] if heap else first
             first = None
-        g = arrived(node, wanted, caught) if caught or node.watch is not None else node.grad
+        g = arrived(node, caught) if caught or node.watch is not None else node.grad
         node.grad = None
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
         saved, vjps = node.saved, node.op.vjps
-        if wanted is not None and saved is not None and wanted.isdisjoint(node.parents):
-            continue  # nothing that was asked for lies behind
+        if wanted is not None and is_last(node, wanted):
+            continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             saved, vjps = node.opened(g, create_graph)
         if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
@@ -105,11 +110,17 @@ def walk(
         g = saved = vjps = vjp = None
 
 
-def arrived(node: Node, wanted: set[Node] | None, caught: dict[Node, Any]) -> Any:
+def is_last(node: Node, wanted: set[Node]) -> bool:
+    """Say whether nothing that was asked for lies behind a node; behind one that was freed, it may have lain."""
+    return wanted.isdisjoint(node.parents) and (node.saved is not None or node in wanted)
+
+
+def arrived(node: Node, caught: dict[Node, Any]) -> Any:
     """Take the cotangent of a node, complete now, through its hooks, and to who asked for it."""
     g, node.grad = node.grad, None
     if g is not None and node.watch is not None:
-        g = node.watch.before(g, wanted is None)
+        leaf = not node.parents
+        g = node.watch.before(g, deposit=not (leaf and caught), last=leaf)
     if caught and g is not None and node in caught:
         caught[node] = g
     return g

@@ -39,16 +39,15 @@ class Watch:
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
         self.unpack: Callable[[Any], Any] | None = None
 
-    def before(self, g: Any, deposit: bool) -> Any:
-        """Run the hooks on a complete cotangent, and add it to the tensor's ``.grad``."""
+    def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
+        """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one goes nowhere from here."""
         if self.on_tensor or self.on_enter:
             g = self.hooked(g)
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
-            if type(g) is not np.ndarray or getrefcount(g) != 3 or g.base is not None:
-                g = copied(g)
-            keep(tensor, g)
+            alone = last and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None
+            keep(tensor, g if alone else copied(g))
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)

@@ -45,8 +45,7 @@ class Tensor(Variable):
     grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
 
     def __init__(self, value: Any, requires_grad: bool = False) -> None:
-        self.value, self.dims = value, value.shape
-        self.node = None
+        self.value, self.dims, self.node = value, value.shape, None
         if requires_grad:
             self.requires_grad_()
 
@@ -59,8 +58,9 @@ class Tensor(Variable):
 
     @grad.setter
     def grad(self, g: "Tensor | None") -> None:
-        if g is not None and g.shape != self.shape:
-            raise AutogradError(f"a gradient has the shape of its tensor, {self.shape}, but this one has {g.shape}.")
+        if g is not None and (g.shape, g.dtype) != (self.shape, self.dtype):
+            ours, theirs = (f"{x.shape} and {x.dtype}" for x in (self, g))
+            raise AutogradError(f"a gradient has the shape and dtype of its tensor, {ours}, not {theirs}. Convert it.")
         self.kept = g
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":

@@ -75,6 +75,33 @@ def test_nothing_and_one_can_be_picked():
     both(lambda lib, x: lib.index_select(x, 1, lib.tensor(2)), np.arange(6.0).reshape(2, 3))
 
 
+def test_a_number_is_picked_from_as_if_it_were_a_vector():
+    """Of a 0-d tensor there is element 0, along dimension 0."""
+    both(lambda lib, x: lib.index_select(x, 0, lib.tensor([0])), np.array(3.0))
+    both(lambda lib, x: lib.gather(x, 0, lib.tensor([0])), np.array(3.0))
+    both(lambda lib, x: lib.gather(x, 0, lib.tensor(0)), np.array(3.0))
+
+
+def test_an_empty_vector_is_joined_with_anything():
+    """A loop may begin with ``found = tensor([])``."""
+    both(lambda lib, x: lib.cat([lib.tensor([], dtype=x.dtype), x], 1), np.ones((2, 3)))
+    both(lambda lib, x: lib.cat([x, x]), np.ones(0))
+
+
+def test_nothing_is_split_into_one_piece():
+    """There is a piece to loop over."""
+    for size in (0, 3, [0]):
+        pieces = [tuple(piece.shape for piece in lib.split(lib.zeros(0), size)) for lib in (ours, torch)]
+        assert pieces[0] == tuple(map(tuple, pieces[1])) == ((0,),)
+
+
+def test_a_target_that_is_broadcast_is_warned_of():
+    """A column beside a row makes a table: what is wrong about it is the meaning."""
+    for lib in (ours, torch):
+        with pytest.warns(UserWarning, match="broadcast"):
+            F[lib].mse_loss(lib.ones(3, 1), lib.ones(3))
+
+
 @pytest.mark.parametrize("dim", [1, [0, 1], (0, 0)])
 @pytest.mark.parametrize("name", ["sum", "mean", "amax", "var", "logsumexp"])
 def test_a_number_has_no_second_dimension(name, dim):

@@ -43,6 +43,61 @@ def test_retain_grad_keeps_the_gradient_of_any_tensor():
     assert answers[0] == answers[1]
 
 
+def asked_for(lib, ask):
+    """Ask for some gradients of a graph, and tell who saw and kept what."""
+    seen = []
+    x, w = (lib.tensor([1.0, 2.0], requires_grad=True) for _ in "xw")
+    for name, leaf in (("x", x), ("w", w)):
+        leaf.register_post_accumulate_grad_hook(lambda _, name=name: seen.append(name))
+    h = x * w
+    h.retain_grad()
+    h.register_hook(lambda g: seen.append(g.tolist()))
+    ask(lib, (h * h).sum(), x, w, h)
+    return seen, *(None if t.grad is None else t.grad.tolist() for t in (x, w, h))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda lib, y, x, w, h: lib.autograd.grad(y, x),
+        lambda lib, y, x, w, h: lib.autograd.grad(y, [w, h]),
+        lambda lib, y, x, w, h: y.backward(inputs=[x]),
+        lambda lib, y, x, w, h: y.backward(inputs=[x, x]),
+        lambda lib, y, x, w, h: y.backward(inputs=[h]),
+        lambda lib, y, x, w, h: y.backward(inputs=[w, h]),
+        lambda lib, y, x, w, h: y.backward(inputs=w),
+    ],
+)
+def test_where_some_gradients_are_asked_for_hooks_run_on_the_way(ask):
+    """What retains its gradient gets it wherever the walk passes; leaves get theirs from backward() alone, once."""
+    assert asked_for(ag, ask) == asked_for(torch, ask)
+
+
+def test_a_gradient_that_is_retained_is_nobody_elses():
+    """To write to what grad() returns does not change what was retained on the way."""
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x + 0
+        h.retain_grad()
+        (g,) = lib.autograd.grad(h * 2, x, lib.ones(2))
+        (k,) = lib.autograd.grad(h * 2, h, lib.ones(2))
+        with lib.no_grad():
+            g.zero_()
+            k.zero_()
+        assert h.grad.tolist() == [4, 4]
+
+
+def test_an_inner_tensor_named_as_input_retains_its_gradient():
+    """As after retain_grad()."""
+    for lib in LIBRARIES:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h = x * 3
+        (h * h).sum().backward(inputs=[h])
+        assert h.retains_grad
+        assert h.grad.tolist() == [6, 12]
+        assert x.grad is None
+
+
 def test_node_hooks_run_around_the_vjps():
     """A pre-hook may replace what comes in, a hook what goes out; None stands for an input without gradient."""
     answers = []

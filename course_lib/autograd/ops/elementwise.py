@@ -84,7 +84,9 @@ clip: Primitive = Primitive(
     "clamp", np.clip, lambda g, x, min, max: select(g, 0, within(x, min, max)), takes="x min max"
 )
 power: Primitive = Primitive(
-    "pow", lambda x, n: x**n, lambda g, x, n: g * (n * power(x, n - 1)) if n else select(0, g, np.True_)
+    "pow",
+    lambda x, n: 1 / x**0.5 if n == -0.5 else x**n,
+    lambda g, x, n: g * (n * power(x, n - 1)) if n else select(0, g, np.True_),
 )
 tensor_power: Op = binary(
     "pow",

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.ops.operands import expand_to
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable
-from course_lib.autograd.ops.shape import axis
+from course_lib.autograd.ops.shape import axis, viewed
 
 __all__ = ["gather", "index_select"]
 
@@ -72,19 +73,36 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     *before, index = parted(plain(index))
     input = picked(input, before)
     kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
-    try:
-        return picks[kind](input, index)
-    except IndexError as error:
-        raise AutogradError(f"the index must fit the shape {input.shape}, but {error}. Look at .shape.") from None
+    return picks[kind](input, index)
+
+
+def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
+    """Take the numbers of elements along ``dim``; refuse what counts from the end, or does not fit."""
+    i, n = index.value, shape[dim] if shape else 1
+    if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
+        raise AutogradError(
+            f"{needs}, all integers from 0 to {n - 1} for dim {dim} of the shape {shape}, but its dtype is {i.dtype}, "
+            f"its shape {i.shape}, and it holds {i.ravel()[:9].tolist()}. x[index] broadcasts, and counts from the end."
+        )
+    return i
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick along one dimension, with a 1-D tensor of integers."""
-    return picks["index_select"](input, (slice(None),) * axis(dim, input.ndim) + (np.atleast_1d(plain(index)),))
+    dim = axis(dim, input.ndim)
+    needs = "index_select() needs an index of one dimension"
+    i = np.atleast_1d(numbers(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
+    return picks["index_select"](input, (slice(None),) * dim + (i,)) if input.ndim else viewed(input, ())
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
-    places = list(np.indices(index.shape, sparse=True))
-    places[axis(dim, input.ndim)] = plain(index)
-    return picks["gather"](input, tuple(places))
+    dim = axis(dim, input.ndim)
+    fits = index.ndim == input.ndim and all(
+        n <= m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != dim
+    )
+    needs = "gather() needs an index with as many dimensions as the input, no larger in any but dim"
+    i = numbers(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
+    places = list(np.indices(i.shape, sparse=True))
+    places[dim : dim + 1] = [i]
+    return picks["gather"](input, tuple(places)) if input.ndim else expand_to(input, i.shape)

@@ -65,6 +65,13 @@ def batch_norm(
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
     (Ioffe and Szegedy, 2015).
     """
+    ours = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    shapes = {name: x.shape for name, x in ours.items() if x is not None}
+    if input.ndim < 2 or any(shape != input.shape[1:2] for shape in shapes.values()):
+        raise AutogradError(
+            "batch_norm() has a number for each channel, and channels are dimension 1 of its input, but the shape is "
+            f"{input.shape}, and those of the numbers are {shapes}. Permute or reshape the input."
+        )
     dim = (0, *range(2, input.ndim))
     per_channel = (-1,) + (1,) * (input.ndim - 2)
     if training:
@@ -80,8 +87,11 @@ def batch_norm(
             move(running_var, variance(x, dim, False, n - 1).value, momentum)
         y = standardized(input, dim, eps)
     else:
-        assert running_mean is not None
-        assert running_var is not None
+        if running_mean is None or running_var is None:
+            raise AutogradError(
+                "batch_norm() needs running_mean and running_var outside of training, but one is None. Pass both, or "
+                "training=True."
+            )
         y = mul(sub(input, reshape(running_mean, per_channel)), rsqrt(reshape(running_var, per_channel) + eps))
     y = y if weight is None else mul(y, reshape(weight, per_channel))
     return y if bias is None else add(y, reshape(bias, per_channel))

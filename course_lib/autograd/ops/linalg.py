@@ -169,6 +169,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     r""":math:`\beta\, input + \alpha\, mat_1 mat_2`."""
     product = mm(mat1, mat2)
+    input = input if input.shape == product.shape else expand_to(input, product.shape)
     return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))
 
 

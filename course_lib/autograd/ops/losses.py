@@ -1,5 +1,6 @@
 """Losses, with torch's options. Where the usual case is fused into one operation, the plain form stands beside it."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,12 @@ def difference_and_loss(x: Any, t: Any) -> tuple[Any, Any]:
 
 def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Compute the same from operations that also stand alone."""
+    if input.shape != target.shape:
+        warnings.warn(
+            f"input and target should have one shape, but {input.shape} and {target.shape} came, and are broadcast: a "
+            "number may meet others than its own. Use squeeze(), unsqueeze() or reshape().",
+            stacklevel=3,
+        )
     return reduced(square(sub(input, target)), reduction)
 
 
@@ -151,10 +158,12 @@ def plain_cross_entropy(
     input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Tensor:
     """Compute the same, with all options, from operations that also stand alone."""
+    if not 0 <= label_smoothing <= 1:
+        raise AutogradError(f"label_smoothing is a share, from 0 to 1, but it is {label_smoothing}. Pass 0.1, say.")
     logp = log_softmax(input, 0 if input.ndim == 1 else 1)
     classes = logp.shape[0 if input.ndim == 1 else 1]
     if target.dtype.kind == "f":
-        t = target * (1 - label_smoothing) + label_smoothing / classes
+        t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 2 if logp.ndim > 1 else 0))
         loss = -sum(mul(mul(logp, t), w), 0 if input.ndim == 1 else 1)
         return reduced(loss, reduction, max(loss.numel(), 1) if reduction == "mean" else None)
@@ -224,4 +233,10 @@ def binary_cross_entropy_with_logits(
     no = 1 - target
     yes = no + target if pos_weight is None else no + target * pos_weight
     loss = no * input + yes * softplus_of_minus(input)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = loss if weight is None else loss * weight
+    if loss.shape != input.shape:
+        raise AutogradError(
+            f"weight and pos_weight must broadcast to the shape of input, {input.shape}, but make it {loss.shape}. Use "
+            "squeeze() or sum()."
+        )
+    return reduced(loss, reduction)

@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.autograd.ops.elementwise import abs as absolute
 from course_lib.autograd.ops.elementwise import exp, power, select, sign
 from course_lib.autograd.ops.primitive import Primitive, Tensor
-from course_lib.autograd.ops.reductions import Dim, add_up, amax_of, amin_of, dims_of, keep, spread
+from course_lib.autograd.ops.reductions import Dim, add_up, dims_of, floating, keep, nonempty, shared, spread
 from course_lib.autograd.ops.shape import axis
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
@@ -55,13 +55,31 @@ euclidean = Primitive(
 )
 p_norm = Primitive(
     "linalg_vector_norm",
-    lambda x, dim, keepdim, p: np.add.reduce(np.abs(x) ** p, dim, keepdims=keepdim) ** (1 / p),
-    lambda g, x, out, dim, keepdim, p: (
-        spread(g, x.shape, dim, keepdim)
-        * sign(x)
-        * unit(select(0, power(absolute(x), p - 1), x == 0), power(keep(out, x.shape, dim, keepdim), p - 1))
-    ),
+    lambda x, dim, keepdim, p: norm(np.abs(x), dim, keepdim, p),
+    lambda g, x, out, dim, keepdim, p: sign(x) * norm_slope(g, absolute(x), out, dim, keepdim, p),
 )
+
+
+def norm(a: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+    """Compute the p-norm of absolute values."""
+    kind: Any = np.add if math.isfinite(p) else np.maximum if p > 0 else np.minimum
+    if math.isinf(p):
+        return kind.reduce(a, dim, keepdims=keepdim)
+    if p == 0:
+        a, p = (a != 0).astype(a.dtype), 1
+    return kind.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
+
+
+def norm_slope(g: Any, a: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+    """Derive the p-norm by the absolute values: 0 where the norm is 0, or does not depend on them."""
+    if math.isinf(p):
+        a, out = (select(x, -1, x == x) for x in (a, out))  # let NaN be equal to NaN, as torch does here
+        return shared(g, a, out, dim, keepdim)
+    if p in (0, 1):
+        return spread(g * p, a.shape, dim, keepdim)
+    out = keep(out, a.shape, dim, keepdim)
+    scale = select(0, spread(g, a.shape, dim, keepdim) * power(out, 1 - p), out == 0)
+    return select(0, power(a, p - 1), a == 0) * scale
 
 
 def unit(x: Any, norm: Any) -> Any:
@@ -86,11 +104,8 @@ def log_softmax(input: Tensor, dim: int) -> Tensor:
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
+    floating(x, "vector_norm")
     dim = dims_of(dim, x.ndim)
-    if ord == 2:
-        return euclidean(x, dim, keepdim)
-    if ord == 1:
-        return add_up(absolute(x), dim, keepdim)
-    if math.isinf(ord):
-        return (amax_of if ord > 0 else amin_of)(absolute(x), dim, keepdim)
-    return p_norm(x, dim, keepdim, ord) if ord else add_up(absolute(sign(x)), dim, keepdim)
+    if ord < 0 or math.isinf(ord):
+        nonempty(x, dim, "vector_norm")
+    return euclidean(x, dim, keepdim) if ord == 2 else p_norm(x, dim, keepdim, ord)

@@ -45,7 +45,7 @@ class Primitive(Operation):
     def __init__(
         self, name: str, forward: Any, *vjps: Callable[..., Any], takes: str = "", saves: tuple[str, ...] = ()
     ) -> None:
-        self.forward = forward
+        self.title, self.forward = name, forward
         names = [saves or tuple(signature(vjp).parameters)[1:] for vjp in vjps]
         slots = list(zip(*names, strict=True))
         reads = tuple(max(slot, key=lambda s: not s.startswith("_")) for slot in slots)
@@ -68,7 +68,13 @@ class Primitive(Operation):
         else:  # a vjp at work on arrays
             return self.forward(*args)  # type: ignore[no-any-return] # any operation
         values = [a.value if isinstance(a, Variable) else a for a in args]
-        out = silent.copy().run(self.forward, *values)
+        try:
+            out = silent.copy().run(self.forward, *values)
+        except (IndexError, ValueError) as error:
+            shapes = " and ".join(str(np.shape(x)) for x in values[: len(tensors)])
+            raise AutogradError(
+                f"what {self.title}() is asked to do must fit the shape {shapes}, but {error}. Look at .shape."
+            ) from None
         parents = tuple(getattr(a, "node", None) for a in tensors)
         if not grad_mode.recording or not any(parents):
             return new_tensor(out)

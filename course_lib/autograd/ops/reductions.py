@@ -64,7 +64,7 @@ deviate = Primitive(
 multiply_up = Primitive(
     "prod",
     lambda x, dim, keepdim: np.multiply.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
-    lambda g, x, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, dim),
+    lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, out, dim, keepdim),
 )
 running_sum: Primitive = Primitive(
     "cumsum",
@@ -93,8 +93,10 @@ def flip(x: Any, dim: int) -> Any:
     return x[(slice(None),) * dim + (slice(None, None, -1),)] if x.ndim else x
 
 
-def product_of_others(x: Any, dim: tuple[int, ...]) -> Any:
-    """Multiply, for each element, all others along ``dim``: no division, so that zeros do no harm."""
+def product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start anew."""
+    if np.all(x.value if isinstance(x, Variable) else x):
+        return keep(out, x.shape, dim, keepdim) / x
     i = dim[0] if dim else 0
     n = x.shape[i] if dim else 1
     x = viewed(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])) if x.ndim else viewed(x, (1, 1))

@@ -65,6 +65,8 @@ def clone(input: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions from ``start_dim`` to ``end_dim`` into one."""
     first, last = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
+    if first > last:
+        raise AutogradError(f"flatten() joins dimensions from the first to the last, but {first} > {last}. Swap them.")
     return viewed(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
 
 
@@ -110,7 +112,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
     """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
     shape = sizes(shape)
     old = (-1,) * (len(shape) - input.ndim) + input.shape
-    return expand_to(input, tuple(o if n == -1 else n for n, o in zip(shape, old, strict=True)))
+    return expand_to(input, tuple(o if n == -1 else n for n, o in zip(shape, old, strict=False)))
 
 
 @cache
@@ -127,6 +129,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise AutogradError(
             "cat() needs at least one tensor, but the list is empty. Leave the call out when there is nothing."
         )
+    tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
     i = axis(dim, tensors[0].ndim)
     rest = {x.shape[:i] + x.shape[i + 1 :] for x in tensors}
     if len(rest) > 1 or not tensors[0].ndim:
@@ -143,17 +146,24 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a new dimension."""
+    if len({x.shape for x in tensors}) > 1:
+        raise AutogradError(
+            f"stack() joins tensors of one shape, but the shapes are {', '.join(str(x.shape) for x in tensors)}. Use "
+            "cat() to join along a dimension that is there."
+        )
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
-    i = axis(dim, tensor.ndim)
-    n, size = tensor.shape[i], split_size_or_sections
-    sizes = [size] * (n // size) + [n % size] * (n % size > 0) if isinstance(size, int) else list(size)
-    cuts = [0, *np.cumsum(sizes, dtype=int).tolist()] if sizes else [0, 0]
-    if cuts[-1] != n:
+    i, size = axis(dim, tensor.ndim), split_size_or_sections
+    n, sizes = (*tensor.shape, 0)[i], [size] if isinstance(size, int) else list(size)
+    if isinstance(size, int) and size > 0:
+        sizes = [size] * (n // size) + [n % size] * (n % size > 0 or n == 0)
+    cuts = [0, *np.cumsum(sizes, dtype=int).tolist()]
+    if not tensor.ndim or cuts[-1] != n or min(sizes, default=0) < 0:
         raise AutogradError(
-            f"the sections must add up to {n}, the size of dim {dim}, but {sizes} adds up to {cuts[-1]}."
+            f"the sections must not be negative and add up to {n}, the size of dim {dim} of the shape {tensor.shape}, "
+            f"but {sizes} adds up to {cuts[-1]}. Pass one positive size, or sections; a single number has none."
         )
     return tuple(tensor[(slice(None),) * i + (slice(a, b),)] for a, b in pairwise(cuts))
