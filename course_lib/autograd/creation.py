@@ -9,6 +9,7 @@ from course_lib.autograd.ops.shape import sizes
 from course_lib.autograd.silence import silent
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import Variable
+from course_lib.errors import AutogradError
 
 __all__ = [
     "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "ones", "ones_like",
@@ -38,7 +39,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     Raises
     ------
     AutogradError
-        If gradients are asked of a tensor that is not floating point.
+        If these are not real numbers, or gradients are asked of some that are not floating point.
 
     Examples
     --------
@@ -55,7 +56,14 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     if isinstance(first, Variable):
         data = [x.tolist() for x in data]
         dtype = dtype or first.dtype
-    x = np.array(data, dtype)
+    try:
+        x = np.array(data, dtype)
+    except (TypeError, ValueError) as error:
+        raise AutogradError(f"tensor() takes numbers, in rows of one length, but {error}. Look at the data.") from None
+    if x.dtype.kind not in "biuf":
+        raise AutogradError(
+            f"tensor() takes real numbers, but these are {x.dtype}: {x.ravel()[:3]}. Convert them first."
+        )
     if dtype is None and x.dtype == np.float64 and not isinstance(first, (np.ndarray, np.generic)):
         x = silent.copy().run(x.astype, np.float32)
     return Tensor(x, requires_grad)

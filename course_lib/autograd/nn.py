@@ -12,6 +12,7 @@ from course_lib.autograd.module import Module, Parameter
 from course_lib.autograd.ops import activations, elementwise, layers, linalg, losses, random, shape
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
+from course_lib.errors import AutogradError
 
 __all__ = [
     "GELU", "BatchNorm1d", "CrossEntropyLoss", "Dropout", "Flatten", "LayerNorm", "Linear", "MSELoss", "Module",
@@ -92,6 +93,10 @@ class BatchNorm1d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Keep the shape, ``(N, C)`` or ``(N, C, L)``."""
+        if input.ndim not in (2, 3):
+            raise AutogradError(
+                f"BatchNorm1d takes (N, C) or (N, C, L), but the shape is {input.shape}. Reshape, or use batch_norm()."
+            )
         if self.training:
             self.num_batches_tracked.value += 1
         state = (self.running_mean, self.running_var, self.weight, self.bias)
@@ -103,6 +108,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
+        layers.check_probability(p)
         self.p = p
 
     def forward(self, input: Tensor) -> Tensor:
@@ -120,6 +126,11 @@ class Sequential(Module):
     def __init__(self, *modules: Module) -> None:
         super().__init__()
         for i, module in enumerate(modules):
+            if not isinstance(module, Module):
+                raise AutogradError(
+                    f"Sequential() takes modules, but number {i} is a {type(module).__name__}. Pass them one by one: "
+                    "Sequential(*list)."
+                )
             setattr(self, str(i), module)
 
     def __iter__(self) -> Iterator[Module]:

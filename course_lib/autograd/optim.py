@@ -23,7 +23,10 @@ class Optimizer:
                 "an optimizer needs parameters, but the list is empty. Pass model.parameters(), not spent."
             )
         if not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
+            groups = [{"params": params if isinstance(params, Tensor) else groups}]
+        for group in groups:
+            check_parameters(group["params"])
+            check_settings({**defaults, **group})
         self.param_groups = [{**defaults, **group, "params": list(group["params"])} for group in groups]
         self.state: dict[Tensor, dict[str, Any]] = {}
 
@@ -53,6 +56,29 @@ class Optimizer:
     def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
         """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
         raise NotImplementedError
+
+
+def check_parameters(params: Any) -> None:
+    """Refuse what an optimizer cannot change: it would go on without a word."""
+    if isinstance(params, Tensor):
+        raise AutogradError(f"an optimizer takes a list of parameters, but a tensor {params.shape} came. Pass [x].")
+    for p in params:
+        if not isinstance(p, Tensor) or not p.is_leaf:
+            what = f"the result of {p.node.name()}" if isinstance(p, Tensor) else f"a {type(p).__name__}"
+            raise AutogradError(f"an optimizer changes leaves, but among the parameters is {what}. Pass its inputs.")
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Refuse settings for which the update is not defined."""
+    for name, value in settings.items():
+        for n in value if name == "betas" else (value,):
+            if isinstance(n, float | int) and not (n >= 0 and (name != "betas" or n < 1)):
+                raise AutogradError(
+                    f"{name} must not be negative{', and below 1' * (name == 'betas')}, but it is {value}. The usual "
+                    "values are the defaults."
+                )
+    if settings.get("nesterov") and (not settings["momentum"] or settings["dampening"]):
+        raise AutogradError("nesterov needs a momentum, and no dampening. Pass momentum=0.9, say, and dampening=0.")
 
 
 class SGD(Optimizer):

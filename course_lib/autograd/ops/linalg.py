@@ -8,7 +8,7 @@ import numpy as np
 
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.operands import as_tensor_like, expand_to, promoted
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, wrapped
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, no_tensor, wrapped
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
 from course_lib.autograd.silence import silent
 
@@ -178,7 +178,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
     """
-    x, w, b = input.value, weight.value, None if bias is None else bias.value
+    try:
+        x, w, b = input.value, weight.value, None if bias is None else bias.value
+    except AttributeError:
+        raise no_tensor("linear", input, weight, bias) from None
     rows, columns = input.dims, weight.dims
     if len(rows) != 2 or len(columns) != 2 or rows[1] != columns[1] or x.dtype is not w.dtype:
         return plain_linear(input, weight, bias)

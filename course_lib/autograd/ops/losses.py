@@ -205,6 +205,11 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
             f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}. Check the "
             f"labels, or mark those that do not count with {ignore_index}."
         )
+    if weight is not None and weight.shape != (classes,):
+        raise AutogradError(
+            f"weight has one factor for each of the {classes} classes, but its shape is {weight.shape}. For factors of "
+            'rows, multiply what reduction="none" returns.'
+        )
     w = kept.astype(x.dtype) if weight is None else np.where(kept, weight.value[y], 0).astype(x.dtype)
     return rows, y, w, kept
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.ops.elementwise import abs as absolute
-from course_lib.autograd.ops.elementwise import exp, power, select, sign
+from course_lib.autograd.ops.elementwise import exp, power, select, sign, to_floating
 from course_lib.autograd.ops.primitive import Primitive, Tensor
 from course_lib.autograd.ops.reductions import Dim, add_up, dims_of, floating, keep, nonempty, shared, spread
 from course_lib.autograd.ops.shape import axis
@@ -89,16 +89,18 @@ def unit(x: Any, norm: Any) -> Any:
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
-    return lse(input, dims_of(dim, input.ndim), keepdim)
+    return lse(to_floating(input), dims_of(dim, input.ndim), keepdim)
 
 
 def softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
+    floating(input, "softmax")
     return softmax_of(input, axis(dim, input.ndim))
 
 
 def log_softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
+    floating(input, "log_softmax")
     return log_softmax_of(input, axis(dim, input.ndim))
 
 

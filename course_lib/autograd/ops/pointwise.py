@@ -6,9 +6,11 @@ On small arrays the bookkeeping around a forward function costs more than the fu
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from course_lib.autograd import grad_mode
 from course_lib.autograd.ops.operands import as_floating, as_tensor_like, mismatch, promoted, sum_to
-from course_lib.autograd.ops.primitive import Op, Primitive, Variable, new_tensor, record
+from course_lib.autograd.ops.primitive import Op, Primitive, Variable, new_tensor, no_tensor, record
 from course_lib.autograd.silence import silent
 
 __all__ = ["binary", "unary"]
@@ -24,8 +26,10 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
     def op(input: Any) -> Any:
         try:
             parent = input.node
-        except AttributeError:  # a vjp at work on arrays
-            return forward(input)
+        except AttributeError:
+            if not isinstance(input, (np.ndarray, np.generic, float, int)):
+                raise no_tensor(name, input) from None
+            return forward(input)  # a vjp at work on arrays
         x = input.value
         if parent is None and floating:  # what has a node is floating already
             x = as_floating(x)

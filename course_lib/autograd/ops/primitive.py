@@ -18,7 +18,7 @@ from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "record", "wrapped"]
+__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor", "record", "wrapped"]
 
 Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
@@ -88,6 +88,12 @@ class Primitive(Operation):
     def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
+
+
+def no_tensor(name: str, *given: Any) -> AutogradError:
+    """Say which argument should have been a tensor."""
+    kind = next(type(x).__name__ for x in given if x is not None and not isinstance(x, Variable))
+    return AutogradError(f"{name}() takes tensors, but a {kind} came. Make a tensor of it first: tensor(...).")
 
 
 def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
