@@ -16,12 +16,18 @@ NAMED = 3  # how many gradients a message names; the first is where to look
 def above_zero(name: str, bound: Any) -> Any:
     """Return a bound as a float, or refuse it; what JAX traces has no value yet, and is returned as it is."""
     if is_traced(bound):
+        if bound.shape:
+            raise InputError(f"{name} must be a number, but it has shape {bound.shape}. Pass one above 0, such as 1.0.")
         return bound
     try:
         if isinstance(bound, (str, bytes)):  # float() would read them
             raise TypeError
         number = float(bound)
-    except (TypeError, ValueError):
+    except OverflowError:
+        raise InputError(
+            f"{name} must be a number that fits a float, but it does not. Pass float('inf') to measure only."
+        ) from None
+    except (TypeError, ValueError, RuntimeError):  # the last is torch's, where a tensor has no value
         raise InputError(f"{name} must be a number, but it is {bound!r}. Pass one above 0, such as 1.0.") from None
     if number > 0:
         return number

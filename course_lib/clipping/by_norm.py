@@ -23,14 +23,16 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
         Of torch or of :mod:`course_lib.autograd`: a module, a parameter, or an iterable of them, of named ones, or of
         modules; their ``.grad`` is changed in place, and one that has none is passed over. A parameter listed twice
         counts once. Or NumPy or JAX arrays, which are the gradients themselves, also in lists, tuples, dicts and, for
-        JAX, any pytree; they stay as they are. Floating point of 16 to 64 bits, of any shapes, also mixed.
+        JAX, any pytree, but no other containers; they stay as they are. Floating point of 16 to 64 bits, of any shapes,
+        also mixed.
     max_norm : float
         The bound :math:`\tau`, above 0; infinity measures and changes nothing. A value traced by JAX cannot be looked
         at: one that is not above 0 makes every gradient NaN.
     nonfinite : {"error", "skip", "zero"}
         What to do if an entry is infinite or NaN. ``"error"`` raises, names the gradient, and has changed nothing.
-        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. It is the one
-        for a ``GradScaler``, whose first gradients often are not, and which skips such steps itself. ``"zero"`` sets
+        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. As
+        ``before_step`` of :func:`course_lib.training.train_epoch` it is skipped for you. ``"skip"`` is also the one for
+        a ``GradScaler``, whose first gradients often are not, and which skips such steps itself. ``"zero"`` sets
         every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay still act.
         Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient NaN.
 

@@ -10,6 +10,7 @@ from course_lib.autograd import clock
 from course_lib.autograd.variable import new_tensor
 from course_lib.clipping.gradients import FLOATS, Gradients, no_gradient, unsupported
 from course_lib.clipping.magnitude import Magnitude
+from course_lib.errors import InputError
 
 __all__ = ["AutogradGradients", "NumpyGradients"]
 
@@ -26,6 +27,8 @@ class ArrayGradients(Gradients):
                 raise unsupported(name, array.dtype.name, "Convert it with .astype(np.float32), or leave it out.")
             if isinstance(array, np.ma.MaskedArray):
                 raise unsupported(name, "masked", "Say what the masked entries are: g.filled(0).")
+            if isinstance(array, np.matrix):
+                raise unsupported(name, "a matrix, which has two dimensions whatever happens", "Pass np.asarray(g).")
             self.names.append(name)
             self.arrays.append(array)
 
@@ -110,4 +113,9 @@ def rebuilt(tree: Any, arrays: Iterator[Array]) -> Any:
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
     if isinstance(tree, list):
         return [rebuilt(part, arrays) for part in tree]
+    if not isinstance(tree, (np.ndarray, np.generic)):
+        raise InputError(
+            f"arrays must be in lists, tuples and dicts to be given back in their form, but a {type(tree).__name__} "
+            "holds some. Make a list of it: list(...)."
+        )
     return next(arrays)

@@ -21,7 +21,10 @@ def is_jax(target: Any) -> bool:
     jax = sys.modules.get("jax")
     if jax is None:
         return False
-    leaves = jax.tree_util.tree_leaves(target, is_leaf=lambda x: isinstance(x, (Iterator, MappingView)))
+    try:
+        leaves = jax.tree_util.tree_leaves(target, is_leaf=lambda x: isinstance(x, (Iterator, MappingView)))
+    except ValueError:  # keys that cannot be sorted, so it is no pytree; it may be torch's or NumPy's all the same
+        return False
     return any(isinstance(leaf, jax.Array) for leaf in leaves)
 
 
@@ -38,6 +41,9 @@ class JaxGradients:
             dtype = getattr(leaf, "dtype", type(leaf))
             if dtype != jax.dtypes.float0 and str(dtype) not in FLOATS:
                 raise unsupported(name, getattr(dtype, "__name__", str(dtype)), "Convert it, or leave it out.")
+            if too_large(jax, leaf):
+                instead = "Divide it by a number first, or jax.config.update('jax_enable_x64', True)."
+                raise unsupported(name, "float64 with entries beyond float32, which JAX makes of it", instead)
 
     def clip_norm(self, bound: Any, nonfinite: Nonfinite) -> Any:
         """Bound the global norm."""
@@ -69,6 +75,15 @@ class JaxGradients:
         return self.structure.unflatten(leaves), norm
 
 
+def too_large(jax: Any, leaf: Any) -> bool:
+    """Tell whether finite entries of a NumPy array become infinite in the type that JAX computes with."""
+    if not isinstance(leaf, (np.ndarray, np.generic)) or leaf.dtype != np.float64:
+        return False
+    dtype = jax.dtypes.canonicalize_dtype(leaf.dtype)
+    with np.errstate(over="ignore"):
+        return bool(np.any(np.isfinite(leaf) & ~np.isfinite(leaf.astype(dtype))))
+
+
 @cache
 def compiled() -> Any:
     """Compile the clipping of a list of arrays, once for each structure and shape."""
@@ -86,7 +101,8 @@ def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tu
     if how == "norm":
         clipped = multiplied(arrays, bound, scaled, exponent, wide)
     else:
-        clipped = [jnp.clip(x, -bound.astype(x.dtype), bound.astype(x.dtype)) for x in arrays]
+        bounds = [jnp.asarray(bound, x.dtype) for x in arrays]  # a float still, where jit is off
+        clipped = [jnp.clip(x, -b, b) for x, b in zip(arrays, bounds, strict=True)]
     finite = jnp.isfinite(unit)
     fill = {"error": jnp.full_like, "zero": lambda x, _: jnp.zeros_like(x), "skip": lambda x, _: x}[nonfinite]
     settled = [jnp.where(finite, new, fill(x, jnp.nan)) for x, new in zip(arrays, clipped, strict=True)]

@@ -91,7 +91,8 @@ class TorchGradients(Gradients):
 
     def zero(self) -> None:
         """Set all entries to 0."""
-        self.torch._foreach_zero_(self.grads)
+        with self.torch.no_grad():
+            self.torch._foreach_zero_(self.grads)
 
     def answer(self, norm: float) -> Any:
         """Return the norm as torch does, as a tensor."""

@@ -53,9 +53,9 @@ def is_torch(target: Any) -> bool:
 
 def leaf_types() -> tuple[type[Any], ...]:
     """Return what is iterable, and still one thing."""
-    torch = sys.modules.get("torch")
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     theirs = (torch.Tensor, torch.nn.Module) if torch else ()
-    return (str, bytes, np.ndarray, np.generic, Tensor, *theirs)
+    return (str, bytes, np.ndarray, np.generic, Tensor, *theirs, *((jax.Array,) if jax else ()))
 
 
 def leaves(target: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -94,6 +94,12 @@ def kind_of(name: str, leaf: Any) -> str:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(leaf, torch.Tensor):
         return "torch"
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(leaf, jax.Array):
+        raise InputError(
+            f"JAX arrays must be in a pytree, but {name} is not: JAX looks into lists, tuples and dicts whose keys "
+            "can be sorted, and into classes that are registered. Pass one of these, such as list(...) or dict(...)."
+        )
     raise InputError(
         f"gradients must be arrays, or belong to tensors or modules, but {name} is {leaf!r:.60}. "
         "Pass model.parameters(), or arrays such as np.array([3.0, 4.0])."

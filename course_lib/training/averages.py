@@ -25,6 +25,8 @@ def running_averages(model: Any) -> list[Any]:
 @contextmanager
 def kept_unless_good(averages: Sequence[Any]) -> Iterator[None]:
     """Put averages back if what happens inside raises: one NaN that got into them would stay for ever."""
+    # What a lazy layer has not made yet holds nothing to go back to, and cannot be copied.
+    averages = [average for average in averages if not hasattr(average, "materialize")]
     before = [average.detach().clone() for average in averages]
     try:
         yield

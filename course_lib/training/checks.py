@@ -1,6 +1,7 @@
 """What must hold before and during training, and what a loss that is not finite says about its cause."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -14,6 +15,7 @@ __all__ = [
     "check_count",
     "check_gradients",
     "check_hook",
+    "check_library",
     "check_loader",
     "check_metrics",
     "check_scheduler",
@@ -22,10 +24,11 @@ __all__ = [
 ]
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a positive whole number."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"{name} must be a positive integer, but {value!r} came")
+def check_count(name: str, value: Any, *, least: int = 1) -> None:
+    """Refuse what is not a whole number, or is less than it may be."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        wanted = "a positive integer" if least else "an integer from 0 on"
+        raise InputError(f"{name} must be {wanted}, but {value!r} came")
 
 
 def check_loader(loader: Any) -> None:
@@ -46,20 +49,47 @@ def check_hook(before_step: Any) -> None:
         )
 
 
+def check_library(framework: Framework, criterion: Any) -> None:
+    """Refuse a criterion of the library that the model is not of."""
+    function = criterion.func if isinstance(criterion, partial) else criterion
+    name = getattr(function, "__name__", type(function).__name__)
+    homes = [f"{getattr(one, '__module__', '')}." for one in (function, *type(function).__mro__)]
+    for other in {"torch", "course_lib.autograd"} - {framework.name}:
+        if any(home.startswith(f"{other}.") for home in homes):
+            raise InputError(
+                f"model and criterion must be of one library, but the model is of {framework.name} and {name} of "
+                f"{other}; import both from {framework.name}"
+            )
+
+
 def check_metrics(metrics: Any) -> None:
-    """Refuse metrics that have no names."""
+    """Refuse metrics that have no names, or the one that the loss has."""
     if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
         raise InputError(
             f'metrics must be a dict from names to functions, but {metrics!r:.60} came; pass {{"accuracy": accuracy}}'
         )
+    for name in metrics:
+        if not isinstance(name, str) or name == "loss":
+            raise InputError(
+                f"the name of a metric must be a string other than 'loss', which the criterion has, but {name!r} came; "
+                "choose another, such as 'accuracy'"
+            )
 
 
-def check_scheduler(scheduler: Any) -> None:
-    """Refuse what cannot step, before an epoch has been spent on it."""
-    if scheduler is not None and not callable(getattr(scheduler, "step", None)):
+def check_scheduler(scheduler: Any, optimizer: Any) -> None:
+    """Refuse what cannot step, or steps for somebody else, before an epoch has been spent on it."""
+    if scheduler is None:
+        return
+    if isinstance(scheduler, type) or not callable(getattr(scheduler, "step", None)):
         raise InputError(
             f"the scheduler must have a step(), but {scheduler!r:.60} came; use one of torch.optim.lr_scheduler, made "
             "from the optimizer"
+        )
+    theirs, ours = (getattr(one, "param_groups", []) for one in (getattr(scheduler, "optimizer", None), optimizer))
+    if theirs and ours and not {id(group) for group in theirs} & {id(group) for group in ours}:  # a wrapper shares them
+        raise InputError(
+            f"the scheduler must change the rate of this optimizer, but this {type(scheduler).__name__} was made from "
+            "another; make it anew from the one that is passed"
         )
 
 

@@ -1,15 +1,18 @@
 """What a criterion averages over, so that epochs and accumulated steps weigh their batches rightly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, Literal
 
+from course_lib.autograd import nn
+from course_lib.autograd.ops.losses import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
+from course_lib.training.notes import noted, on_criterion
 
-__all__ = ["Criterion", "first_leaf", "samples_in"]
+__all__ = ["Criterion", "first_leaf", "is_one_number", "samples_in"]
 
 Reduction = Literal["mean", "sum"]
 
@@ -38,6 +41,8 @@ class Criterion:
             )
         if isinstance(function, type):
             raise InputError(f"the criterion must be an object, but the class {function.__name__} came; add ()")
+        if count is not None and not callable(count):
+            raise InputError(f"count must be a function of the targets, but {count!r:.60} came; pass count=len")
         found: Any = reduction or setting(function, "reduction") or "mean"
         found = "mean" if found == "batchmean" else found
         if found not in ("mean", "sum"):
@@ -49,16 +54,27 @@ class Criterion:
     def weight(self, targets: Any) -> Any:
         """Return what the loss of these targets is the mean over; a tensor where it depends on their values."""
         if self.count is not None:
-            return self.count(targets)
+            return self._counted(targets)
         ignored, weights = setting(self.function, "ignore_index"), setting(self.function, "weight")
         if (ignored is None and weights is None) or "int" not in str(getattr(targets, "dtype", "")):
             return samples_in(targets)
+        targets = targets.long()  # in uint8, -100 would be class 156, and an index would be a mask
         kept = targets != (-100 if ignored is None else ignored)
         return kept.sum() if weights is None else (weights[targets * kept] * kept).sum()
 
+    def _counted(self, targets: Any) -> Any:
+        assert self.count is not None
+        counted = self.count(targets)
+        if not is_one_number(counted):
+            shape = getattr(counted, "shape", None)
+            came = f"a {type(counted).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
+            raise InputError(f"count must return one number for a batch, but {came} came; end it with .sum()")
+        return counted
+
     def __call__(self, outputs: Any, targets: Any, *, where: str) -> Any:
         """Compute the loss of a batch, and see that it is one number."""
-        loss = self.function(outputs, targets)
+        with noted(lambda: on_criterion(where, targets, outputs)):
+            loss = self.function(outputs, targets)
         shape = getattr(loss, "shape", None)
         if shape is None or not hasattr(loss, "backward"):
             raise TrainingError(
@@ -87,12 +103,19 @@ def setting(function: Any, name: str) -> Any:
     >>> setting(cross_entropy, "ignore_index"), setting(partial(cross_entropy, reduction="sum"), "reduction")
     (-100, 'sum')
     """
-    bound = function.keywords if isinstance(function, partial) else {}
-    function = function.func if isinstance(function, partial) else function
+    function, bound = unwrapped(function)
     defaults = default_arguments(function) | bound
     if name == "weight" and not (hasattr(function, "ignore_index") or "ignore_index" in defaults):
         return None  # other losses multiply by their weight, and divide by the number of samples all the same
     return defaults.get(name, getattr(function, name, None))
+
+
+def unwrapped(function: Any) -> tuple[Any, dict[str, Any]]:
+    """Part what calls another function into that function and the arguments that are bound."""
+    for layer, loss in ((nn.CrossEntropyLoss, cross_entropy), (nn.MSELoss, mse_loss)):
+        if isinstance(function, layer):  # which keeps what it was given, and no defaults
+            return loss, function.settings
+    return (function.func, function.keywords) if isinstance(function, partial) else (function, {})
 
 
 def default_arguments(function: Any) -> dict[str, Any]:
@@ -105,13 +128,20 @@ def default_arguments(function: Any) -> dict[str, Any]:
 
 def first_leaf(value: Any) -> Any:
     """Return the first tensor in tuples, lists and dicts."""
-    while isinstance(value, (tuple, list, dict)) and len(value):
-        value = next(iter(value.values() if isinstance(value, dict) else value))
+    while isinstance(value, (tuple, list, Mapping)) and len(value):
+        value = next(iter(value.values() if isinstance(value, Mapping) else value))
     return value
 
 
+def is_one_number(value: Any) -> bool:
+    """Tell whether float() can read a value, without reading it: that would wait for the device."""
+    return hasattr(value, "__float__") and not tuple(getattr(value, "shape", ()))
+
+
 def samples_in(targets: Any) -> int:
-    """Return the number of samples of a batch, from its targets' first dimension."""
+    """Return the number of samples of a batch: of dicts in a list, or the size of the first dimension."""
+    if isinstance(targets, (list, tuple)) and targets and all(isinstance(sample, Mapping) for sample in targets):
+        return len(targets)  # one for each image, as where objects are detected
     shape = getattr(first_leaf(targets), "shape", None)
     if not shape:
         came = type(targets).__name__ if shape is None else "a single number"

@@ -8,6 +8,7 @@ from course_lib.training.modes import mode
 from course_lib.training.passes import Pass, groups
 from course_lib.training.progress import shown
 from course_lib.training.tally import EpochLoss, Metrics
+from course_lib.training.veto import vetoed
 
 __all__ = ["train_epoch", "validate"]
 
@@ -30,8 +31,9 @@ def train_epoch(
 ) -> EpochLoss:
     r"""Train for one pass over the data, and return the mean loss over its samples.
 
-    For each batch: ``zero_grad``, forward, loss, ``backward``, ``step``, in training mode. Afterwards every module is
-    in the mode it was in, also after an exception.
+    For each batch: ``zero_grad``, forward, loss, ``backward``, ``step``, in training mode, except for modules that you
+    have put in evaluation mode within a model in training mode, as a frozen batch norm. Afterwards every module is in
+    the mode it was in, also after an exception.
 
     Parameters
     ----------
@@ -39,7 +41,8 @@ def train_epoch(
         On ``device``.
     loader : iterable of (inputs, targets)
         Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` gives. Inputs in a tuple become the model's
-        arguments, in a dict its keyword arguments. Arrays become tensors.
+        arguments, in a dict or ``UserDict`` its keyword arguments. Arrays become tensors. Targets have one row for each
+        sample, or are a list of dicts, one for each.
     criterion : callable
         ``criterion(outputs, targets)``, one number for a batch.
     optimizer : torch.optim.Optimizer or one of course_lib.autograd.optim
@@ -48,12 +51,15 @@ def train_epoch(
         Where the batches go.
     accumulate : int
         Step once for this many batches, with the gradient that they have as one large batch, equal in size or not. The
-        last step of an epoch takes what is left.
+        last step of an epoch takes what is left. The batches of a step are fetched before the first is used, so the
+        loader must not write one over another.
     before_step : callable, optional
         Called with the model between ``backward`` and ``step``, when the gradients of the step are complete: to clip,
-        as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them.
+        as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is left
+        out; so it is if it returns a number that is not finite and a gradient is not either, as clipping with
+        ``nonfinite="skip"`` does. A number on an accelerator is not read, because that would wait; a truth value is.
     metrics : mapping of str to callable, optional
-        ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`.
+        ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`. ``"loss"`` names the loss.
     reduction : {"mean", "sum"}, optional
         How the criterion reduces. By default its attribute ``reduction``, or the one bound by ``functools.partial``;
         a criterion that has neither is taken to give the mean.
@@ -81,7 +87,10 @@ def train_epoch(
         If there are no batches, a batch is no pair, the loss is not one number, the model has nothing to train, the
         optimizer holds nothing of it, or the device is not there or not the model's.
     TrainingError
-        If a loss is not finite (epoch and batch are named), or no gradient reaches the optimizer's parameters.
+        If a loss is not finite (epoch and batch are named), no gradient reaches the optimizer's parameters, or not one
+        target counts.
+    Exception
+        What the model or the criterion raises for shapes and dtypes gets a note that names the batch, and both.
 
     Examples
     --------
@@ -108,9 +117,9 @@ def train_epoch(
             one_pass.backward(group)
             if one_pass.tally.batches <= accumulate:
                 check_gradients(model, optimizer, one_pass.where(0))
-            if before_step is not None:
-                before_step(model)
-            optimizer.step()
+            answer = before_step(model) if before_step is not None else None
+            if not vetoed(answer, model, one_pass.framework):
+                optimizer.step()
     return one_pass.result()
 
 
@@ -138,7 +147,9 @@ def validate(
         If there are no batches, a batch is no pair, the loss is not one number, or the device is not there or not the
         model's.
     TrainingError
-        If a loss is not finite (epoch and batch are named).
+        If a loss is not finite (epoch and batch are named), or not one target counts.
+    Exception
+        As from :func:`train_epoch`, with a note.
 
     Examples
     --------

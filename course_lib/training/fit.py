@@ -1,11 +1,12 @@
 """Many epochs, and what they were like."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
-from course_lib.training.checks import check_count, check_scheduler
+from course_lib.training.checks import check_count, check_loader, check_scheduler
 from course_lib.training.epoch import train_epoch, validate
 from course_lib.training.history import History
 from course_lib.training.progress import epochs_bar
@@ -59,6 +60,9 @@ def fit(
     ------
     InputError, TrainingError
         As :func:`train_epoch`; the message names the epoch.
+    BaseException
+        Whatever stops it once it has begun, Ctrl-C too, has the history of the whole epochs before as its attribute
+        ``history``.
 
     Examples
     --------
@@ -73,22 +77,23 @@ def fit(
     (20, True)
     """
     check_count("epochs", epochs)
-    check_scheduler(scheduler)
+    check_loader(train_loader)
+    check_loader(() if val_loader is None else val_loader)
+    check_scheduler(scheduler, optimizer)
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
-    train, val, rates, seconds = [], [], [], []
-    with epochs_bar(epochs, train_loader, progress=progress) as bar:
+    past: list[Epoch] = []
+    with left_on_errors(past), epochs_bar(epochs, train_loader, progress=progress) as bar:
         for epoch in range(epochs):
             start, shared["epoch"] = time.perf_counter(), epoch
             batches = bar.watch(train_loader, epoch)
-            train.append(train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared))
-            rates.append(float(optimizer.param_groups[0]["lr"]))
-            if val_loader is not None:
-                val.append(validate(model, val_loader, criterion, device, **shared))
-            advance(scheduler, val[-1] if val else train[-1])
-            seconds.append(time.perf_counter() - start)
-            bar.note(train=train[-1], **({"val": val[-1]} if val else {}))
-    return History(*by_name(train, val), learning_rate=tuple(rates), seconds=tuple(seconds))
+            train = train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared)
+            rate = float(optimizer.param_groups[0]["lr"])
+            val = None if val_loader is None else validate(model, val_loader, criterion, device, **shared)
+            advance(scheduler, train if val is None else val)
+            past.append(Epoch(train, val, rate, time.perf_counter() - start))
+            bar.note(train=train, **({} if val is None else {"val": val}))
+    return history_of(past)
 
 
 def advance(scheduler: Any, loss: float) -> None:
@@ -98,9 +103,41 @@ def advance(scheduler: Any, loss: float) -> None:
         scheduler.step(*([float(loss)] if takes_loss else []))
 
 
-def by_name(train: list[EpochLoss], val: list[EpochLoss]) -> tuple[Any, Any, Any, Any]:
-    """Turn the results of epochs into the columns of a history: losses, then metrics by name."""
-    losses = [tuple(float(loss) for loss in results) for results in (train, val)]
-    names = train[0].metrics
-    measured = [{n: tuple(r.metrics[n] for r in results) for n in names if results} for results in (train, val)]
-    return losses[0], losses[1], measured[0], measured[1]
+class Epoch(NamedTuple):
+    """What is known of one epoch."""
+
+    train: EpochLoss
+    val: EpochLoss | None
+    rate: float
+    seconds: float
+
+
+@contextmanager
+def left_on_errors(past: list[Epoch]) -> Iterator[None]:
+    """Leave the history of what has been on any error that ends it: hours may be in it."""
+    try:
+        yield
+    except BaseException as error:
+        error.history = history_of(past)  # type: ignore[attr-defined] # the attribute is new
+        if past:
+            error.add_note(f"The history of the {len(past)} epochs before is this error's attribute history.")
+        raise
+
+
+def history_of(past: list[Epoch]) -> History:
+    """Turn epochs into the columns of a history: losses, and metrics by name."""
+    train, val = [epoch.train for epoch in past], [epoch.val for epoch in past if epoch.val is not None]
+    return History(
+        tuple(map(float, train)),
+        tuple(map(float, val)),
+        metrics_of(train),
+        metrics_of(val),
+        tuple(epoch.rate for epoch in past),
+        tuple(epoch.seconds for epoch in past),
+    )
+
+
+def metrics_of(losses: list[EpochLoss]) -> dict[str, tuple[float, ...]]:
+    """Return what each metric was, epoch by epoch."""
+    names = losses[0].metrics if losses else ()
+    return {name: tuple(loss.metrics[name] for loss in losses) for name in names}

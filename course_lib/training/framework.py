@@ -1,5 +1,6 @@
 """The few things that a loop must ask of torch and of ``course_lib.autograd`` in different words."""
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ __all__ = ["AutogradFramework", "Framework", "TorchFramework", "framework_of"]
 
 class Framework(Protocol):
     """What a model is made with."""
+
+    name: str
 
     def no_grad(self) -> AbstractContextManager[Any]:
         """Record nothing inside."""
@@ -50,6 +53,8 @@ def framework_of(model: Any) -> Framework:
     course_lib.errors.InputError: the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but a \
 builtin_function_or_method came; wrap a function in a Module, and use make_jax_step for JAX
     """
+    if isinstance(model, type):
+        raise InputError(f"the model must be an object, but the class {model.__name__} came; make one of it, with ()")
     if isinstance(model, autograd.nn.Module):
         return AutogradFramework()
     if all(hasattr(model, name) for name in ("modules", "named_parameters", "train")):
@@ -62,7 +67,7 @@ builtin_function_or_method came; wrap a function in a Module, and use make_jax_s
 
 def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
     """Apply a function to what stands in tuples, lists and dicts; what can move by itself counts as one."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) or (isinstance(value, UserDict) and not hasattr(value, "to")):
         return {key: tree_map(function, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "to"):  # which torch's PackedSequence has
         items = [tree_map(function, item) for item in value]
@@ -72,6 +77,8 @@ def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
 
 class TorchFramework:
     """torch, on any device."""
+
+    name = "torch"
 
     def __init__(self) -> None:
         self.torch = load("torch", extra="torch")
@@ -120,17 +127,29 @@ class TorchFramework:
         on_device = [c for c in columns if any(isinstance(entry, torch.Tensor) for entry in c)]
         if not on_device:
             return [[float(entry) for entry in column] for column in columns]
-        stacked = [torch.stack(list(column)) for column in on_device]
+        stacked = [self._stacked(column) for column in on_device]
         if stacked[0].is_meta:
             raise InputError(
                 "the device must hold numbers, but 'meta' has none: no loss can be read there. Make the model on 'cpu'."
             )
-        wide = torch.float32 if stacked[0].device.type == "mps" else torch.float64  # Metal has no float64
+        wide = self._wide(stacked[0].device)
         values = iter(torch.stack([column.to(stacked[0].device, wide) for column in stacked]).tolist())
         return [
             next(values) if any(column is c for c in on_device) else [float(entry) for entry in column]
             for column in columns
         ]
+
+    def _wide(self, device: Any) -> Any:
+        return self.torch.float32 if device.type == "mps" else self.torch.float64  # Metal has no float64
+
+    def _stacked(self, column: Sequence[Any]) -> Any:
+        """Join numbers of which some may be Python's."""
+        tensor = self.torch.Tensor
+        like = next(entry for entry in column if isinstance(entry, tensor))
+        number = {"dtype": self._wide(like.device), "device": like.device}
+        return self.torch.stack(
+            [entry if isinstance(entry, tensor) else self.torch.tensor(float(entry), **number) for entry in column]
+        )
 
     def finite(self, tensor: Any) -> bool:
         """Say whether a tensor holds no NaN and no infinity."""
@@ -147,6 +166,8 @@ class TorchFramework:
 
 class AutogradFramework:
     """``course_lib.autograd``, whose only device is the CPU."""
+
+    name = "course_lib.autograd"
 
     def no_grad(self) -> AbstractContextManager[Any]:
         """Record nothing inside."""

@@ -1,6 +1,7 @@
 """One step of training as a pure function, for JAX."""
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 from course_lib.errors import InputError
@@ -20,7 +21,8 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     loss_fn : callable
         ``loss_fn(params, *batch)``, one number; pure, so that it can be traced.
     optimizer : optax.GradientTransformation
-        Such as ``optax.sgd(0.1)``. One that needs the loss itself (``optax.contrib.reduce_on_plateau``) gets it.
+        Such as ``optax.sgd(0.1)``. One that needs the loss itself (``optax.contrib.reduce_on_plateau``) gets it, and
+        one that calls the loss function again (``optax.lbfgs``) gets that of the batch.
     donate : bool
         Let XLA reuse the memory of ``params`` and ``opt_state``, which must then not be used again: half the memory,
         and no second look at the old parameters.
@@ -28,13 +30,14 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     Returns
     -------
     callable
-        Compiled once for each new shape of a batch, so also for a smaller last one.
+        Compiled once for each new shape or dtype of a batch, so also for a smaller last one; and for the second step
+        again where a parameter starts as a Python number, or as JAX's array of one, which is weakly typed.
 
     Raises
     ------
     InputError
-        If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves or the loss is not
-        one number.
+        If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is not
+        floating point, or the loss is not one real number of JAX's.
     MissingExtraError
         Without JAX or optax.
 
@@ -58,24 +61,15 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         )
     update = optax.with_extra_args_support(optimizer).update
 
-    def one_number(params: Any, *batch: Any) -> Any:
-        loss = loss_fn(params, *batch)
-        if isinstance(loss, (tuple, list, dict)):
-            raise InputError(
-                f"the loss must be one number, but loss_fn returned a {type(loss).__name__}; return the loss alone"
-            )
-        if jax.numpy.shape(loss):
-            raise InputError(
-                f"the loss must be one number, but loss_fn returned shape {jax.numpy.shape(loss)}; end it with "
-                ".mean() or .sum()"
-            )
-        return loss
-
     def step(params: Any, opt_state: Any, *batch: Any) -> tuple[Any, Any, Any]:
-        if not jax.tree.leaves(params):
-            raise InputError("params must hold at least one array to train, but it holds none; pass a pytree of arrays")
-        loss, grads = jax.value_and_grad(one_number)(params, *batch)
-        updates, opt_state = update(grads, opt_state, params, value=loss)
+        def of_batch(params: Any) -> Any:
+            return one_number(jax, loss_fn(params, *batch))
+
+        check_trainable(jax, params)
+        loss, grads = jax.value_and_grad(of_batch)(params)
+        offered = {"value": loss, "grad": grads, "value_fn": of_batch}
+        asked_for = wanted(update, offered, grad_fn=lambda params, _: jax.grad(of_batch)(params))
+        updates, opt_state = update(grads, opt_state, params, **asked_for)
         return optax.apply_updates(params, updates), opt_state, loss
 
     if not donate:
@@ -87,6 +81,50 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         return donating(*apart(jax, (params, opt_state)), *batch)
 
     return step_in_place
+
+
+def one_number(jax: Any, loss: Any) -> Any:
+    """Return a loss that can be differentiated, or refuse it."""
+    if not isinstance(loss, jax.Array):
+        raise InputError(
+            "the loss must be one number of JAX's that came from params, but loss_fn returned a "
+            f"{type(loss).__name__}; return the loss alone, without float() or NumPy"
+        )
+    if loss.shape:
+        raise InputError(
+            f"the loss must be one number, but loss_fn returned shape {loss.shape}; end it with .mean() or .sum()"
+        )
+    if not jax.numpy.issubdtype(loss.dtype, jax.numpy.floating):
+        raise InputError(
+            f"the loss must be real and floating point, but loss_fn returned {loss.dtype}; of what is complex take "
+            "abs(), and compute in float32"
+        )
+    return loss
+
+
+def check_trainable(jax: Any, params: Any) -> None:
+    """Refuse parameters that have no gradient."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(params)
+    if not leaves:
+        raise InputError("params must hold at least one array to train, but it holds none; pass a pytree of arrays")
+    for path, leaf in leaves:
+        dtype = jax.numpy.asarray(leaf).dtype
+        if not jax.numpy.issubdtype(dtype, jax.numpy.inexact):
+            raise InputError(
+                f"params must be floating point to be trained, but params{jax.tree_util.keystr(path)} is {dtype}; "
+                "convert it, or pass what is not trained with the batch"
+            )
+
+
+def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
+    """Return what an optimizer's update takes of what is offered, all if it takes whatever comes; more by name alone.
+
+    What takes whatever comes may hand it on to others: a line search refuses what it does not know.
+    """
+    parameters = signature(update).parameters
+    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
+        return offered
+    return {name: value for name, value in (offered | by_name).items() if name in parameters}
 
 
 def apart(jax: Any, tree: Any) -> Any:

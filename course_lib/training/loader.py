@@ -17,18 +17,21 @@ class ArrayLoader:
     Parameters
     ----------
     *arrays : array
-        NumPy arrays of equal length, usually inputs ``(n, ...)`` and targets ``(n, ...)``.
+        NumPy arrays, or what NumPy makes arrays of, of equal length: usually inputs ``(n, ...)`` and targets
+        ``(n, ...)``.
     batch_size : int
         Samples in a batch. The last batch is smaller where it does not divide ``n``.
     shuffle : bool
         Draw a new order for each pass.
     seed : int
         What the orders depend on, together with the number of the pass: a new loader with the same seed repeats them.
+        At least 0.
 
     Raises
     ------
     InputError
-        If there are no arrays, their lengths differ, or ``batch_size`` is not a positive integer.
+        If there are no arrays, one is none that NumPy can hold, their lengths differ, ``batch_size`` is not a positive
+        integer, or ``seed`` no integer from 0 on.
 
     Examples
     --------
@@ -40,12 +43,13 @@ class ArrayLoader:
     """
 
     def __init__(self, *arrays: Any, batch_size: int, shuffle: bool = False, seed: int = 0) -> None:
-        self.arrays = tuple(np.asarray(array) for array in arrays)
+        self.arrays = tuple(held(array, i) for i, array in enumerate(arrays))
         lengths = {len(array) for array in self.arrays if array.ndim}
         if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
             raise InputError(f"a loader needs arrays that are equally long, but came: {shapes}. Pass one row a sample.")
         check_count("batch_size", batch_size)
+        check_count("seed", seed, least=0)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
         self.passes = 0
 
@@ -63,3 +67,14 @@ class ArrayLoader:
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             yield tuple(array[rows] for array in self.arrays)
+
+
+def held(array: Any, place: int) -> Any:
+    """Return an array of NumPy's, or say which one cannot be had."""
+    try:
+        return np.asarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:  # bfloat16, rows of several lengths, a graph behind it
+        raise InputError(
+            f"a loader needs arrays that NumPy can hold, but it cannot hold the one at place {place}, a "
+            f"{type(array).__name__} ({error}). Detach tensors, give them a dtype that NumPy has, pad rows."
+        ) from error

@@ -11,8 +11,9 @@ __all__ = ["mode"]
 def mode(model: Any, *, training: bool) -> Iterator[None]:
     """Switch a model to training or evaluation, and afterwards each of its modules back to the mode it was in.
 
-    Each for itself: whoever froze a batch norm with ``model.bn.eval()`` finds it frozen afterwards, which
-    ``model.train()`` would undo. An exception changes nothing about that.
+    Each for itself: a batch norm that ``model.bn.eval()`` froze in a model in training mode stays frozen while it
+    trains, and afterwards, which ``model.train()`` would undo. If the model itself is in evaluation mode, nobody can
+    tell what was frozen, and all of it trains. An exception changes nothing about that.
 
     Examples
     --------
@@ -23,9 +24,16 @@ def mode(model: Any, *, training: bool) -> Iterator[None]:
     False
     >>> model[1].training
     True
+    >>> _ = model[1].eval()
+    >>> with mode(model, training=True):
+    ...     print(model[0].training, model[1].training)
+    True False
     """
     before = [(module, module.training) for module in model.modules()]
+    frozen = [module for module, was in before if training and model.training and not was]
     model.train(training)
+    for module in frozen:
+        module.training = False
     try:
         yield
     finally:

@@ -1,16 +1,18 @@
 """What happens to each batch of a pass over the data: moved, judged, noted, and in training pulled back."""
 
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from course_lib.errors import InputError
+from course_lib.errors import InputError, TrainingError
 from course_lib.training.averages import kept_unless_good, running_averages
-from course_lib.training.checks import cause, check_connected, check_count, check_metrics, unpack
+from course_lib.training.checks import cause, check_connected, check_count, check_library, check_metrics, unpack
 from course_lib.training.criterion import Criterion, samples_in
 from course_lib.training.framework import Framework, framework_of
+from course_lib.training.notes import noted, on_criterion, on_model
 from course_lib.training.tally import EpochLoss, Metrics, Tally
 
 __all__ = ["Pass", "groups"]
@@ -47,6 +49,7 @@ class Pass:
         framework = framework_of(model)
         device = framework.device(device, model)
         judge = Criterion.of(criterion, reduction=reduction, count=count)
+        check_library(framework, criterion)
         if sync_every is None:
             sync_every = 1 if device is None or device.type == "cpu" else READ_EVERY
         check_count("sync_every", sync_every)
@@ -63,20 +66,26 @@ class Pass:
     def evaluate(self, batch: Any) -> None:
         """Note the loss of a batch."""
         inputs, targets = self.framework.move(unpack(batch, self.where(self.tally.batches)), self.device)
-        self._loss(inputs, targets, self.criterion.weight(targets))
+        self._loss(inputs, targets, self._weight(targets, self.where(self.tally.batches)))
 
     def backward(self, group: list[Any]) -> None:
         """Add up the gradients of some batches as those of one: each mean counts by its share of the whole."""
         pairs = [unpack(batch, self.where(self.tally.batches + i)) for i, batch in enumerate(group)]
         wanted = [self.framework.move(targets, self.device) for _, targets in pairs]
-        weights = [self.criterion.weight(targets) for targets in wanted]
+        weights = [self._weight(targets, self.where(self.tally.batches + i)) for i, targets in enumerate(wanted)]
+        shared = len(group) > 1 and self.criterion.reduction == "mean"
+        total = sum(weights) if shared else 1
         for (inputs, _), targets, weight in zip(pairs, wanted, weights, strict=True):
             where = self.where(self.tally.batches)
             loss = self._loss(self.framework.move(inputs, self.device), targets, weight)
             check_connected(loss, where)
-            if len(group) > 1 and self.criterion.reduction == "mean":
-                loss = loss / sum(weights) * weight  # in this order, integer tensors do not make float32 of it
+            if shared:  # in this order, integer tensors do not make float32 of it; and 0 is not divided by 0
+                loss = loss / (total + (total == 0)) * weight
             loss.backward()
+
+    def _weight(self, targets: Any, where: str) -> Any:
+        with noted(lambda: on_criterion(where, targets)):
+            return self.criterion.weight(targets)
 
     def _loss(self, inputs: Any, targets: Any, weight: Any) -> Any:
         """Compute the loss of a batch and note it; if it is time to look, see that it is finite."""
@@ -84,7 +93,8 @@ class Pass:
         if not samples:
             raise InputError(f"{where}: a batch must have samples, but its targets are empty; leave such batches out")
         with kept_unless_good(self.averages) if self.averages else nullcontext():
-            outputs = called(self.model, inputs)
+            with noted(lambda: on_model(where, self.model, inputs)):
+                outputs = called(self.model, inputs)
             loss = self.criterion(outputs, targets, where=where)
             self.tally.add(loss, weight, samples, outputs, targets, where=where)
             if self.tally.due:
@@ -109,6 +119,11 @@ class Pass:
                 "drop_last=True drop all of it, or is the loader a generator that has been used up?"
             )
         self._read()
+        if not self.tally.weight:
+            raise TrainingError(
+                f"{self.title}: the loss must be the mean over some targets, but not one of them counts; look at "
+                "ignore_index, at the weights of the classes, and at count"
+            )
         return self.tally.result()
 
 
@@ -127,6 +142,6 @@ def groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 def called(model: Any, inputs: Any) -> Any:
     """Call the model on one input, on several, or on named ones."""
-    if isinstance(inputs, dict):
+    if isinstance(inputs, (dict, UserDict)):
         return model(**inputs)
     return model(*inputs) if isinstance(inputs, list) or type(inputs) is tuple else model(inputs)

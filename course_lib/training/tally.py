@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from course_lib.errors import InputError, TrainingError
+from course_lib.training.criterion import is_one_number
 from course_lib.training.framework import Framework
 
 __all__ = ["EpochLoss", "Metrics", "Tally"]
@@ -64,10 +65,11 @@ class Tally:
         outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
         measured = {name: metric(outputs, targets) for name, metric in self.metrics.items()}
         for name, value in measured.items():
-            if tuple(getattr(value, "shape", ())):
+            if not is_one_number(value):
+                shape = getattr(value, "shape", None)
+                came = f"has shape {tuple(shape)}" if shape else f"is a {type(value).__name__}"
                 raise InputError(
-                    f"{where}: a metric must be one number for a batch, but {name!r} has shape {tuple(value.shape)}; "
-                    "end it with .mean()"
+                    f"{where}: a metric must be one number for a batch, but {name!r} {came}; end it with .mean()"
                 )
         self.pending.append((*map(self.framework.noted, (loss, weight, *measured.values())), samples))
         self.samples += samples
@@ -85,18 +87,27 @@ class Tally:
         first = self.batches - len(self.pending)
         columns = self.framework.read(list(zip(*self.pending, strict=True)))
         self.pending.clear()
-        for i, loss in enumerate(columns[0]):
+        for i, (loss, weight) in enumerate(zip(columns[0], columns[1], strict=True)):
             if not math.isfinite(loss):
-                reason = why(first + i) if columns[1][i] else NOTHING_COUNTS
+                reason = why(first + i) if weight else NOTHING_COUNTS
                 raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {reason}")
+            if not 0 <= weight < math.inf:
+                raise InputError(
+                    f"{where(first + i)}: what the loss is the mean over must be finite and not negative, but it is "
+                    f"{weight:g}; look at count, and at the weights of the classes"
+                )
         self.read += [list(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def weight(self) -> float:
+        """What the mean loss of what has been read is the mean over."""
+        return math.fsum(row[1] for row in self.read)
 
     @property
     def mean(self) -> float:
         """The mean loss of what has been read."""
-        weight = math.fsum(row[1] for row in self.read)
         scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.read]
-        return math.fsum(row[0] * s for row, s in zip(self.read, scale, strict=True)) / weight
+        return math.fsum(row[0] * s for row, s in zip(self.read, scale, strict=True)) / self.weight
 
     def result(self) -> EpochLoss:
         """Return the means over the samples of the whole epoch."""

@@ -1,7 +1,7 @@
 """Clipping NumPy arrays, which makes new ones, and this course's engine, in place."""
 
 import math
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque, namedtuple
 
 import numpy as np
 import pytest
@@ -116,6 +116,7 @@ def test_the_message_names_the_first_three_and_counts_all():
         ("1.0", "must be a number, but it is '1.0'"),
         (None, "max_norm must be a number, but it is None"),
         ([1.0, 2.0], "must be a number"),
+        pytest.param(10**400, r"that fits a float, but it does not\. Pass float\('inf'\)", id="10**400"),
     ],
 )
 def test_refuses_a_bound_that_is_not_above_zero(bound, message):
@@ -137,6 +138,7 @@ def test_refuses_a_bound_that_is_not_above_zero(bound, message):
         (np.arange(3), "of target must be dense and one of float16, .* but it is int64"),
         (np.ones(2, complex), "but it is complex128"),
         (np.ma.masked_array([1.0, 2.0], [False, True]), r"but it is masked\. Say what the masked entries are"),
+        (np.ones((1, 2)).view(np.matrix), r"a matrix, which .*\. Pass np\.asarray\(g\)"),
         ([np.ones(1), tensor([1.0])], "all be of one library, but these are of NumPy and course_lib.autograd"),
     ],
     ids=str,
@@ -145,6 +147,15 @@ def test_refuses_what_is_no_gradient(target, message):
     """And says where it stands."""
     with pytest.raises(InputError, match=message):
         clip_by_global_norm(target, 1.0)
+
+
+@pytest.mark.parametrize("form", [iter, deque, lambda pair: dict(enumerate(pair)).values()])
+def test_containers_that_cannot_be_given_back_are_refused_inside_of_others(form):
+    """At the top they become a list; inside, all but one gradient would be lost."""
+    pair = [np.array([3.0]), np.array([4.0])]
+    assert clip_by_global_norm(form(pair), 2.5)[0] == [np.array([1.5]), np.array([2.0])]
+    with pytest.raises(InputError, match=r"in lists, tuples and dicts to be given back .* holds some\. Make a list"):
+        clip_by_global_norm({"a": form(pair)}, 2.5)
 
 
 def test_refuses_an_unknown_policy():

@@ -1,6 +1,7 @@
 """Clipping JAX pytrees: traced or not, against optax and float64."""
 
 import math
+from collections import UserDict, deque
 
 import jax
 import jax.numpy as jnp
@@ -141,6 +142,47 @@ def test_a_traced_bound():
     for bad in (0.0, -1.0, jnp.nan):
         assert jnp.isnan(clip(g, bad)[0]).all()
         assert jnp.isnan(jax.jit(clip_by_value)(g, bad)[0]).all()
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_a_traced_bound_is_one_number(clip):
+    """Two would be broadcast, and change the shape of the gradients."""
+    with pytest.raises(InputError, match=r"must be a number, but it has shape \(2,\)\. Pass one above 0"):
+        jax.jit(lambda g, bound: clip(g, bound))(TREE, jnp.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+@pytest.mark.parametrize("bound", [1.0, jnp.array(1.0)], ids=["float", "array"])
+def test_without_jit_the_result_is_the_same(clip, bound):
+    """As where somebody looks for a bug under disable_jit."""
+    right, _ = clip(TREE, 1.0)
+    with jax.disable_jit():
+        clipped, norm = clip(TREE, bound)
+    assert float(norm) == 5
+    assert jax.tree.all(jax.tree.map(jnp.allclose, clipped, right))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [lambda t: deque(t.values()), UserDict, lambda t: [iter(t.values())], lambda t: [t.values()], lambda t: {0: t} | t],
+    ids=["deque", "UserDict", "generator", "values", "keys that cannot be sorted"],
+)
+def test_arrays_in_no_pytree_are_refused(form):
+    """JAX does not look in there, and iterating over its arrays would go on for their entries."""
+    with pytest.raises(InputError, match=r"JAX arrays must be in a pytree, but target\[.* is not: JAX looks into"):
+        clip_by_global_norm(form({"w": jnp.ones(2), "b": jnp.array(1.0)}), 1.0)
+
+
+def test_float64_of_numpy_must_fit_what_jax_computes_with():
+    """1e200 is not infinite until JAX makes float32 of it; smaller numbers, and infinities, pass as ever."""
+    tree = {"a": jnp.zeros(2), "b": np.array([1e200])}
+    with pytest.raises(InputError, match=r"target\['b'\] .* float64 with entries beyond float32.*jax_enable_x64"):
+        clip_by_global_norm(tree, 1.0)
+    with jax.enable_x64(True):
+        assert clip_by_global_norm(tree, 1.0)[0]["b"].tolist() == [1]
+    assert clip_by_global_norm({**tree, "b": np.array([1e20])}, 1.0)[0]["b"].tolist() == [1]
+    with pytest.raises(NonFiniteError, match=r"target\['b'\] holds inf"):
+        clip_by_global_norm({**tree, "b": np.array([np.inf])}, 1.0)
 
 
 def test_by_value_agrees_with_optax():

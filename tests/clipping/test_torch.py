@@ -3,12 +3,13 @@
 import math
 import sys
 from collections import Counter
+from fractions import Fraction
 
 import jax  # noqa: F401 - what torch.compile must not trace into
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
@@ -57,7 +58,9 @@ def oracle(grads, bound):
     scaled = float(np.sqrt(np.square(flat / unit).sum())) if unit else 0.0  # their product can be beyond float64
     if not unit or math.log(unit) + math.log(scaled) <= math.log(bound):
         return grads, unit * scaled
-    return [g / unit / scaled * bound for g in grads], unit * scaled
+    factor = Fraction(bound) / Fraction(unit) / Fraction(scaled)  # as floats, products on the way lose digits
+    exact = np.vectorize(lambda x: float(Fraction(x) * factor), otypes=[float])
+    return [exact(g) for g in grads], unit * scaled
 
 
 def close(found, right, dtype):
@@ -87,6 +90,7 @@ def gradients(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(gradients())
+@example((torch.float64, [np.array(-2.93e-171), np.array(-1.56e144)], 8.0))  # the result is subnormal
 def test_norm_and_clipped_agree_with_float64_from_subnormal_to_the_largest(drawn):
     """In every dtype, also where the squares overflow or underflow, and where the factor would be subnormal."""
     dtype, grads, bound = drawn
@@ -185,6 +189,28 @@ def test_skip_leaves_and_zero_zeroes_all_gradients(clip):
         assert clip(params, 1.0, nonfinite=policy).item() == math.inf
         assert [p.grad.tolist() for p in params] == right
     assert clip(parameters([math.inf], [math.nan]), 1.0, nonfinite="zero").isnan()
+
+
+def test_gradients_that_require_grad_are_zeroed_too():
+    """As create_graph leaves them, or somebody's assignment."""
+    (p,) = parameters([math.inf, 1.0])
+    p.grad.requires_grad_()
+    clip_by_global_norm(p, 1.0, nonfinite="zero")
+    assert p.grad.tolist() == [0, 0]
+
+
+def test_keys_that_cannot_be_sorted_are_nobodys_business():
+    """JAX would sort them, but these gradients are torch's."""
+    p, q = parameters([3.0], [4.0])
+    assert clip_by_global_norm({0: p, "b": q}, 1.0).item() == 5
+
+
+def test_a_bound_without_a_value_is_refused():
+    """A tensor on the meta device, or of two entries."""
+    params = parameters([3.0])
+    for bound in (torch.ones((), device="meta"), torch.ones(2)):
+        with pytest.raises(InputError, match="max_norm must be a number, but it is tensor"):
+            clip_by_global_norm(params, bound)
 
 
 def test_takes_what_people_pass():

@@ -3,6 +3,7 @@
 import copy
 import gc
 import weakref
+from collections import UserDict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812 - everybody's name for it
 from torch.utils.data import DataLoader, TensorDataset
 
 from course_lib import autograd
-from course_lib.errors import InputError
+from course_lib.errors import InputError, TrainingError
 from course_lib.training import ArrayLoader, accuracy, train_epoch, validate
 from course_lib.training.framework import TorchFramework
 
@@ -121,6 +122,87 @@ def test_accumulated_steps_are_those_of_the_large_batches(problem, name, accumul
         assert torch.allclose(came, right, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("accumulate", [1, 4])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"reduction": "sum"}, {"ignore_index": 1}, {"weight": [0.1, 1.0, 2.0, 5.0]}],
+    ids=lambda options: "-".join(options) or "defaults",
+)
+def test_the_small_engines_criterion_is_understood_as_torchs(problem, options, accumulate):
+    """The same epoch, with targets of which some are ignored in any case."""
+    model, loader, _, y = problem(n=30, batch_size=7)
+    y[::3] = options.get("ignore_index", -100)
+    mini = autograd.nn.Sequential(autograd.nn.Linear(3, 5), autograd.nn.Tanh(), autograd.nn.Linear(5, 4))
+    for ours, theirs in zip(mini.parameters(), model.parameters(), strict=True):
+        ours.data = autograd.tensor(theirs.detach().numpy().copy())
+    came = []
+    for library, net in ((torch, model), (autograd, mini)):
+        weight = {"weight": library.tensor(options["weight"], dtype=library.float64)} if "weight" in options else {}
+        criterion = library.nn.CrossEntropyLoss(**{**options, **weight})
+        optimizer = library.optim.SGD(net.parameters(), lr=0.01)
+        came.append(train_epoch(net, loader, criterion, optimizer, "cpu", accumulate=accumulate))
+        came.append(validate(net, loader, criterion, "cpu"))
+    assert came[2:] == pytest.approx(came[:2], rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("library", [torch, autograd])
+def test_classes_in_a_byte_all_count(library, weighted):
+    """There, -100 would be class 156, and an index a mask."""
+    z, y = np.random.default_rng(0).normal(size=(5, 200)), np.array([156, 1, 156, 199, 0])
+    weight = library.tensor(np.linspace(1.0, 3.0, 200)) if weighted else None
+    criterion, model = library.nn.CrossEntropyLoss(weight=weight), library.nn.Flatten()
+    batches = [(z[rows], y[rows].astype(np.uint8)) for rows in (slice(2), slice(2, None))]
+    whole = float(criterion(library.tensor(z), library.tensor(y)))
+    assert validate(model, batches, criterion, "cpu") == pytest.approx(whole, rel=1e-12)
+
+
+class Boxes(nn.Module):
+    """Takes several images as several arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 4)
+
+    def forward(self, *images):  # noqa: D102
+        return [self.layer(image) for image in images]
+
+
+def test_a_list_of_dicts_has_one_for_each_sample():
+    """As where objects are detected: the first image has five boxes, the second one."""
+    model, targets = Boxes(), [{"boxes": torch.ones(n, 4)} for n in (5, 1)]
+
+    def criterion(outputs, targets):
+        return torch.stack([(z - t["boxes"]).square().mean() for z, t in zip(outputs, targets, strict=True)]).mean()
+
+    loss = train_epoch(model, [([torch.ones(2)] * 2, targets)], criterion, sgd(model), "cpu")
+    assert loss.samples == 2
+
+
+def test_steps_in_which_nothing_counts_have_no_gradient():
+    """Two batches whose loss is 0 by itself, and whose mean is over nothing; then one that counts."""
+    model = nn.Linear(3, 1)
+    twin = copy.deepcopy(model)
+    x, y = torch.ones(4, 3), torch.ones(4, 1)
+    masked = lambda z, y: ((z - y).square() * (y > 0)).sum() / (y > 0).sum().clamp(min=1)  # noqa: E731 - one use
+    options = {"accumulate": 2, "count": lambda y: (y > 0).sum()}
+    loss = train_epoch(model, [(x, -y), (x, -y), (x, y)], masked, sgd(model), "cpu", **options)
+    assert loss == pytest.approx(train_epoch(twin, [(x, y)], nn.MSELoss(), sgd(twin), "cpu"))
+    assert same(parameters(model), parameters(twin))
+
+
+def test_lazy_layers_train_from_the_first_batch():
+    """Their averages are not there before it, and are kept like others after it."""
+    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d(), nn.LazyLinear(1))
+    x, y = torch.randn(4, 2), torch.zeros(4, 1)
+    train_epoch(model, [(x, y)] * 3, nn.MSELoss(), sgd(model), "cpu")
+    assert int(model[1].num_batches_tracked) == 3
+    before = model[1].running_mean.clone()
+    with pytest.raises(TrainingError, match="Its inputs hold NaN"):
+        train_epoch(model, [(x * torch.nan, y)], nn.MSELoss(), sgd(model), "cpu")
+    assert torch.equal(model[1].running_mean, before)
+
+
 @settings(max_examples=30, deadline=None)
 @given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=8), accumulate=st.integers(1, 9))
 def test_accumulation_equals_the_large_batch_for_any_sizes(sizes, accumulate):
@@ -172,7 +254,7 @@ def test_validation_changes_nothing(problem):
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 def test_each_module_gets_its_own_mode_back(problem, training, frozen, raises):
-    """After validation and after training, also when the criterion raises; in between all are in one mode."""
+    """After validation and after training, also when the criterion raises; in between only what was frozen differs."""
     model, loader, _, _ = problem(layers=(nn.BatchNorm1d(5), nn.Dropout(0.5)))
     model.train(training)
     model[2].train(not frozen)
@@ -192,7 +274,8 @@ def test_each_module_gets_its_own_mode_back(problem, training, frozen, raises):
         else:
             epoch(model, loader, criterion, *args)
         assert [module.training for module in model.modules()] == before
-        return seen == {(epoch is train_epoch,) * len(before)}
+        as_they_were = tuple(before) if training else (True,) * len(before)
+        return seen == {as_they_were if epoch is train_epoch else (False,) * len(before)}
 
     assert run(train_epoch, sgd(model), "cpu")
     assert run(validate, "cpu")
@@ -233,6 +316,16 @@ def test_metrics_are_means_over_samples(problem):
     right = (model(x).argmax(1) == y).double().mean().item()
     came = validate(model, loader, nn.CrossEntropyLoss(), "cpu", metrics={"accuracy": accuracy, "one": lambda z, y: 1})
     assert came.metrics == {"accuracy": pytest.approx(right), "one": 1.0}
+
+
+@pytest.mark.parametrize("sync_every", [1, 3, 1000])
+def test_metrics_may_be_numbers_or_tensors_by_turns(problem, sync_every):
+    """Read together, in the precision that a float has."""
+    model, loader, _, _ = problem(n=8, batch_size=2)
+    values = iter([torch.tensor(0.5), 0.1, np.float32(0.25), torch.tensor(1)])
+    options = {"metrics": {"mixed": lambda z, y: next(values)}, "sync_every": sync_every}
+    came = validate(model, loader, nn.CrossEntropyLoss(), "cpu", **options)
+    assert came.metrics == {"mixed": pytest.approx((0.5 + 0.1 + 0.25 + 1) / 4, rel=1e-15)}
 
 
 def test_a_function_sees_complete_gradients_before_each_step(problem):
@@ -292,14 +385,31 @@ class Named(nn.Module):
         return self.layer(left) + right
 
 
-@pytest.mark.parametrize("container", [dict, tuple, list])
+class Encoding(UserDict):
+    """Moves by itself, as what a tokenizer returns."""
+
+    def to(self, device, **_):
+        """Make tensors there."""
+        self.data = {name: torch.as_tensor(value, device=device) for name, value in self.data.items()}
+        return self
+
+
+@pytest.mark.parametrize("container", [dict, UserDict, Encoding, tuple, list])
 def test_several_inputs_go_to_the_model_as_they_come(container):
     """By name, or in order."""
     left, right = torch.ones(4, 2), torch.zeros(4, 1)
-    inputs = {"right": right, "left": left} if container is dict else container([left, right])
+    named = issubclass(container, (dict, UserDict))
+    inputs = container(right=right.numpy(), left=left.numpy()) if named else container([left, right])
     model = Named()
     loss = validate(model, [(inputs, torch.zeros(4, 1))], nn.MSELoss(), "cpu")
     assert loss == pytest.approx(model.layer(left).square().mean().item())
+
+
+def test_what_moves_by_itself_stays_what_it_is():
+    """A model may ask an encoding for more than its entries."""
+    (moved,) = TorchFramework().move((Encoding(left=np.ones(2)),), torch.device("meta"))
+    assert isinstance(moved, Encoding)
+    assert moved["left"].is_meta
 
 
 def test_losses_on_an_accelerator_are_read_seldom(problem, monkeypatch):

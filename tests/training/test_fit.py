@@ -99,8 +99,8 @@ def test_a_loss_that_is_no_number_is_never_the_best():
 @pytest.mark.parametrize("where", ["criterion", "before_step"])
 def test_ctrl_c_leaves_the_model_as_it_was(problem, where):
     """In the second batch: every module in its own mode, gradients recorded again, averages of whole steps alone."""
-    model, loader, _, _ = problem(layers=[nn.BatchNorm1d(5)])
-    model[2].eval()
+    model, loader, _, _ = problem(layers=[nn.BatchNorm1d(5), nn.Dropout()])
+    model[3].eval()
     modes = [module.training for module in model.modules()]
     calls = []
 
@@ -120,6 +120,42 @@ def test_ctrl_c_leaves_the_model_as_it_was(problem, where):
     assert [module.training for module in model.modules()] == modes
     assert torch.is_grad_enabled()
     assert int(model[2].num_batches_tracked) == (1 if where == "criterion" else 2)
+
+
+@pytest.mark.parametrize("in_validation", [False, True])
+def test_what_stops_a_run_leaves_its_history(problem, in_validation):
+    """Of the epochs that were completed with all that belongs to them; the note says where it is."""
+    model, loader, _, _ = problem()
+    twin = copy.deepcopy(model)
+    batches = []
+
+    class Interrupted:
+        def __iter__(self):
+            for batch in loader:
+                batches.append(1)
+                if len(batches) == 8:
+                    raise KeyboardInterrupt
+                yield batch
+
+    loaders = {True: (loader, Interrupted()), False: (Interrupted(), loader)}[in_validation]
+    options = {"metrics": {"accuracy": accuracy}, "progress": False}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit(model, loaders[0], nn.CrossEntropyLoss(), optimizer, "cpu", epochs=5, val_loader=loaders[1], **options)
+    other = torch.optim.SGD(twin.parameters(), lr=0.1)
+    right = fit(twin, loader, nn.CrossEntropyLoss(), other, "cpu", epochs=2, val_loader=loader, **options)
+    assert caught.value.history == right
+    assert caught.value.__notes__ == ["The history of the 2 epochs before is this error's attribute history."]
+
+
+def test_what_stops_the_first_epoch_leaves_an_empty_history(problem):
+    """And no note about it."""
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(InputError, match="the class MSELoss") as caught:
+        fit(model, loader, nn.MSELoss, optimizer, "cpu", epochs=2, progress=False)
+    assert caught.value.history == History()
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_the_plot_draws_what_is_there():

@@ -91,6 +91,55 @@ def test_an_optimizer_that_wants_the_loss_gets_it():
     assert float(state[-1].scale) < 1
 
 
+@pytest.mark.parametrize("opaque_mode", [False, True])
+def test_an_optimizer_gets_what_it_names_and_no_more(opaque_mode):
+    """Sharpness-aware minimization takes no loss; if it hides its two steps in one, it wants gradients elsewhere."""
+    optimizer = optax.contrib.sam(optax.sgd(0.1), optax.sgd(0.05), opaque_mode=opaque_mode)
+    step, w = make_jax_step(lambda w, x: (w * x) ** 2, optimizer), jnp.float32(1.0)
+    state = optimizer.init(w)
+    for _ in range(1 if opaque_mode else 2):
+        w, state, _ = step(w, state, 1.0)
+    assert float(w) == pytest.approx(1.0 - 0.1 * 2 * (1.0 + 0.05 * 2))
+
+
+def test_a_line_search_gets_the_loss_of_the_batch():
+    """It ends at the least squares."""
+    optimizer = optax.lbfgs()
+    params = {"w": jnp.array(W), "c": jnp.array(C)}
+    step, state = make_jax_step(mean_squared_error, optimizer), optimizer.init(params)
+    for _ in range(15):
+        params, state, loss = step(params, state, X, Y)
+    design = np.c_[X, np.ones(8, np.float32)]
+    residuals = design @ np.linalg.lstsq(design, Y, rcond=None)[0] - Y
+    assert float(loss) == pytest.approx((residuals**2).mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss_fn", "message"),
+    [
+        (lambda w: None, "loss_fn returned a NoneType; return the loss alone"),
+        (lambda w: 0.5, r"one number of JAX's .*returned a float; return the loss alone, without float\(\)"),
+        (lambda w: np.float32(0.5), "returned a float32; return"),
+        (lambda w: w.sum().astype(int), "must be real and floating point, but loss_fn returned int32"),
+        (lambda w: w.sum() * 1j, r"returned complex64; of what is complex take abs\(\)"),
+    ],
+)
+def test_a_loss_without_a_gradient_is_refused(loss_fn, message):
+    """A constant would train nothing, and say nothing."""
+    optimizer = optax.sgd(0.1)
+    with pytest.raises(InputError, match=message):
+        make_jax_step(loss_fn, optimizer)(jnp.ones(2), optimizer.init(jnp.ones(2)))
+
+
+def test_parameters_without_a_gradient_are_refused_by_name():
+    """Traced or not."""
+    optimizer, params = optax.sgd(0.1), {"w": jnp.ones(2), "n": [3]}
+    step = make_jax_step(lambda p: p["w"].sum(), optimizer)
+    for jit_is_off in (False, True):
+        with jax.disable_jit(jit_is_off), pytest.raises(InputError, match=r"params\['n'\]\[0\] is int32; convert it"):
+            step(params, optimizer.init(params))
+
+
 def test_bad_losses_and_parameters_are_refused():
     """Before anything is compiled."""
     optimizer = optax.sgd(0.1)

@@ -1,6 +1,7 @@
 """Bad input: what came, what must hold, what to do; and the model as it was."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def frozen():
 
 
 LINE = nn.Linear(3, 1)
+MINI = autograd.nn.Linear(3, 1)
 SGD = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)
 CASES = {
     "empty loader": ({"loader": []}, InputError, "must give at least one batch, but it gave none"),
@@ -78,6 +80,29 @@ CASES = {
         TrainingError,
         "batch 1 .*is nan. Not one of its targets counts",
     ),
+    "nothing counts in a sum": (
+        {
+            "model": nn.Linear(3, 2),
+            "criterion": nn.CrossEntropyLoss(reduction="sum"),
+            "loader": [(X, torch.full((4,), -100))] * 2,
+        },
+        TrainingError,
+        "train: the loss must be the mean over some targets, but not one of them counts; look at ignore_index",
+    ),
+    "count of nothing": ({"count": lambda y: 0, "accumulate": 2}, TrainingError, "but not one of them counts; look at"),
+    "count": ({"count": 3}, InputError, "count must be a function of the targets, but 3 came; pass count=len"),
+    "count of None": ({"count": lambda y: None}, InputError, "must return one number for a batch, but a NoneType came"),
+    "count of rows": (
+        {"count": lambda y: y},
+        InputError,
+        r"must return one number for a batch, but a Tensor of shape \(4, 1\) came; end it with \.sum\(\)",
+    ),
+    "count of NaN": (
+        {"count": lambda y: math.nan},
+        InputError,
+        "batch 0 .*the mean over must be finite and not negative, but it is nan; look at count",
+    ),
+    "negative count": ({"count": lambda y: -y.sum()}, InputError, "batch 0 .*not negative, but it is -4; look at"),
     "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but 0 came"),
     "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but 1.0 came; to clip, pass"),
     "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but 0.5 came"),
@@ -91,6 +116,30 @@ CASES = {
         {"metrics": [accuracy]},
         InputError,
         "metrics must be a dict from names to functions, but",
+    ),
+    "metric named loss": (
+        {"metrics": {"loss": accuracy}},
+        InputError,
+        "a string other than 'loss', which the criterion",
+    ),
+    "metric named 1": ({"metrics": {1: accuracy}}, InputError, "must be a string .*, but 1 came; choose another"),
+    "metric of None": ({"metrics": {"m": lambda z, y: None}}, InputError, "batch 0 .*'m' is a NoneType; end it"),
+    "metric of text": ({"metrics": {"m": lambda z, y: "0.5"}}, InputError, "one number .*'m' is a str; end it"),
+    "class of models": ({"model": nn.Linear, "optimizer": SGD}, InputError, r"the class Linear came; .* with \(\)"),
+    "the engine's criterion": (
+        {"criterion": autograd.nn.MSELoss()},
+        InputError,
+        "the model is of torch and MSELoss of course_lib.autograd; import both from torch",
+    ),
+    "the engine's function": (
+        {"criterion": partial(autograd.mse_loss, reduction="sum")},
+        InputError,
+        "the model is of torch and mse_loss of course_lib.autograd",
+    ),
+    "torch's criterion": (
+        {"model": MINI, "optimizer": autograd.optim.SGD(MINI.parameters(), lr=0.1)},
+        InputError,
+        "the model is of course_lib.autograd and MSELoss of torch; import both from course_lib.autograd",
     ),
     "no loader": ({"loader": 4}, InputError, "give batches .*but 4 came; pass a DataLoader"),
     "complex": (
@@ -210,6 +259,13 @@ def test_the_small_engine_finds_bad_data_too():
     assert not model.training
 
 
+def fit_line(train_loader=(BATCH,), **options):
+    def refuse(*_):
+        raise AssertionError("it has begun")
+
+    fit(LINE, train_loader, refuse, torch.optim.SGD(LINE.parameters(), lr=0.1), "cpu", epochs=2, **options)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -218,6 +274,18 @@ def test_the_small_engine_finds_bad_data_too():
         (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"came: \(3,\), \(4,\)"),
         (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but 0"),
         (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but True"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer from 0 on, but -1 came"),
+        (lambda: ArrayLoader([[1.0], [2.0, 3.0]], batch_size=2), r"place 0, a list \(setting an array .*pad rows"),
+        (lambda: ArrayLoader(np.ones(3), X.requires_grad_(), batch_size=2), r"at place 1, a Tensor .*Detach tensors"),
+        (lambda: ArrayLoader(X.bfloat16(), batch_size=2), r"at place 0, a Tensor .*dtype that NumPy has"),
+        (lambda: fit_line(train_loader=None), "must give batches when a loop goes over it, but None came"),
+        (lambda: fit_line(train_loader=5), "the loader must give batches .* but 5 came"),
+        (lambda: fit_line(val_loader=5), "the loader must give batches .* but 5 came"),
+        (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\), but <class .*StepLR'> came"),
+        (
+            lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR(SGD, 1)),
+            "the rate of this optimizer, but this StepLR was made from another; make it anew",
+        ),
         (lambda: History().best_epoch, "must have an epoch to name the best one, but it is empty"),
         (
             lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=0.5),

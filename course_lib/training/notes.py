@@ -1,0 +1,67 @@
+"""What a batch was like, for errors that come from somebody else's code and know nothing of it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+__all__ = ["noted", "on_criterion", "on_model"]
+
+NAMED = 3  # how many entries of a container a note names
+
+
+@contextmanager
+def noted(note: Callable[[], str]) -> Iterator[None]:
+    """Add a note to an error of shapes, dtypes or values; it keeps its type, its words and its traceback."""
+    try:
+        yield
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        error.add_note(note())
+        raise
+
+
+def on_model(where: str, model: Any, inputs: Any) -> str:
+    """Say what a model was called with."""
+    dtypes = " and ".join(sorted({plain(p.dtype) for p in model.parameters()}))
+    return (
+        f"{where}: the model was called with {described(inputs)}"
+        + (f"; its parameters are {dtypes}" if dtypes else "")
+        + ". Inputs that are no indices need the dtype of the parameters, as from x.astype() or x.to(), and the sizes "
+        "that the layers were made for."
+    )
+
+
+def on_criterion(where: str, targets: Any, *outputs: Any) -> str:
+    """Say what a criterion was called with; if it had not come to that, only the targets."""
+    came = "".join(f"outputs {described(output)} and " for output in outputs)
+    return (
+        f"{where}: the criterion is for {came}targets {described(targets)}. Classes must be int64, from 0 to C - 1, of "
+        "shape (N,) for outputs (N, C), as from y.long(); other targets need the dtype and the shape of the outputs, "
+        "as from y.float() and y.reshape(-1, 1)."
+    )
+
+
+def described(value: Any) -> str:
+    """Name the dtype and shape of a tensor, or of those in a container.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> described({"x": np.ones((2, 3)), "rest": [np.arange(4), None]})
+    '{x: float64 (2, 3), rest: [int64 (4,), NoneType]}'
+    """
+    if isinstance(value, Mapping):
+        parts = [f"{key}: {described(item)}" for key, item in islice(value.items(), NAMED)]
+    elif isinstance(value, (list, tuple)):
+        parts = [described(item) for item in value[:NAMED]]
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{plain(value.dtype)} {tuple(value.shape)}"
+    else:
+        return type(value).__name__
+    text = ", ".join(parts + ["..."] * (len(value) > NAMED))
+    return f"{{{text}}}" if isinstance(value, Mapping) else f"[{text}]"
+
+
+def plain(dtype: Any) -> str:
+    """Return the name of a dtype as NumPy has it."""
+    return str(dtype).removeprefix("torch.")
