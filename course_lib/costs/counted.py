@@ -3,12 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from textwrap import fill
 from types import ModuleType
 from typing import Any
 
 from course_lib.costs.graph import leaves_below
+from course_lib.costs.untouched import first_calls, keep_buffers, lasting, restore_dict, set_aside
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -97,13 +99,19 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     Raises
     ------
     InputError
-        If what is returned is not one number.
+        If what is returned is not one real number.
     MissingExtraError
         Without torch.
 
     Notes
     -----
-    The ``.grad`` of every leaf, and the state of torch's random numbers on the CPU, are afterwards what they were.
+    The ``.grad`` of every leaf of the loss, that of every parameter of the modules called, the buffers that these
+    change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
+    ``forward`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
+    gradient is complete, such as an optimizer's step inside the backward pass, are not run.
+
+    Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
+    that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
 
     Examples
     --------
@@ -122,35 +130,47 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     mha = torch.backends.mha
     fast, seen = mha.get_fastpath_enabled(), Counter[str]()
     mha.set_fastpath_enabled(False)  # the fused layer is one operation, which cannot be looked into
-    try:
-        with torch.random.fork_rng(devices=()):
-            loss, forward_by_op = counted(torch, forward, seen)
-            check_loss(torch, loss)
-            backward_by_op = counted_backward(torch, loss, seen) if loss.requires_grad else {}
-    finally:
-        mha.set_fastpath_enabled(fast)
+    with ExitStack() as stack:
+        stack.callback(mha.set_fastpath_enabled, fast)
+        stack.enter_context(torch.random.fork_rng(devices=()))
+        stack.enter_context(first_calls(lambda module: keep_module(stack, module)))
+        loss, forward_by_op = counted(torch, forward, seen)
+        check_loss(torch, loss)
+        keep_gradients(stack, leaves_below(loss))
+        backward_by_op = counted(torch, loss.backward, seen)[1] if loss.requires_grad else {}
     totals = sum(forward_by_op.values()), sum(backward_by_op.values())
     return Flops(*totals, forward_by_op, backward_by_op, dict(seen.most_common()))
 
 
 def check_loss(torch: ModuleType, loss: Any) -> None:
     """Refuse what is not one number."""
+    if isinstance(loss, torch.Tensor) and loss.is_complex():
+        raise InputError(f"forward must return a real loss, but its dtype is {loss.dtype}. Take its .real or .abs().")
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         found = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
         raise InputError(f"forward must return the loss, a tensor of one element, but it returned {found}. Add .sum().")
 
 
-def counted_backward(torch: ModuleType, loss: Any, seen: Counter[str]) -> dict[str, int]:
-    """Count the backward pass, and leave the gradients of the leaves as they were."""
-    leaves = leaves_below(loss)
-    before = [leaf.grad for leaf in leaves]
+def keep_module(stack: ExitStack, module: Any) -> None:
+    """Undo in the end what a module's call may do to its buffers, and a backward pass inside it to its gradients."""
+    keep_buffers(stack, module)
+    keep_gradients(stack, [p for p in module.parameters(recurse=False) if lasting(p) and p.is_leaf])
+
+
+def keep_gradients(stack: ExitStack, leaves: list[Any]) -> None:
+    """Take gradients away, and the hooks that would run when new ones are there, and give both back in the end."""
+    for undo in set_aside(leaves):
+        stack.callback(undo)
     for leaf in leaves:
-        leaf.grad = None
-    try:
-        return counted(torch, loss.backward, seen)[1]
-    finally:
-        for leaf, grad in zip(leaves, before, strict=True):
-            leaf.grad = grad
+        if hooks := leaf._post_accumulate_grad_hooks:
+            stack.callback(restore_dict(hooks))
+            hooks.clear()
+
+
+class Everywhere(nullcontext[None]):
+    """Takes the place of the counter's tracker of modules, whose hooks on the graph forbid to differentiate twice."""
+
+    parents = frozenset({"Global"})
 
 
 def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> tuple[Any, dict[str, int]]:
@@ -166,6 +186,7 @@ def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> t
             return op(*args, **(kwargs or {}))
 
     mode = counter(display=False, custom_mapping=formulas(torch.ops.aten))
+    mode.mod_tracker = Everywhere()
     with Watcher(), mode:  # the counter first, which takes composite operations apart
         result = step()
     return result, {str(op): int(flops) for op, flops in mode.get_flop_counts().get("Global", {}).items()}
@@ -183,7 +204,14 @@ def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
         aten.convolution_backward: convolution_backward,
         aten.mv: lambda a, x, **_: 2 * a[0] * a[1],
         aten.addmv: lambda y, a, x, **_: 2 * a[0] * a[1],
+        aten.addmv_: lambda y, a, x, **_: 2 * a[0] * a[1],
         aten.dot: lambda x, y, **_: 2 * x[0],
+        aten.vdot: lambda x, y, **_: 2 * x[0],
+        aten.addmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[1],
+        aten.addbmm: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
+        aten.addbmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
+        aten.baddbmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
+        aten.conv_tbc: lambda x, w, *_, out_shape, **__: 2 * math.prod(out_shape[:2]) * math.prod(w),
     }
 
 

@@ -62,14 +62,14 @@ def saved_tensors(forward: Callable[[], Any], *, parameters: Iterable[Any] = ())
     >>> saved.bytes, saved.naive_bytes, [shape for shape, _, _ in saved.tensors]
     (16384, 34816, [(8, 256), (8, 256)])
     """
-    own = {storage_key(p) for p in parameters}
-    seen: dict[Any, tuple[tuple[int, ...], str, int]] = {}
+    own = {storage_key(part): part for p in parameters for part in dense_parts(p)}  # alive, as their keys are to hold
+    seen: dict[int, tuple[tuple[int, ...], str, int]] = {}
     holding = hold(forward)
-    for saved in holding.saved:
-        tensor = saved.tensor
+    tensors = [part for saved in holding.saved for part in dense_parts(saved.tensor)]
+    for tensor in tensors:
         if (key := storage_key(tensor)) not in own and key not in seen:
             seen[key] = (tuple(tensor.shape), str(tensor.dtype), tensor.untyped_storage().nbytes())
-    naive = sum(saved.tensor.nbytes for saved in holding.saved)
+    naive = sum(tensor.nbytes for tensor in tensors)
     return SavedTensors(sum(size for _, _, size in seen.values()), naive, tuple(seen.values()))
 
 
@@ -120,9 +120,31 @@ def hold(forward: Callable[[], Any], *, note: Callable[[Any], Any] = lambda tens
     return Holding(result, tuple(saved for ref in owned if (saved := ref()) is not None), read)
 
 
-def storage_key(tensor: Any) -> tuple[str, int]:
-    """Name the memory that a tensor looks at."""
-    return str(tensor.device), tensor.untyped_storage().data_ptr()
+def storage_key(tensor: Any) -> int:
+    """Name the storage that a tensor looks at, while it is alive: also one without memory, as of a meta tensor."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def dense_parts(tensor: Any) -> list[Any]:
+    """List the tensors whose storages hold a tensor's numbers: itself, unless it is sparse or jagged.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [part.shape for part in dense_parts(torch.eye(3).to_sparse())]
+    [torch.Size([2, 3]), torch.Size([3])]
+    """
+    torch = load("torch", extra="torch")
+    if torch.utils._python_dispatch.is_traceable_wrapper_subclass(tensor):
+        parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+        return [part for inner in parts for part in dense_parts(inner)]
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return [tensor]
 
 
 def peak_bytes(step: Callable[[], Any]) -> int:
@@ -156,8 +178,8 @@ def peak_bytes(step: Callable[[], Any]) -> int:
 
     def newly_seen(tree: Any) -> int:
         found = 0
-        for tensor in leaves(tree):
-            if hasattr(tensor, "untyped_storage"):
+        for leaf in leaves(tree):
+            for tensor in dense_parts(leaf) if hasattr(leaf, "untyped_storage") else ():
                 storage = tensor.untyped_storage()
                 if id(storage) not in live:
                     live[id(storage)] = storage.nbytes()

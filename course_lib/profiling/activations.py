@@ -3,11 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from course_lib.costs.graph import leaves_below, nodes_below
-from course_lib.costs.kept import Holding, Saved, hold, storage_key
+from course_lib.costs.kept import Holding, dense_parts, hold, storage_key
+from course_lib.costs.untouched import first_calls, keep_buffers
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.profiling.modules import OUTSIDE, Calls, calls
@@ -29,7 +32,7 @@ class Entry:
     op : str
         The operation that saved it, such as ``addmm``; for a custom function the name of its class.
     shape : tuple of int
-        Of the tensor that was saved first.
+        Of the tensor that was saved first; a sparse or jagged one has a storage for each of its parts.
     dtype : str
         Such as ``float32``.
     bytes : int
@@ -99,7 +102,9 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     -----
     Parameters are the parameters and buffers of the modules that are called, and every leaf that requires grad. What a
     custom C++ function keeps for itself is not seen. Of a checkpointed region only its inputs are held, and listed.
-    Nothing is computed but the forward pass; torch's random numbers on the CPU are afterwards what they were.
+    Where the forward pass has hooks of its own for what is saved, as ``save_on_cpu`` has, nothing is seen there.
+    Nothing is computed but the forward pass; torch's random numbers on the CPU, and the buffers that modules change in
+    place, are afterwards what they were.
 
     Examples
     --------
@@ -117,7 +122,12 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
             f"fn must be a function that runs the forward pass, but a {type(fn).__name__} came, which is over already. "
             "Pass lambda: loss_fn(model(x), y)."
         )
-    with torch.random.fork_rng(devices=()), calls() as now:
+    with (
+        ExitStack() as kept,
+        torch.random.fork_rng(devices=()),
+        first_calls(partial(keep_buffers, kept)),
+        calls() as now,
+    ):
         holding = hold(fn, note=lambda tensor: now.stack[-1] if now.stack else OUTSIDE)
     results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]
     if not results:
@@ -131,7 +141,7 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
 def own_keys(now: Calls, results: list[Any]) -> set[Any]:
     """Return the storages of parameters and buffers."""
     own = [t for module in now.modules.values() for t in (*module.parameters(), *module.buffers())]
-    return {storage_key(tensor) for tensor in own + leaves_below(*results)}
+    return {storage_key(part) for tensor in own + leaves_below(*results) for part in dense_parts(tensor)}
 
 
 def operations(holding: Holding, results: list[Any]) -> dict[int, str]:
@@ -167,15 +177,16 @@ def inventory(holding: Holding, own: set[Any], names: dict[int, str]) -> Invento
     entries: dict[Any, Entry] = {}
     parameters: dict[Any, int] = {}
     for saved in holding.saved:
-        key, size = storage_key(saved.tensor), saved.tensor.untyped_storage().nbytes()
-        if key in own:
-            parameters[key] = size
-        elif key not in entries:
-            entries[key] = entry(saved, names.get(id(saved), "unknown"), size)
+        for part in dense_parts(saved.tensor):
+            key, size = storage_key(part), part.untyped_storage().nbytes()
+            if key in own:
+                parameters[key] = size
+            elif size and key not in entries:
+                entries[key] = entry(part, saved.note, names.get(id(saved), "unknown"), size)
     listed = tuple(entries.values())
     return Inventory(sum(e.bytes for e in listed), sum(parameters.values()), listed)
 
 
-def entry(saved: Saved, op: str, size: int) -> Entry:
+def entry(tensor: Any, module: str, op: str, size: int) -> Entry:
     """Describe one storage by the tensor that was saved first."""
-    return Entry(saved.note, op, tuple(saved.tensor.shape), str(saved.tensor.dtype).removeprefix("torch."), size)
+    return Entry(module, op, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), size)

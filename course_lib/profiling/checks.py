@@ -1,7 +1,7 @@
 """Numbers of steps and seconds that callers ask for, and which of them make sense."""
 
 from math import inf
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from course_lib.errors import InputError
@@ -25,8 +25,10 @@ def check_count(name: str, value: Any, *, least: int, because: str = "") -> None
 
 def check_budget(budget_seconds: Any) -> None:
     """Refuse a time in which nothing can be measured, and one that never ends."""
-    if not 0 < budget_seconds < inf:
-        raise InputError(f"budget_seconds must be a time above 0, but it is {budget_seconds}. The usual is about 0.5.")
+    if not isinstance(budget_seconds, Real) or not 0 < float(budget_seconds) < inf:
+        raise InputError(
+            f"budget_seconds must be a time above 0, but it is {budget_seconds!r}. The usual is about 0.5."
+        )
 
 
 def check_alone(distributed: Any) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Protocol
 
-__all__ = ["Clock", "CudaClock", "HostClock", "clock_for", "wait_for"]
+__all__ = ["Clock", "CudaClock", "HostClock", "clock_for", "is_deferred", "wait_for"]
 
 
 class Clock(Protocol):
@@ -99,18 +99,33 @@ def in_use(torch: Any) -> set[Any]:
 
 def devices_of(torch: Any, thing: Any) -> Iterable[Any]:
     """Yield the devices of all tensors in something."""
-    if isinstance(thing, torch.Tensor):
-        yield thing.device
-    elif isinstance(thing, torch.nn.Module):
-        yield from {p.device for p in thing.parameters()}
-    elif isinstance(thing, dict):
-        yield from devices_of(torch, list(thing.values()))
-    elif isinstance(thing, (list, tuple)):
-        for part in thing:
-            yield from devices_of(torch, part)
+    for part in parts_of(thing):
+        if isinstance(part, torch.Tensor):
+            yield part.device
+        elif isinstance(part, torch.nn.Module):
+            yield from {p.device for p in part.parameters()}
+
+
+def parts_of(thing: Any) -> Iterable[Any]:
+    """Yield what is in a nest of lists, tuples and dicts, which may hold itself."""
+    waiting, seen = [thing], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, (list, tuple, dict)):
+            yield part
+        elif id(part) not in seen:
+            seen.add(id(part))
+            waiting += part.values() if isinstance(part, dict) else part
+
+
+def is_deferred(result: Any) -> bool:
+    """Say whether a result has something that JAX may still be computing, in any tree that JAX knows."""
+    if (jax := sys.modules.get("jax")) is None or not hasattr(jax, "block_until_ready"):
+        return False
+    # flat, since JAX's own walk over a list that holds itself would not come back unharmed
+    return any(hasattr(leaf, "block_until_ready") for leaf in jax.tree.leaves(list(parts_of(result))))
 
 
 def wait_for(result: Any) -> None:
     """Wait for JAX arrays in a result; everything else is left alone."""
-    if (jax := sys.modules.get("jax")) is not None and hasattr(jax, "block_until_ready"):
-        jax.block_until_ready(result)
+    sys.modules["jax"].block_until_ready(result)

@@ -2,18 +2,17 @@
 
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from course_lib.costs.untouched import Undo, restore_dict, restore_values, set_aside
 from course_lib.extras import load
 
-__all__ = ["kept", "set_aside", "updated"]
-
-Undo = Callable[[], None]
+__all__ = ["kept", "random_states", "updated"]
 
 
 @contextmanager
@@ -61,20 +60,9 @@ def random_states(torch: Any) -> Iterator[Undo]:
 def attributes(modules: Sequence[Any]) -> Iterator[Undo]:
     """Yield what gives each module its attributes, and its own dicts of parameters and buffers, back."""
     for part in (part for module in modules for part in module.modules()):
-        yield restore_dict(part.__dict__)
-        yield restore_dict(part._parameters)
-        yield restore_dict(part._buffers)
-
-
-def restore_dict(owner: dict[Any, Any]) -> Undo:
-    """Return what puts a dict's entries back."""
-    before = dict(owner)
-
-    def undo() -> None:
-        owner.clear()
-        owner.update(before)
-
-    return undo
+        for owned in (part.__dict__, part._parameters, part._buffers):
+            if isinstance(owned, dict):  # the last two of a scripted module only look like one, and cannot be changed
+                yield restore_dict(owned)
 
 
 def tensors(torch: Any, modules: Sequence[Any], optimizer: Any) -> Iterator[Undo]:
@@ -84,34 +72,28 @@ def tensors(torch: Any, modules: Sequence[Any], optimizer: Any) -> Iterator[Undo
         yield restore_values(torch, tensor)
 
 
-def restore_values(torch: Any, tensor: Any) -> Undo:
-    """Return what copies a tensor's values back into it; what is kept of an accelerator's is kept on the host."""
-    place = tensor.device if tensor.is_meta else "cpu"
-    before = tensor.detach().to(place, copy=True)
-
-    def undo() -> None:
-        with torch.no_grad():
-            tensor.copy_(before)
-
-    return undo
-
-
 def optimizer_state(torch: Any, optimizer: Any) -> Iterator[Undo]:
     """Yield what puts an optimizer's settings and its state for each parameter back."""
     yield restore_dict(optimizer.__dict__)
     yield restore_dict(optimizer.state)
-    for owned in (*optimizer.param_groups, *optimizer.state.values()):
+    for group in optimizer.param_groups:
+        yield restore_dict(group)
+        yield from nest(torch, [value for name, value in group.items() if name != "params"])
+    yield from nest(torch, list(optimizer.state.values()))
+
+
+def nest(torch: Any, owned: Any) -> Iterator[Undo]:
+    """Yield what puts tensors back, and the lists and dicts that they are in."""
+    if isinstance(owned, torch.Tensor):
+        yield restore_values(torch, owned)
+    elif isinstance(owned, dict):
         yield restore_dict(owned)
-        for value in owned.values():
-            if isinstance(value, torch.Tensor):
-                yield restore_values(torch, value)
-
-
-def set_aside(leaves: Iterable[Any]) -> Iterator[Undo]:
-    """Take gradients away, and yield what puts them back: nothing is added to them meanwhile."""
-    for leaf in {id(leaf): leaf for leaf in leaves}.values():
-        before, leaf.grad = leaf.grad, None
-        yield partial(setattr, leaf, "grad", before)
+        yield from nest(torch, tuple(owned.values()))
+    elif isinstance(owned, (list, tuple)):
+        if isinstance(owned, list):
+            yield partial(owned.__setitem__, slice(None), owned.copy())
+        for part in owned:
+            yield from nest(torch, part)
 
 
 def updated(optimizer: Any) -> list[Any]:

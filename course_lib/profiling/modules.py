@@ -1,13 +1,14 @@
 """Which module is being called, and what each costs, forward and backward."""
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from course_lib.costs.graph import nodes_below
+from course_lib.costs.untouched import around_calls
 from course_lib.extras import load
 from course_lib.profiling.clocks import Clock
 
@@ -23,11 +24,12 @@ class ModuleTime:
     Attributes
     ----------
     name : str
-        As in ``named_modules()``; the outermost module has the name of its class.
+        As in ``named_modules()``; the outermost module has the name of its class. Where a second outermost module
+        brings a name that is taken, all its names begin with its own: ``Sequential#2.0``.
     kind : str
         The name of its class.
     calls : int
-        In one forward pass.
+        In one forward pass, the mean rounded; 0 if it was called in some steps, and seldom.
     forward_seconds, backward_seconds : float
         The backward time is that of the nodes that the module's forward pass recorded.
     self_forward_seconds, self_backward_seconds : float
@@ -56,12 +58,23 @@ class Calls:
         """Note that a module is called."""
         kind = type(module).__name__
         if id(module) not in self.names:
-            for name, part in module.named_modules():
-                if id(part) not in self.names:
-                    self.names[id(part)], self.modules[id(part)] = name or kind, part
+            self.add(module, kind)
         name = self.names[id(module)]
         self.kinds[name] = kind
         self.stack = (*self.stack, name)
+
+    def add(self, outermost: Any, kind: str) -> None:
+        """Name a module and those inside it: as they are called there, unless another outermost module has the name.
+
+        Then all names in it begin with its own, such as ``Sequential#2`` and ``Sequential#2.0``.
+        """
+        taken = set(self.names.values())
+        new = {name: part for name, part in outermost.named_modules() if id(part) not in self.names}
+        clash = any((name or kind) in taken for name in new)
+        own = next(label for label in chain([kind], (f"{kind}#{i}" for i in count(2))) if label not in taken)
+        for name, part in new.items():
+            inside = f"{own}.{name}" if clash else name
+            self.names[id(part)], self.modules[id(part)] = inside if name else own, part
 
     def leave(self) -> None:
         """Note that the innermost call is over."""
@@ -73,7 +86,6 @@ def calls(
     entered: Callable[[Calls], None] = lambda calls: None, left: Callable[[Calls], None] = lambda calls: None
 ) -> Iterator[Calls]:
     """Follow the calls of all modules of torch; ``entered`` runs last before a call, ``left`` first after it."""
-    hooks = load("torch.nn.modules.module", extra="torch")
     now = Calls()
 
     def before(module: Any, args: Any) -> None:
@@ -84,18 +96,8 @@ def calls(
         left(now)
         now.leave()
 
-    handles = [
-        hooks.register_module_forward_pre_hook(before),
-        hooks.register_module_forward_hook(after, always_call=True),
-    ]
-    try:
-        with warnings.catch_warnings():
-            # Our hooks fire for what torch.compile wraps around a module as well, which is a row of its own here.
-            warnings.filterwarnings("ignore", message="Using `torch.compile", category=UserWarning)
-            yield now
-    finally:
-        for handle in handles:
-            handle.remove()
+    with around_calls(before, after):
+        yield now
 
 
 class ModuleWatch:

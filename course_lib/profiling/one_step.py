@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from course_lib.costs.graph import leaves_below
+from course_lib.costs.untouched import first_calls, keep_buffers, set_aside
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.profiling.clocks import Clock, clock_for
-from course_lib.profiling.keep import set_aside, updated
+from course_lib.profiling.keep import random_states, updated
 from course_lib.profiling.modules import ModuleWatch
 
-__all__ = ["Step", "check_optimizer"]
+__all__ = ["Step", "check_model", "check_optimizer"]
 
 
 class Step:
@@ -22,6 +24,13 @@ class Step:
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self.clock: Clock = clock_for(model, batch)
         self.inputs, self.target = split_batch(batch)
+        self.random = list(random_states(load("torch", extra="torch")))
+
+    def begin(self) -> Any:
+        """Mark the start of a step; each draws the same random numbers, so that all of them do the same work."""
+        for reset in self.random:
+            reset()
+        return self.clock.mark()
 
     def forward(self) -> Any:
         """Return the loss; weights have changed, so autocast is to convert them again, as it would in training."""
@@ -35,7 +44,10 @@ class Step:
 
     def check(self, stack: ExitStack) -> None:
         """Run one step, and say what is wrong with it."""
-        check_loss(loss := self.forward())
+        # It may call modules that nobody has passed in. What is compiled while they are looked for is compiled again.
+        eager = load("torch", extra="torch").compiler.set_stance("force_eager")
+        with first_calls(partial(keep_buffers, stack)), eager:
+            check_loss(loss := self.forward())
         for undo in set_aside(leaves_below(loss)):  # a batch may want gradients too
             stack.callback(undo)
         loss.backward()
@@ -49,7 +61,7 @@ class Step:
     def parts(self, *, split: bool) -> list[float]:
         """Return the seconds of forward, backward and optimizer, or of all three together."""
         mark = self.clock.mark
-        marks = [mark()]
+        marks = [self.begin()]
         loss = self.forward()
         if split:
             marks.append(mark())
@@ -63,7 +75,7 @@ class Step:
 
     def modules(self) -> tuple[dict[str, str], dict[str, list[float]]]:
         """Return the kind of each module, and its seconds."""
-        watch, start = ModuleWatch(self.clock), self.clock.mark()
+        watch, start = ModuleWatch(self.clock), self.begin()
         with watch.watching():
             loss = self.forward()
         end = self.clock.mark()
@@ -83,6 +95,21 @@ def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         return tuple(batch[:-1]), (batch[-1],)
     found = f"a {type(batch).__name__} of {len(batch)}" if isinstance(batch, (list, tuple)) else type(batch).__name__
     raise InputError(f"a batch is a tensor, or a sequence that ends in the target, but it is {found}. Pass (x, y).")
+
+
+def check_model(model: Any, loss_fn: Any) -> None:
+    """Refuse what cannot be called, and a model whose parameters have no shapes yet."""
+    for name, what in (("model", model), ("loss_fn", loss_fn)):
+        if not callable(what):
+            raise InputError(
+                f"{name} must be a module or a function, but a {type(what).__name__} came. Pass it uncalled."
+            )
+        lazy = load("torch.nn.parameter", extra="torch").is_lazy
+        if any(map(lazy, getattr(what, "parameters", list)())):
+            raise InputError(
+                f"{name} must know the shapes of its parameters, but a {type(what).__name__} with lazy ones came. Call "
+                "it once on a batch, and then make the optimizer."
+            )
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -108,6 +135,8 @@ def check_loss(loss: Any) -> None:
         raise InputError(
             f"the loss must be one number, but its shape is {tuple(loss.shape)}. Average it: reduction='mean'."
         )
+    if loss.is_complex():
+        raise InputError(f"the loss must be a real number, but its dtype is {loss.dtype}. Take its .real or .abs().")
     if not loss.requires_grad:
         raise InputError(
             "the loss must depend on a parameter that requires grad, but nothing in it does, so there is no backward "

@@ -10,7 +10,7 @@ from course_lib.extras import load
 from course_lib.profiling.checks import check_alone, check_budget, check_count
 from course_lib.profiling.keep import kept
 from course_lib.profiling.modules import ModuleTime
-from course_lib.profiling.one_step import Step, check_optimizer
+from course_lib.profiling.one_step import Step, check_model, check_optimizer
 from course_lib.profiling.text import columns, seconds_text
 from course_lib.profiling.timing import no_collection
 
@@ -110,14 +110,21 @@ def profile_step(
     Raises
     ------
     InputError
-        If the loss is not one number, no gradient gets to a parameter of the optimizer, or several processes train
-        together; what the step itself raises is passed on.
+        If the loss is not one real number, no gradient gets to a parameter of the optimizer, the model is lazy, or
+        several processes train together; what the step itself raises is passed on.
 
     Notes
     -----
     Weights, buffers, gradients, optimizer, modes and random numbers are afterwards what they were, whatever happens.
+    Of modules that are called though they belong neither to ``model`` nor to ``loss_fn``, only the optimizer's weights,
+    the gradients and the buffers changed in place are; they must be called in the first step.
+
+    Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
+    0 there; where calls depend on something else, the fastest quarter is of the steps that called least.
+
     On CUDA the parts are separated by events, which make the host wait for nothing. What checkpointing recomputes is
-    backward time. A module compiled as a whole cannot be looked into.
+    backward time; with ``use_reentrant=True`` it is that of the modules around the region, and those inside show 0. A
+    module compiled as a whole cannot be looked into.
 
     Examples
     --------
@@ -132,6 +139,7 @@ def profile_step(
     torch = load("torch", extra="torch")
     check_count("warmup", warmup, least=1, because="an optimizer makes its state in a first step")
     check_budget(budget_seconds)
+    check_model(model, loss_fn)
     check_optimizer(optimizer)
     check_alone(torch.distributed)
     step = Step(model, loss_fn, optimizer, batch)
@@ -167,7 +175,8 @@ class Runs:
             self.whole += self.step.parts(split=False)
         end, before = perf_counter() + budget_seconds / 3, len(self.watched)
         while len(self.watched) < before + FEWEST or perf_counter() < end:
-            self.kinds, seconds = self.step.modules()
+            kinds, seconds = self.step.modules()
+            self.kinds |= kinds
             self.watched.append(seconds)
 
     def result(self) -> StepProfile:
@@ -181,9 +190,9 @@ class Runs:
     def modules(self) -> dict[str, ModuleTime]:
         """Average each module over the fastest of the steps that were watched."""
         runs = fastest(self.watched, key=lambda found: sum(row[3] + row[4] for row in found.values()))
-        times = {}
-        for name in runs[0]:
-            count, *seconds = (fmean(column) for column in zip(*(run[name] for run in runs), strict=True))
+        times, absent = {}, [0.0] * 5
+        for name in dict.fromkeys(name for run in self.watched for name in run):
+            count, *seconds = (fmean(column) for column in zip(*(run.get(name, absent) for run in runs), strict=True))
             times[name] = ModuleTime(name, self.kinds.get(name, ""), round(count), *seconds)
         return times
 

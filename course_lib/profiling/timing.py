@@ -2,9 +2,10 @@
 
 import gc
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import IOBase
 from math import ceil
 from time import perf_counter, process_time
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from course_lib.errors import InputError
 from course_lib.profiling.checks import check_budget, check_count
-from course_lib.profiling.clocks import Clock, clock_for, wait_for
+from course_lib.profiling.clocks import Clock, clock_for, is_deferred, wait_for
 from course_lib.profiling.text import columns, seconds_text
 
 __all__ = ["Timing", "no_collection", "time_call"]
@@ -72,8 +73,9 @@ def time_call(
     """Time ``fn(*args)``.
 
     The first calls are not counted: they compile, allocate, and fill caches. Each sample waits until the work is done
-    and not only queued: on CUDA by events on the stream, for JAX by ``block_until_ready`` on what is returned. Calls
-    too short for the clock are timed several at once. Garbage is not collected meanwhile.
+    and not only queued: on CUDA by events on the stream, for JAX by ``block_until_ready`` on what is returned, where
+    the warm-up has seen one of its arrays there. Calls too short for the clock are timed several at once. Garbage is
+    not collected meanwhile.
 
     Parameters
     ----------
@@ -95,8 +97,8 @@ def time_call(
     Raises
     ------
     InputError
-        If ``fn`` cannot be called, returns a generator or coroutine, which has done nothing yet, or an option is out of
-        range. What ``fn`` raises is passed on.
+        If ``fn`` cannot be called, returns an iterator, coroutine or future, whose work is not done yet, or an option
+        is out of range. What ``fn`` raises is passed on.
 
     Examples
     --------
@@ -108,17 +110,10 @@ def time_call(
     check(fn, warmup, repeats)
     check_budget(budget_seconds)
     with no_collection():
-        for _ in range(warmup):
-            start = perf_counter()
-            result = fn(*args)
-            refuse_unstarted(result)
-            wait_for(result)
-            clock = clock_for(args, result)
-            clock.settle()
-            once = perf_counter() - start
+        clock, deferred, once = warm_up(fn, args, warmup)
         calls = max(1, ceil(SAMPLE_SECONDS / max(once, 1e-8)))
         repeats = repeats or min(MOST, max(FEWEST, int(budget_seconds / (once * calls))))
-        pairs = [sample(clock, fn, args, calls) for _ in range(repeats)]
+        pairs = [sample(clock, fn, args, calls, deferred=deferred) for _ in range(repeats)]
     wall, cpu = zip(*pairs, strict=True)
     low, middle, high = (float(q) for q in np.percentile(wall, [25, 50, 75]))
     noisy = high - low > NOISY * middle
@@ -138,23 +133,47 @@ def check(fn: Any, warmup: int, repeats: int | None) -> None:
 
 
 def refuse_unstarted(result: Any) -> None:
-    """Refuse what would be computed later."""
-    if inspect.isgenerator(result) or inspect.iscoroutine(result):
-        if inspect.iscoroutine(result):
-            result.close()
-        raise InputError(
-            f"the function must do its work when it is called, but it returned a {type(result).__name__}, which has "
-            "done nothing yet: consume it inside, for example with list()."
-        )
+    """Refuse what would be computed later, or elsewhere."""
+    if inspect.iscoroutine(result):
+        result.close()
+    found = f"the function must do its work when it is called, but it returned a {type(result).__name__}, which "
+    if hasattr(result, "add_done_callback"):
+        raise InputError(f"{found}may not be done yet: wait for it inside, for example with result().")
+    if isinstance(result, (Iterator, AsyncIterator, Awaitable)) and not isinstance(result, IOBase):
+        raise InputError(f"{found}has done nothing yet: consume it inside, for example with list().")
 
 
-def sample(clock: Clock, fn: Callable[..., Any], args: tuple[Any, ...], calls: int) -> tuple[float, float]:
+def warm_up(fn: Callable[..., Any], args: tuple[Any, ...], count: int) -> tuple[Clock, bool, float]:
+    """Call a function, and return its clock, whether JAX is to be waited for, and the seconds of the last call."""
+    deferred = False
+    for _ in range(count):
+        start = perf_counter()
+        result = fn(*args)
+        called = perf_counter() - start
+        refuse_unstarted(result)
+        clock = clock_for(args, result)  # looking through long lists may take longer than the call
+        deferred = deferred or is_deferred(result)
+        start = perf_counter()
+        if deferred:
+            wait_for(result)
+        clock.settle()
+        once = called + perf_counter() - start
+    return clock, deferred, once
+
+
+def sample(
+    clock: Clock, fn: Callable[..., Any], args: tuple[Any, ...], calls: int, *, deferred: bool
+) -> tuple[float, float]:
     """Return the seconds of one call, on the device's clock and of the processor, averaged over several calls."""
     clock.settle()
     cpu = process_time()
     start = clock.mark()
-    for _ in range(calls):
-        wait_for(fn(*args))
+    if deferred:
+        for _ in range(calls):
+            wait_for(fn(*args))
+    else:
+        for _ in range(calls):
+            fn(*args)
     end = clock.mark()
     clock.settle()
     return clock.seconds(start, end) / calls, (process_time() - cpu) / calls

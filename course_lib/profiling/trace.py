@@ -32,12 +32,19 @@ class Trace:
         self.steps = 0
         self._folder, self._first, self._handler = folder, first, handler
         self._averages: Any = None
+        self._entered = self._over = False
+        self._failure = ""
         self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
 
     def __enter__(self) -> "Trace":
         if Trace._running or load("torch.autograd.profiler", extra="torch")._is_profiler_enabled:
             raise ProfilingError(
                 "only one profiler can run in a process, but one is running already. Leave its `with` block first."
+            )
+        if self._entered:
+            raise ProfilingError(
+                "a trace runs through its schedule once, but this one was entered before. Make another with "
+                "trace(...), in a folder of its own."
             )
         try:
             self._profiler.__enter__()
@@ -46,19 +53,22 @@ class Trace:
                 f"the profiler must be able to start, but torch refused it: {error}. Counters of a GPU may need "
                 "permission from its administrator; device='cpu' records the host alone."
             ) from error
-        Trace._running = True
+        Trace._running = self._entered = True
         return self
 
     def step(self) -> None:
         """Say that a step of the training loop is over."""
         self.steps += 1
         self._profiler.step()
+        self._check_written()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        Trace._running = False
+        Trace._running, self._over = False, True
         self._profiler.__exit__(kind, error, where)
+        if kind is None:
+            self._check_written()
         if kind is None and not self.files:
             raise ProfilingError(
                 f"the schedule begins to record after {self._first} steps, but step() was called {self.steps} times, "
@@ -66,7 +76,7 @@ class Trace:
             )
 
     def averages(self) -> Any:
-        """Return torch's ``key_averages()`` of the steps recorded last.
+        """Return torch's ``key_averages()`` of the last cycle that was recorded.
 
         Raises
         ------
@@ -81,16 +91,35 @@ class Trace:
         return self._averages
 
     def table(self, *, sort_by: str = "self_cpu_time_total", rows: int = 10) -> str:
-        """Return the profiler's table of the steps recorded last."""
+        """Return the profiler's table of the last cycle that was recorded."""
         return str(self.averages().table(sort_by=sort_by, row_limit=rows))
 
     def _write(self, profiler: Any) -> None:
-        """Write one cycle; the profiler calls it."""
+        """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
+        if self._over and all(event.name.startswith("ProfilerStep") for event in profiler.events()):
+            return  # the loop ended with a warm-up
         self._averages = profiler.key_averages()
         name = f"cycle_{len(self.files) + 1}"
         ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
-        profiler.export_chrome_trace(str(path := self._folder / f"{name}{ending}"))
-        self.files.append(path)
+        path = self._folder / f"{name}{ending}"
+        try:
+            path.write_bytes(b"")  # torch would only log that it cannot
+            profiler.export_chrome_trace(str(path))
+            if not path.stat().st_size:
+                self._failure = "torch left it empty"
+        except OSError as error:
+            self._failure = str(error.strerror)
+        if not self._failure:
+            self.files.append(path)
+        profiler.profiler = None  # or the next cycle adds its events to these
+
+    def _check_written(self) -> None:
+        """Say that the last cycle is not where it should be."""
+        if self._failure:
+            raise ProfilingError(
+                f"cycle {len(self.files) + 1} must be written to {self._folder}, but that failed: {self._failure}. "
+                "Name a folder that you may write to and that stays."
+            )
 
 
 def trace(
@@ -115,7 +144,7 @@ def trace(
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Made if it is not there. Files of an earlier trace in it are written over, or stay where there are more of them.
     wait, warmup, active, repeat, skip : int
         Steps; ``repeat`` counts cycles, and ``skip`` steps are left alone before the first one.
     handler : {"chrome", "tensorboard"}
@@ -136,15 +165,17 @@ def trace(
     Raises
     ------
     InputError
-        If a number is out of range, or ``device="cuda"`` without CUDA.
+        If a number is out of range, ``device="cuda"`` without CUDA, or the folder cannot be made or written to.
     ProfilingError
-        On entering, if another profiler runs or torch refuses; on leaving, if no step was recorded.
+        On entering, if another profiler runs, torch refuses, or it was entered before; in the loop or on leaving, if a
+        cycle could not be written; on leaving, if no step was recorded.
 
     Notes
     -----
     Starting and stopping takes about a second. torch 2.13 writes markers of its own to stderr the first time; here they
     are silenced with ``KINETO_LOG_LEVEL``, unless you have set it, have profiled before, or watch CUDA: the same
-    channel says when CUDA cannot be watched.
+    channel says when CUDA cannot be watched. Do not start ``torch.profiler.profile()`` of your own inside: torch 2.13
+    crashes when the outer one writes its trace.
 
     Examples
     --------
@@ -165,18 +196,31 @@ def trace(
     watched = activities(device)
     if len(watched) == 1:  # else it may have to say that the GPU cannot be watched
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
-    if (folder := Path(folder)).exists() and not folder.is_dir():
-        raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
-    folder.mkdir(parents=True, exist_ok=True)
+    make(folder := Path(folder))
     options = {
         "activities": watched,
         "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),
         "record_shapes": shapes,
         "profile_memory": memory,
         "with_stack": stacks,
-        "acc_events": True,
     }
     return Trace(folder, skip + wait + warmup, handler, options)
+
+
+def make(folder: Path) -> None:
+    """Make a folder, and see that files can be made in it."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"folder must be a folder to write traces to, but {folder} cannot be made: {error.strerror}. Name another."
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"folder must be a folder to write traces to, but {folder} may not be written to. Name another."
+        )
 
 
 def activities(device: str | None) -> list[Any]:

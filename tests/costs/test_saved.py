@@ -18,6 +18,7 @@ from course_lib.costs import (
     max_pool2d,
     mlp,
     mse_loss,
+    peak_bytes,
     saved_tensors,
     training_cost,
     transformer_activation_bytes,
@@ -215,3 +216,28 @@ def test_an_unknown_operation_is_refused():
     """With the list of what is known, and another way."""
     with pytest.raises(InputError, match=r"it is 'mish'\. Measure others with saved_tensors"):
         elementwise("mish", 3)
+
+
+def test_tensors_without_memory_are_told_apart():
+    """On the meta device, where every address is 0."""
+
+    def seen(device):
+        model, x = (
+            nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 3)).to(device),
+            torch.ones(5, 6, device=device),
+        )
+        return saved_tensors(lambda: model(x), parameters=model.parameters())
+
+    assert seen("meta") == seen("cpu")
+    assert seen("meta").bytes == 260
+
+
+def test_a_sparse_tensor_counts_as_its_parts():
+    """Five entries with two indices of 8 bytes and a value of 4; at the peak the two products and their sum besides."""
+    graph, layer, x = torch.eye(5).to_sparse(), nn.Linear(3, 4, bias=False), torch.randn(5, 3)
+
+    def forward():
+        return torch.sparse.mm(graph, layer(x))
+
+    assert saved_tensors(forward, parameters=layer.parameters()).bytes == 80 + 20 + 60
+    assert peak_bytes(forward) >= 80 + 20 + 60 + 48 + 2 * 80

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 from course_lib.costs import mlp, training_cost
@@ -121,3 +122,50 @@ def test_it_prints_as_a_table():
     assert lines[0].split() == ["module", "operation", "shape", "dtype", "size"]
     assert lines[1].split() == ["29", "relu", "(2,", "16)", "float32", "128", "B"]
     assert lines[-2] == "and 4 smaller"
+
+
+@pytest.mark.parametrize("fake", [False, True])
+def test_tensors_without_memory_are_told_apart(fake):
+    """On the meta device, and under FakeTensorMode: the same inventory as of real ones."""
+
+    def seen():
+        model = nn.Sequential(nn.Linear(6, 7), nn.BatchNorm1d(7), nn.ReLU(), nn.Linear(7, 3))
+        return saved_activations(lambda: model(torch.randn(5, 6)).sum())
+
+    with FakeTensorMode() if fake else torch.device("meta"):
+        found = seen()
+    assert found == seen()
+    assert found.total_bytes > 0
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize(("layout", "sizes"), [("coo", [80, 60, 20]), ("csr", [40, 60, 48, 20])])
+def test_a_sparse_tensor_is_held_as_its_parts(layout, sizes):
+    """Indices and values of each of the five entries; for rows that are packed, where each begins."""
+    rows = torch.arange(6)
+    packed = torch.sparse_csr_tensor(rows, rows[:5].clone(), torch.ones(5), size=(5, 5), check_invariants=True)
+    graph = torch.eye(5).to_sparse() if layout == "coo" else packed
+    layer, x = nn.Linear(3, 4), torch.randn(5, 3)
+    found = saved_activations(lambda: torch.sparse.mm(graph, layer(x)).sum())
+    assert sorted(e.bytes for e in found.entries) == sorted(sizes)
+    assert {e.op for e in found.entries} == {"sparse_addmm", "addmm"}
+
+
+def test_a_jagged_tensor_is_held_as_its_parts():
+    """Six rows of three numbers, and where each of the two sequences begins and ends."""
+    layer = nn.Linear(3, 4)
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    found = saved_activations(lambda: layer(x).values().sum())
+    assert {(e.shape, e.bytes) for e in found.entries} >= {((6, 3), 72), ((3,), 24)}
+    assert all(e.bytes for e in found.entries)
+
+
+def test_what_a_forward_pass_moves_away_itself_is_not_seen():
+    """As documented: its own hooks come first."""
+    layer = nn.Linear(3, 4)
+
+    def forward():
+        with torch.autograd.graph.save_on_cpu():
+            return layer(torch.ones(2, 3)).sum()
+
+    assert saved_activations(forward).total_bytes == 0

@@ -42,7 +42,9 @@ def test_a_product_of_unknown_kind_is_not_passed_over_in_silence():
         (lambda x: nn.Linear(5, 7)(x), 70),
         (lambda x: torch.ones(7, 5) @ x, 70),
         (lambda x: torch.addmv(torch.ones(7), torch.ones(7, 5), x), 70),
+        (lambda x: torch.zeros(7).addmv_(torch.ones(7, 5), x), 70),
         (lambda x: x @ x, 10),
+        (lambda x: torch.vdot(x, x), 10),
         (lambda x: F.linear(x.expand(2, 3, 5), torch.ones(7, 5)), 420),
     ],
 )
@@ -100,10 +102,15 @@ def test_a_failed_backward_puts_gradients_back():
 
 @pytest.mark.parametrize(
     ("result", "message"),
-    [(torch.ones(3), r"returned shape \(3,\)"), (None, "returned NoneType"), (1.0, "returned float")],
+    [
+        (torch.ones(3), r"returned shape \(3,\)"),
+        (None, "returned NoneType"),
+        (1.0, "returned float"),
+        (torch.tensor(1j), r"a real loss, but its dtype is torch\.complex64\. Take its \.real or \.abs\(\)"),
+    ],
 )
 def test_what_is_not_a_loss_is_refused(result, message):
-    """A vector, nothing, a number without a graph."""
+    """A vector, nothing, a number without a graph, a complex number."""
     with pytest.raises(InputError, match=message):
         count_flops(lambda: result)
 
@@ -113,3 +120,46 @@ def test_without_a_graph_the_backward_pass_is_nothing():
     model = nn.Linear(3, 4).requires_grad_(False)
     found = count_flops(lambda: model(torch.ones(2, 3)).sum())
     assert (found.forward, found.backward) == (48, 0)
+
+
+@pytest.mark.parametrize(
+    ("forward", "flops"),
+    [
+        (lambda a, b: torch.zeros(3, 5).addmm_(a[0], b[0]), 2 * 3 * 4 * 5),
+        (lambda a, b: torch.addbmm(torch.zeros(3, 5), a, b), 2 * 2 * 3 * 4 * 5),
+        (lambda a, b: torch.zeros(3, 5).addbmm_(a, b), 2 * 2 * 3 * 4 * 5),
+        (lambda a, b: torch.zeros(2, 3, 5).baddbmm_(a, b), 2 * 2 * 3 * 4 * 5),
+        (lambda a, b: torch.conv_tbc(torch.ones(7, 2, 3), torch.ones(3, 3, 5), torch.ones(5), 1), 2 * 7 * 2 * 9 * 5),
+    ],
+)
+def test_products_that_add_to_something(forward, flops):
+    """In place too, summed over a batch, and a convolution with time first."""
+    a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    assert count_flops(lambda: forward(a, b).sum()).forward == flops
+
+
+def test_a_trained_matrix_times_a_vector():
+    """As documented: the same product as a linear layer, whose backward pass is twice as long as what is counted."""
+    w, v = torch.randn(7, 5, requires_grad=True), torch.randn(5, requires_grad=True)
+    assert count_flops(lambda: (w @ v).sum()).backward == 70
+    assert count_flops(lambda: F.linear(v, w).sum()).backward == 140
+
+
+def test_a_penalty_on_a_gradient():
+    """A forward pass that differentiates: two products of 3 x 4 and 4 x 5 each way, and those of the second pass."""
+    layer, x = nn.Linear(4, 5, bias=False), torch.randn(3, 4, requires_grad=True)
+
+    def forward():
+        (g,) = torch.autograd.grad(layer(x).pow(2).sum(), x, create_graph=True)
+        return g.pow(2).sum()
+
+    found = count_flops(forward)
+    product = 2 * 3 * 4 * 5
+    assert (found.forward, found.backward) == (2 * product, 4 * product)
+
+
+def test_a_jacobian_inside_the_forward_pass():
+    """A transform of torch.func: one product forward, one for each of three rows of the Jacobian."""
+    w, x = torch.randn(3, 4, requires_grad=True), torch.randn(2, 4)
+    found = count_flops(lambda: torch.func.jacrev(lambda x: (x @ w.T).sum(0))(x).sum())
+    assert found.forward == 2 * 2 * 4 * 3 * (1 + 3)

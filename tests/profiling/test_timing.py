@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import sys
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import jax
@@ -69,6 +70,47 @@ def test_it_waits_for_jax():
     assert all(set(tree) == {"y"} for tree in waited)
 
 
+def test_it_waits_for_nothing_else(monkeypatch):
+    """JAX would look through every item of a list, which may take longer than the call."""
+    waited = []
+    monkeypatch.setattr(jax, "block_until_ready", waited.append)
+    time_call(lambda: [0.0] * 10, repeats=2)
+    assert not waited
+
+
+def test_an_array_in_one_warm_up_call_is_enough_to_wait():
+    """Results may differ from call to call."""
+    results = iter([jnp.ones(2), 0.0, *[jnp.ones(2)] * 10**6])
+    with pytest.MonkeyPatch.context() as patch:
+        waited = []
+        patch.setattr(jax, "block_until_ready", waited.append)
+        timing = time_call(lambda: next(results), warmup=2, repeats=2)
+    assert len(waited) == 2 + 2 * timing.calls_per_sample
+
+
+def test_arguments_are_not_looked_through_while_the_clock_runs():
+    """A million numbers are, for tensors, in each warm-up call; the call itself takes no time, so many fit a sample."""
+    assert time_call(len, list(range(10**6)), warmup=2, repeats=2).calls_per_sample > 50
+
+
+@pytest.mark.parametrize("nest", [[], {}])
+def test_a_nest_that_holds_itself_has_an_end(nest):
+    """Lists and dicts may; the tensor in it is found all the same."""
+    nest.update(it=nest, x=torch.ones(1)) if isinstance(nest, dict) else nest.extend([nest, torch.ones(1)])
+    timing = time_call(lambda x: x, nest, repeats=2)
+    assert timing.device == "cpu"
+    assert clock_for(nest, torch.ones(1, device="meta")).device == "cpu"
+
+
+def test_a_file_is_no_iterator_that_waits(tmp_path):
+    """Opening it is the work."""
+    (path := tmp_path / "notes.txt").write_text("mine")
+    opened = []
+    time_call(lambda: opened.append(path.open()) or opened[-1], repeats=2, budget_seconds=0.01)
+    for file in opened:
+        file.close()
+
+
 def test_the_garbage_collector_is_as_it_was():
     """Off while timing; on again even if the call raises; left off if it was off."""
     seen = []
@@ -78,6 +120,11 @@ def test_the_garbage_collector_is_as_it_was():
     with pytest.raises(ZeroDivisionError):
         time_call(lambda: 1 / 0)
     assert gc.isenabled()
+
+
+async def later():
+    """Yield once somebody asks."""
+    yield 1
 
 
 @pytest.mark.parametrize(
@@ -90,7 +137,14 @@ def test_the_garbage_collector_is_as_it_was():
         (lambda: time_call(spin, budget_seconds=0), "budget_seconds must be a time above 0, but it is 0"),
         (lambda: time_call(spin, budget_seconds=float("nan")), "above 0, but it is nan"),
         (lambda: time_call(spin, repeats=1), "repeats must be a whole number, at least 2, but it is 1"),
+        (lambda: time_call(spin, budget_seconds="1"), "above 0, but it is '1'"),
+        (lambda: time_call(spin, budget_seconds=None), "above 0, but it is None"),
         (lambda: time_call(lambda: (n for n in "ab")), "returned a generator, which has done nothing yet"),
+        (lambda: time_call(map, str, "ab"), "returned a map, which has done nothing yet: consume it inside"),
+        (lambda: time_call(zip, "ab"), "returned a zip, which has done nothing yet"),
+        (lambda: time_call(later), "returned a async_generator, which has done nothing yet"),
+        (lambda: time_call(torch.futures.Future), "returned a Future, which may not be done yet"),
+        (lambda: time_call(Future), "returned a Future, which may not be done yet: wait for it inside"),
     ],
 )
 def test_what_cannot_be_timed_is_refused(call, message):

@@ -90,6 +90,55 @@ def test_a_cycle_cut_short_is_written(tmp_path):
     assert len(run.files) == 1
 
 
+def test_a_table_is_of_the_last_cycle_alone(tmp_path):
+    """Three cycles of two steps: each file has two products, and so has the table."""
+    with trace(tmp_path, wait=1, warmup=1, active=2, repeat=3) as run:
+        loop(run, 12)
+    events = [json.loads(path.read_text(encoding="utf-8"))["traceEvents"] for path in run.files]
+    assert [[event.get("name") for event in cycle].count("aten::mm") for cycle in events] == [2, 2, 2]
+    assert counts(run)["aten::mm"] == 2
+
+
+def test_a_loop_that_ends_with_a_warm_up_writes_no_empty_cycle(tmp_path):
+    """Nor at the end of the first one, where it is told that nothing was recorded."""
+    with trace(tmp_path, wait=0, active=1, repeat=2) as run:
+        loop(run, 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["cycle_1.json"]
+    with pytest.raises(ProfilingError, match="after 1 steps"), trace(tmp_path / "other", wait=0) as run:
+        loop(run, 1)
+
+
+def test_a_trace_is_entered_once(tmp_path):
+    """Its schedule is over: a second time it would record nothing."""
+    with trace(tmp_path, wait=0, active=1) as run:
+        loop(run, 2)
+    with pytest.raises(ProfilingError, match=r"this one was entered before\. Make another with trace"), run:
+        pass
+    with trace(tmp_path, wait=0, active=1) as run:
+        loop(run, 2)
+    assert len(run.files) == 1
+
+
+def test_a_folder_that_is_gone_is_told_at_the_end_of_the_cycle(tmp_path):
+    """torch only logs it; no file is listed, and the profiler is off again."""
+    run = trace(folder := tmp_path / "new", wait=0, active=1, repeat=2)
+    folder.rmdir()
+    with pytest.raises(ProfilingError, match=r"cycle 1 must be written to .*new, .* failed: No such file"), run:
+        loop(run, 4)
+    assert (run.steps, run.files) == (2, [])
+    assert not torch.autograd.profiler._is_profiler_enabled
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_a_folder_where_the_file_should_be_is_told(tmp_path, steps):
+    """In the loop, and on leaving it with a cycle cut short."""
+    (tmp_path / "cycle_1.json").mkdir()
+    with pytest.raises(ProfilingError, match="Is a directory") as told, trace(tmp_path, wait=0, active=2) as run:
+        loop(run, steps)
+    assert not run.files
+    assert str(told.value).endswith("Name a folder that you may write to and that stays.")
+
+
 def test_one_profiler_at_a_time(tmp_path):
     """A second one would silently take the events of the first; the first goes on."""
     with trace(tmp_path, wait=0, active=1) as run:
@@ -134,6 +183,16 @@ def test_a_file_is_no_folder(tmp_path):
     with pytest.raises(InputError, match=r"notes\.txt is a file\. Name another"):
         trace(file)
     assert file.read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch):
+    """Below a file; and one that is there, but not to be written to."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"sub cannot be made: Not a directory\. Name another"):
+        trace(tmp_path / "notes.txt" / "sub")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    with pytest.raises(InputError, match=r"may not be written to\. Name another"):
+        trace(tmp_path)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
