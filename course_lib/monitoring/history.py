@@ -6,20 +6,34 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.extras import load
 from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers import Measures, Reading
 
-__all__ = ["History", "Record"]
+__all__ = ["History", "Record", "weights"]
 
 
 class Record(NamedTuple):
-    """One step: its number from 1, what was read, and what was still in a gradient when its backward pass began."""
+    """One step.
+
+    Attributes
+    ----------
+    step : int
+        Its number from 1.
+    reading : Reading
+        What was read.
+    left_over : float
+        What was still in a gradient when the backward pass began.
+    watched : int
+        Of which parameter, or -1 if none was looked at.
+    """
 
     step: int
     reading: Reading
     left_over: float
+    watched: int
 
 
 class History:
@@ -29,12 +43,14 @@ class History:
     ----------
     names : sequence of str
         The parameters.
+    shapes : sequence of tuple of int
+        Theirs.
     keep : int
         How many steps at most; at most 200 bytes a parameter and step.
     """
 
-    def __init__(self, names: Sequence[str], *, keep: int) -> None:
-        self.names, self.records = list(names), deque[Record](maxlen=keep)
+    def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
+        self.names, self.shapes, self.records = list(names), list(shapes), deque[Record](maxlen=keep)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -48,9 +64,26 @@ class History:
         """Return one measure as an array of shape (steps, parameters)."""
         return np.array([getattr(record.reading.measures, measure) for record in self.records])
 
+    def total(self) -> Array:
+        """Return the norm of all gradients together, shape (steps,): NaN if one is NaN, but not if one is None."""
+        norm, nonfinite = self.array("norm"), self.array("nonfinite").astype(np.bool_)
+        absent = np.isnan(norm) & ~nonfinite
+        with np.errstate(over="ignore"):
+            return np.asarray(np.sqrt((np.where(absent, 0, norm) ** 2).sum(axis=1)))
+
+    def weight_rms(self) -> tuple[Array, list[str]]:
+        """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names."""
+        chosen = weights(self.shapes)
+        count = np.array([max(1, int(np.prod(self.shapes[i]))) for i in chosen])
+        return self.array("norm")[:, chosen] / np.sqrt(count), [self.names[i] for i in chosen]
+
     def left_over(self) -> Array:
         """Return what was left in a gradient before each step, shape (steps,)."""
         return np.array([record.left_over for record in self.records])
+
+    def watched(self) -> NDArray[np.int_]:
+        """Return the parameter in whose gradient that was, shape (steps,), or -1."""
+        return np.array([record.watched for record in self.records])
 
     def frame(self) -> Any:
         """Return everything as a pandas DataFrame: one row for each step and parameter."""
@@ -62,3 +95,8 @@ class History:
         for name in [field.name for field in fields(Measures)]:
             columns["max" if name == "largest" else name] = self.array(name).reshape(-1)
         return pandas.DataFrame(columns)
+
+
+def weights(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return which parameters have two dimensions or more; all, if there are none."""
+    return [i for i, shape in enumerate(shapes) if len(shape) > 1] or list(range(len(shapes)))

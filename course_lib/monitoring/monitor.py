@@ -1,23 +1,21 @@
 """Watch the gradients of a model while it trains."""
 
 from collections import deque
-from types import TracebackType
-from typing import Any
-
-import numpy as np
+from typing import Any, NoReturn
 
 from course_lib.errors import InputError, MonitorError
-from course_lib.extras import load
+from course_lib.monitoring import drawing
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.history import History, Record
 from course_lib.monitoring.parameters import (
     Array,
     refuse_replaced,
+    refuse_reshaped,
     refuse_without_gradient,
     shape_of,
     trainable,
 )
-from course_lib.monitoring.readers import Reading, reader_of
+from course_lib.monitoring.readers import reader_of
 from course_lib.monitoring.zeroing import ZeroWatch
 
 __all__ = ["GradientMonitor"]
@@ -37,6 +35,8 @@ class GradientMonitor:
     single precision, and the first at which something is not finite; and for double precision, at each step whose
     squares are beyond that. ``benchmarks/monitoring.py`` measures the cost.
 
+    **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
+
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
     number is as many times larger as the loss was scaled.
 
@@ -50,8 +50,12 @@ class GradientMonitor:
     parameters; and one of the large parameters. The history holds at most 200 bytes a parameter and step, for the
     latest ``keep`` steps.
 
+    **Dead units** are counted in layers of at most 512, by their bias or that of a norm behind them. Of a wider layer,
+    or one with neither, only the death of the whole is seen.
+
     **What is attached.** From the first step to :meth:`close`, one hook on one parameter, which sees whether its
-    gradient was emptied before it is added to.
+    gradient was emptied before it is added to; after ten measured steps it moves on to another layer, so
+    that of many layers, the one that is never zeroed is found when its turn has come.
 
     Parameters
     ----------
@@ -83,13 +87,15 @@ class GradientMonitor:
     """
 
     def __init__(self, model: Any, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        for name, value in (("every", every), ("keep", keep), ("update_every", update_every or 1)):
+        counts = {"every": every, "keep": keep} | ({} if update_every is None else {"update_every": update_every})
+        for name, value in counts.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
         self._model, self._parameters = model, trainable(model)
         self._first = next(iter(self._parameters.values()))
         self.every, self.update_every, self._closed, self._count = every, update_every, False, 0
-        self._history = History(list(self._parameters), keep=keep)
+        self._shapes = [shape_of(p) for p in self._parameters.values()]
+        self._history = History(list(self._parameters), self._shapes, keep=keep)
         self._reader: Any = None
         self._watch: ZeroWatch | None = None
         self._broken = False
@@ -111,17 +117,21 @@ class GradientMonitor:
         if self._reader is None or self._reader.moved():
             self._reader = reader_of(list(self._parameters.values()))
         self._count += 1
-        if self._due(self._count):
-            self._measure()
-        elif self._weights_due(self._count + 1):
-            self._reader.keep_weights()
+        try:
+            if self._due(self._count):
+                self._measure()
+            elif self._weights_due(self._count + 1):
+                self._reader.keep_weights()
+        except RuntimeError:  # torch's own, of two sizes that do not match, would not say of which parameter
+            refuse_reshaped(self._parameters, self._shapes)
+            raise
 
     def _measure(self) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
         if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
-            refuse_replaced(self._parameters, self._model)
+            refuse_replaced(self._parameters, self._shapes, self._model)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
@@ -134,8 +144,11 @@ class GradientMonitor:
                 reading, weights = self._reader.measure(weights=True), True
         if self._weights_due(now + 1) and not weights:
             self._reader.keep_weights()
-        self._history.records.append(Record(now, reading, left))
-        self._watch = self._watch or self._new_watch(reading)
+        self._history.records.append(Record(now, reading, left, self._watch.seen if self._watch else -1))
+        if self._watch is None:
+            self._watch = ZeroWatch.of(self._parameters, reading.measures.norm)
+        elif turn % ALWAYS == 0:
+            self._watch.move()
 
     def _due(self, step: int) -> bool:
         return (step - 1) % self.every == 0
@@ -153,11 +166,16 @@ class GradientMonitor:
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
+        Of a parameter in single precision whose norm is beyond 1e19, ``update_ratio`` is NaN; one whose elements are
+        below 1e-23 counts as 0.
         """
         return self._history.frame()
 
     def diagnose(self) -> Diagnosis:
         """Say in words what the history shows, with the layers, steps and numbers that show it.
+
+        It knows no loss. What waits for a part that begins at exactly 0 is not called vanishing while it grows; what
+        waits for one that begins near 0, such as a layer scale of 1e-6, is. For dead units, see the class.
 
         Returns
         -------
@@ -171,8 +189,7 @@ class GradientMonitor:
             If there was no step yet.
         """
         self._refuse_empty()
-        shapes = [shape_of(p) for p in self._parameters.values()]
-        return diagnose(self._history, shapes=shapes, looks=list(self._looks), last_seen=self._seen())
+        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> Any:
         """Draw the root mean square of each gradient, a row a parameter with two dimensions or more, a column a step.
@@ -182,9 +199,7 @@ class GradientMonitor:
         course_lib.figures.HeatMapFigure
         """
         self._refuse_empty()
-        rms, names = self.weight_rms()
-        figures = load("course_lib.figures", extra="book")
-        return figures.heat_map({"": rms.T}, rows=names, columns=self._history.steps, title=title, value="rms gradient")
+        return drawing.heat_map(self._history, title=title)
 
     def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> Any:
         """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale.
@@ -194,15 +209,7 @@ class GradientMonitor:
         course_lib.figures.LineFigure
         """
         self._refuse_empty()
-        norms, names = self._history.array("norm"), self._history.names
-        if unknown := set(parameters) - set(names):
-            raise InputError(f"there is no parameter {sorted(unknown)[0]!r}. The names are in monitor.history.")
-        if len(parameters) > 3:
-            raise InputError(f"at most three parameters can be drawn beside the total, but {len(parameters)} came.")
-        series = {"all together": np.sqrt(np.nansum(norms**2, axis=1)).tolist()}
-        series |= {name: norms[:, names.index(name)].tolist() for name in parameters}
-        lines = load("course_lib.figures", extra="book").lines
-        return lines(series, x_label="step", y_label="gradient norm", title=title, y_scale="log")
+        return drawing.norm_curves(self._history, parameters, title=title)
 
     def weight_rms(self) -> tuple[Array, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.
@@ -210,10 +217,7 @@ class GradientMonitor:
         Weights are the parameters with two dimensions or more; if there are none, all parameters. The norm grows with
         the number of elements, the root mean square does not, so layers of different size can be compared by it.
         """
-        shapes = [shape_of(p) for p in self._parameters.values()]
-        chosen = [i for i, shape in enumerate(shapes) if len(shape) > 1] or list(range(len(shapes)))
-        count = np.array([max(1, int(np.prod(shapes[i]))) for i in chosen])
-        return self._history.array("norm")[:, chosen] / np.sqrt(count), [self._history.names[i] for i in chosen]
+        return self._history.weight_rms()
 
     def close(self) -> None:
         """Take everything off the model and let the copies go; what was measured can still be read."""
@@ -225,10 +229,14 @@ class GradientMonitor:
     def __enter__(self) -> "GradientMonitor":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise MonitorError(
+            "a monitor cannot be copied or pickled, since it is tied to its model. Keep monitor.history, a DataFrame, "
+            "and make a new GradientMonitor for a copy of the model."
+        )
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "watching"
@@ -240,8 +248,3 @@ class GradientMonitor:
     def _refuse_empty(self) -> None:
         if not len(self._history):
             raise MonitorError("nothing was measured yet. Call step() after each backward(), then ask again.")
-
-    def _new_watch(self, reading: Reading) -> ZeroWatch | None:
-        """Watch the smallest of the parameters whose gradient is not zero."""
-        moving = [p for p, norm in zip(self._parameters.values(), reading.measures.norm, strict=True) if norm > 0]
-        return ZeroWatch(min(moving, key=lambda p: int(np.prod(shape_of(p))))) if moving else None

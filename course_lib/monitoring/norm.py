@@ -26,12 +26,13 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     model : torch.nn.Module or course_lib.autograd.nn.Module
         After ``backward()``.
     norm_type : float
-        Any p above 0, or ``math.inf``.
+        Any p above 0, or ``math.inf``; ``"inf"`` is one, too.
 
     Returns
     -------
     float
-        ``nan`` if an element is NaN, else ``inf`` if one is infinite.
+        ``nan`` if an element is NaN, else ``inf`` if one is infinite, or the norm is beyond double precision, as it
+        soon is for a p near 0. A complex element counts as its absolute value.
 
     Raises
     ------
@@ -48,17 +49,25 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     >>> f"{compute_grad_norm(model):.3g}", f"{compute_grad_norm(model, math.inf):.3g}"
     ('5e+19', '4e+19')
     """
-    if not norm_type > 0:
-        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type}: below 0 there is no norm.")
-    grads = [p.grad.detach() for p in with_gradient(model).values() if p.grad is not None]
-    scaled = (
-        scaled_norms(grads, norm_type) if is_torch(grads[0]) else [scaled_array(array_of(g), norm_type) for g in grads]
-    )
-    return combined([m * norm if math.isfinite(m) and m > 0 else m for m, norm in scaled], norm_type)
+    p = power(norm_type)
+    grads = [g.grad.detach() for g in with_gradient(model).values() if g.grad is not None]
+    scaled = scaled_sums(grads, p) if is_torch(grads[0]) else [scaled_array(array_of(g), p) for g in grads]
+    return combined([m * root(total, p) if math.isfinite(m) and m > 0 else m for m, total in scaled], p)
 
 
-def scaled_norms(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
-    """Return the largest absolute value m of each torch tensor, and the p-norm of the tensor over m."""
+def power(norm_type: Any) -> float:
+    """Return p as a number."""
+    try:
+        p = float(norm_type)
+    except (TypeError, ValueError):
+        p = math.nan
+    if not p > 0:
+        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type!r}: below 0 there is no norm.")
+    return p
+
+
+def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
+    """Return the largest absolute value m of each torch tensor, and the sum of the powers of the tensor over m."""
     torch = load("torch", extra="torch")
     found: dict[Any, list[Any]] = {}
     for grad in grads:
@@ -66,15 +75,17 @@ def scaled_norms(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
         g = g.reshape(-1).to(torch.promote_types(g.dtype, torch.float32))
         if len(g):
             m = g.max()
-            norm = torch.linalg.vector_norm(g / torch.where((m > 0) & (m < math.inf), m, 1), p)
-            found.setdefault((g.device, g.dtype), []).append(torch.stack([m, norm]))
-    return [(m, norm) for place in found.values() for m, norm in torch.stack(place).tolist()]
+            scaled = g / torch.where((m > 0) & (m < math.inf), m, 1)
+            total = scaled.pow(p).sum() if p < math.inf else torch.ones_like(m)
+            found.setdefault((g.device, g.dtype), []).append(torch.stack([m, total]))
+    return [(m, total) for place in found.values() for m, total in torch.stack(place).tolist()]
 
 
 def scaled_array(g: Array, p: float) -> tuple[float, float]:
     """Return the same of a NumPy array."""
     m = float(np.abs(g).max(initial=0))
-    return m, float(np.linalg.norm((g / (m if 0 < m < math.inf else 1)).reshape(-1), p))
+    scaled = np.abs(g) / (m if 0 < m < math.inf else 1)
+    return m, float((scaled**p).sum()) if p < math.inf else 1.0
 
 
 def combined(norms: Sequence[float], p: float) -> float:
@@ -84,4 +95,10 @@ def combined(norms: Sequence[float], p: float) -> float:
         return math.nan
     if largest in (0.0, math.inf) or p == math.inf:
         return largest
-    return float(largest * sum((n / largest) ** p for n in norms) ** (1 / p))
+    return largest * root(sum((n / largest) ** p for n in norms), p)
+
+
+def root(x: float, p: float) -> float:
+    """Return the p-th root, or infinity where it is beyond double precision."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(x) ** (1 / p))

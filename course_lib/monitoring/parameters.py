@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
 
-__all__ = ["Array", "array_of", "is_torch", "refuse_replaced", "shape_of", "trainable", "with_gradient"]
+__all__ = [
+    "Array",
+    "array_of",
+    "is_torch",
+    "refuse_replaced",
+    "refuse_reshaped",
+    "shape_of",
+    "trainable",
+    "with_gradient",
+]
 
 Array = NDArray[np.float64]
 
@@ -27,6 +36,10 @@ def trainable(model: Any) -> dict[str, Any]:
     InputError
         If it is not a model, or nothing in it is to be trained, or a lazy layer has no shape yet.
     """
+    if isinstance(model, type):
+        raise InputError(
+            f"a model is needed, but the class {model.__name__} came. Make one of it first: {model.__name__}(...)."
+        )
     if not hasattr(model, "named_parameters"):
         raise InputError(
             f"a model with named_parameters() is needed, such as a torch.nn.Module, but a {type(model).__name__} came. "
@@ -75,8 +88,8 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
         )
 
 
-def refuse_replaced(parameters: dict[str, Any], model: Any) -> None:
-    """Say which parameter the model has no longer: the gradient of one that is out of use stays what it was."""
+def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any) -> None:
+    """Say which parameter the model has no longer, or not in that shape; the gradient of one out of use stays as is."""
     current = {id(p) for p in model.parameters()}
     if gone := [name for name, p in parameters.items() if id(p) not in current]:
         raise MonitorError(
@@ -84,6 +97,17 @@ def refuse_replaced(parameters: dict[str, Any], model: Any) -> None:
             f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, make a "
             "new GradientMonitor(model)."
         )
+    refuse_reshaped(parameters, shapes)
+
+
+def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
+    """Say which parameter has another shape than when it was first watched."""
+    for (name, p), shape in zip(parameters.items(), shapes, strict=True):
+        if tuple(p.shape) != shape:
+            raise MonitorError(
+                f"the parameters must keep their shapes, but {name} had shape {shape} when it was first watched and "
+                f"has {shape_of(p)} now. After a layer is resized, make a new GradientMonitor(model)."
+            )
 
 
 def is_torch(value: Any) -> bool:

@@ -21,7 +21,8 @@ class ParameterStats:
     ----------
     shape : tuple of int
     norm, mean, std, max : float
-        Euclidean norm, mean, standard deviation (with n - 1; 0 for one element) and largest absolute value.
+        Euclidean norm, mean, standard deviation (with n - 1; 0 for one element) and largest absolute value. A complex
+        element counts as two real ones, so the largest is that of the real and imaginary parts.
     nonfinite : bool
         Whether an element is infinite or NaN.
     """

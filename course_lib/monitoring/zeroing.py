@@ -1,8 +1,15 @@
-"""Find out whether gradients are zeroed between steps, from one parameter."""
+"""Find out whether gradients are zeroed between steps, from one parameter at a time."""
 
+from collections.abc import Iterable, Mapping
+from math import gcd, prod
 from typing import Any
 
+from course_lib.monitoring.parameters import shape_of
+
 __all__ = ["ZeroWatch"]
+
+LARGE = 1 << 16  # elements; to look at more would cost more than all the rest of a step
+GOLDEN = 0.618  # of the way through the model to the next one: soon all parts of it were looked at
 
 
 class ZeroWatch:
@@ -10,23 +17,42 @@ class ZeroWatch:
 
     If it was never empty since the last reading, nobody zeroed it. Norms cannot tell that: gradients that
     add up look much like gradients that grow. The look is a hook on this one tensor, and costs nothing on a
-    device: the number stays there until the monitor reads its own.
+    device: the number stays there until the monitor reads its own. What is true of one parameter need not be of
+    another, such as one that a second optimizer has, so the hook moves on when it is asked to.
 
     Parameters
     ----------
-    parameter : torch.Tensor or course_lib.autograd.Tensor
-        A leaf that requires grad; a small one is cheap.
+    parameters : mapping of str to torch.Tensor or course_lib.autograd.Tensor
+        Leaves that require grad. The smallest of each layer is looked at in turn, unless it is large.
+    first : int
+        Which of them is looked at first.
+
+    Attributes
+    ----------
+    seen : int
+        Which parameter the last reading is of, or -1 if no backward pass came to it.
     """
 
-    def __init__(self, parameter: Any) -> None:
-        self.parameter = parameter
+    def __init__(self, parameters: Mapping[str, Any], first: int) -> None:
+        self.parameters, self.turns = list(parameters.values()), in_turn(parameters, first)
         self.empty = self.visited = False
         self.left: Any = None
-        self.handle = parameter.register_hook(self.look)
+        self.place, self.seen = first, -1
+        self.handle = self.parameters[first].register_hook(self.look)
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], norms: Iterable[float]) -> "ZeroWatch | None":
+        """Begin with the smallest of the parameters whose gradient is not zero."""
+        sizes = [
+            (prod(shape_of(p)), i)
+            for i, (p, norm) in enumerate(zip(parameters.values(), norms, strict=True))
+            if norm > 0
+        ]
+        return cls(parameters, min(sizes)[1]) if sizes else None
 
     def look(self, _: Any) -> None:
         """Note the largest absolute value that is still there."""
-        old = self.parameter.grad
+        old = self.parameters[self.place].grad
         self.visited = True
         self.empty = self.empty or old is None
         if not self.empty:
@@ -36,12 +62,47 @@ class ZeroWatch:
     def waiting(self) -> Any:
         """Return the least of these numbers since the last call, unread, or None if the gradient was seen empty."""
         left = None if self.empty or not self.visited else self.left
+        self.seen = self.place if self.visited else -1
         self.empty, self.visited, self.left = False, False, None
         return left
+
+    def move(self) -> None:
+        """Go on to the next parameter that is trained."""
+        for k, place in enumerate(self.turns, start=1):
+            p = self.parameters[place]
+            if p.requires_grad and p.grad is not None:
+                self.turns = self.turns[k:] + self.turns[:k]
+                self.handle.remove()
+                self.place, self.handle = place, p.register_hook(self.look)
+                return
 
     def close(self) -> None:
         """Take the hook away."""
         self.handle.remove()
+
+
+def in_turn(parameters: Mapping[str, Any], first: int) -> list[int]:
+    """Return the place of the smallest parameter of each layer, from one on, neighbours far apart.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn
+    >>> model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(5)))
+    >>> in_turn(dict(model.named_parameters()), 3)
+    [9, 5, 1, 7, 3]
+    """
+    sizes = [prod(shape_of(p)) for p in parameters.values()]
+    smallest: dict[str, int] = {}
+    for i, name in enumerate(parameters):
+        layer = name.rpartition(".")[0]
+        if 0 < sizes[i] <= LARGE and sizes[i] <= sizes[smallest.get(layer, i)]:
+            smallest[layer] = i
+    places = sorted({first, *smallest.values()})
+    stride = max(1, round(GOLDEN * len(places)))
+    while gcd(stride, len(places)) > 1:
+        stride += 1
+    start = places.index(first)
+    return [places[(start + k * stride) % len(places)] for k in range(1, len(places) + 1)]
 
 
 def largest(gradient: Any) -> Any:
@@ -50,4 +111,4 @@ def largest(gradient: Any) -> Any:
         gradient = gradient.coalesce().values()
         if not gradient.numel():
             return gradient.sum()
-    return abs(gradient).max()
+    return abs(gradient).amax()

@@ -2,8 +2,11 @@
 
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy, multi_margin_loss
 
+from course_lib.monitoring import GradientMonitor
 from tests.monitoring.zoo import (
+    CLASSES,
     WIDTH,
     Recurrent,
     Residual,
@@ -15,6 +18,7 @@ from tests.monitoring.zoo import (
     sequences,
     tokens,
     vectors,
+    wide,
 )
 
 __all__ = ["BROKEN"]
@@ -90,6 +94,75 @@ def zeroed(model):
     return model
 
 
+def too_fast(**options):
+    """Each of the first steps changes the weights by more than all of them."""
+    model = mlp(4, nn.Tanh, width=64)
+    return fit(model, optimizer=torch.optim.SGD(model.parameters(), lr=20.0), data=wide, steps=40, **options)
+
+
+def three_long_steps():
+    """In the midst of a healthy run."""
+    model = mlp(1, width=64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    def lengthen(step, model, optimizer):
+        optimizer.param_groups[0]["lr"] = 20.0 if step in (20, 21, 22) else 0.05
+
+    return fit(model, optimizer=optimizer, data=wide, before=lengthen, steps=40)
+
+
+def converged_hinge():
+    model, (x, y) = nn.Linear(WIDTH, CLASSES), vectors(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=10.0)
+    return fit(model, optimizer=optimizer, loss=multi_margin_loss, data=lambda step: (x, y), steps=150)
+
+
+def looked_too_late():
+    """After the gradients were filled with 0."""
+    model = mlp()
+    with GradientMonitor(model) as monitor:
+        for step in range(12):
+            x, y = vectors(step)
+            cross_entropy(model(x), y).backward()
+            model.zero_grad(set_to_none=False)
+            monitor.step()
+    return monitor
+
+
+def two_optimizers():
+    """Of which one is zeroed."""
+    model = mlp(2)
+
+    def zero(step, model, optimizer):
+        model[-1].zero_grad()
+
+    return fit(model, optimizer=torch.optim.SGD(model.parameters(), lr=1e-3), zero=False, before=zero, steps=60)
+
+
+def heads_in_turn(count):
+    """One trunk, and at each step another head."""
+    trunk, heads = nn.Linear(WIDTH, WIDTH), nn.ModuleList(nn.Linear(WIDTH, CLASSES) for _ in range(count))
+    model = nn.ModuleList([trunk, heads])
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with GradientMonitor(model) as monitor:
+        for step in range(40):
+            x, y = vectors(step)
+            cross_entropy(heads[step % count](trunk(x)), y).backward()
+            monitor.step()
+            optimizer.step()
+    return monitor
+
+
+def frozen_later():
+    """The bias that is looked at first, from the sixth step on."""
+
+    def freeze(step, model, optimizer):
+        if step == 5:
+            model[-1].bias.requires_grad_(False)
+
+    return fit(mlp(), before=freeze, zero=False, steps=40)
+
+
 def half():
     model = mlp(2).half()
     return fit(model, loss=lambda out, y: (out.float() * 1e6).square().sum(), data=halves, lr=1e-4)
@@ -115,6 +188,8 @@ BROKEN = {
         "diverging steps": diverging,
         "recurrence": lambda: fit(scaled_recurrence(3.0), data=lambda s: sequences(s, 30)),
         "convolutions, large weights": lambda: fit(convolutions(8, norm=False, gain=8.0), data=images),
+        "too fast": too_fast,
+        "three long steps": three_long_steps,
         "linear chain": lambda: fit(mlp(10, nn.Identity, gain=5.0)),
     },
     "dead": {
@@ -123,6 +198,8 @@ BROKEN = {
         "convolutions": lambda: fit(closed(m := convolutions(3, norm=False), m[2]), data=images),
         "a block beside a straight path": dead_block,
         "Transformer": lambda: fit(closed(m := Words(2), m.body.layers[0].linear1), data=tokens),
+        "a hinge that is satisfied": converged_hinge,
+        "looked too late": looked_too_late,
         "zero weights": lambda: fit(zeroed(mlp(3))),
     },
     "non-finite": {
@@ -134,6 +211,10 @@ BROKEN = {
     },
     "not zeroed": {
         "perceptron": lambda: fit(mlp(), zero=False),
+        "two optimizers": two_optimizers,
+        "two heads in turn": lambda: heads_in_turn(2),
+        "three heads in turn": lambda: heads_in_turn(3),
+        "frozen later": frozen_later,
         "convolutions": lambda: fit(convolutions(), data=images, zero=False),
         "Transformer": lambda: fit(Words(), data=tokens, zero=False),
         "LSTM": lambda: fit(Recurrent(nn.LSTM), data=sequences, zero=False),

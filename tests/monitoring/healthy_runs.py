@@ -83,6 +83,53 @@ def sparse():
     return fit(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.05), data=tokens)
 
 
+class Pairs(nn.Module):
+    """Scores of pairs from two tables of vectors, and a number for each row of them."""
+
+    def __init__(self, rows=400):
+        super().__init__()
+        self.u, self.v = (nn.Parameter(0.1 * torch.randn(rows, 8)) for _ in "uv")
+        self.bu, self.bv = (nn.Parameter(torch.zeros(rows)) for _ in "uv")
+
+    def forward(self, pairs):
+        """Return a score for each pair."""
+        i, j = pairs.T
+        return (self.u[i] * self.v[j]).sum(1) + self.bu[i] + self.bv[j]
+
+
+class Decay(nn.Module):
+    """A curve with three parameters, each a number."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.a, self.k, self.c, self.rate = *(nn.Parameter(torch.tensor(v)) for v in (1.0, 0.05, 0.0)), rate
+
+    def forward(self, t):
+        """Return its height."""
+        return self.a * torch.exp(-self.k * self.rate * t) + self.c * 100
+
+
+def many_words():
+    """Few rows of a long table have a gradient, and the mean over all is next to nothing."""
+    model = nn.Sequential(nn.EmbeddingBag(100_000, 8), nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, CLASSES))
+    words = torch.randint(0, 100_000, (16, 64))
+    return fit(model, data=lambda step: (words, words[:, 0] % CLASSES), steps=12)
+
+
+def pairs(step):
+    return torch.randint(0, 400, (8, 2)), torch.randn(8)
+
+
+def curve(step):
+    t = torch.linspace(0, 1, 50)
+    return t, 2 * torch.exp(-3 * t)
+
+
+def numbers():
+    model = Decay(1e-4)
+    return fit(model, optimizer=torch.optim.SGD(model.parameters(), lr=1e-6), loss=mse_loss, data=curve)
+
+
 HEALTHY = {
     "perceptron, AdamW": lambda: fit(mlp()),
     "one layer": lambda: fit(nn.Linear(WIDTH, CLASSES)),
@@ -108,4 +155,7 @@ HEALTHY = {
     "batches of one": lambda: fit(mlp(), data=lambda step: vectors(step, 1)),
     "every third step": lambda: fit(mlp(), every=3, steps=60),
     "two steps": lambda: fit(mlp(), steps=2),
+    "a large vocabulary": many_words,
+    "numbers for each row of a table": lambda: fit(Pairs(), loss=mse_loss, data=pairs, lr=1e-2, steps=40),
+    "parameters that are numbers": numbers,
 }

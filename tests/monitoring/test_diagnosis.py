@@ -9,7 +9,7 @@ from torch import nn
 from course_lib.monitoring import GradientMonitor
 from tests.monitoring.broken_runs import BROKEN
 from tests.monitoring.healthy_runs import HEALTHY
-from tests.monitoring.zoo import fit, mlp
+from tests.monitoring.zoo import fit, mlp, vectors
 
 BROKEN_RUNS = [(kind, name) for kind, runs in BROKEN.items() for name in runs]
 
@@ -99,6 +99,84 @@ def test_a_step_that_spoils_the_parameters_is_told_from_a_bad_batch():
     finding = fit(mlp(), before=spoil, steps=8).diagnose().findings[0]
     assert finding.kind == "non-finite"
     assert "not finite any more either (0.weight)" in finding.words
+
+
+@pytest.mark.parametrize("update_every", [10, None])
+def test_steps_that_a_scaler_skips_are_called_its_search(update_every):
+    """The gradients are finite again, which they are not after a step that uses one that is not."""
+    model = mlp(1)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.05), torch.amp.GradScaler("cpu", init_scale=2.0**24)
+    with GradientMonitor(model, update_every=update_every) as monitor:
+        for step in range(20):
+            optimizer.zero_grad()
+            x, y = vectors(step)
+            with torch.autocast("cpu", dtype=torch.float16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            monitor.step()
+            scaler.step(optimizer)
+            scaler.update()
+    (finding,) = monitor.diagnose().findings
+    assert finding.kind == "non-finite"
+    assert finding.advice.startswith("If a GradScaler scales the loss, that is how it finds a scale, and harmless. If")
+    assert "GradScaler" not in str(BROKEN["non-finite"]["NaN in a batch"]().diagnose())
+
+
+def test_of_gradients_far_too_large_the_scale_of_the_loss_is_suspected():
+    """Which is what they are measured with before ``unscale_``."""
+    monitor = fit(mlp(1), loss=lambda out, y: 2.0**24 * nn.functional.cross_entropy(out, y))
+    assert "If a GradScaler scales the loss, call step() after its unscale_(optimizer)." in str(monitor.diagnose())
+
+
+@pytest.mark.parametrize("name", ["a hinge that is satisfied", "looked too late"])
+def test_no_gradient_anywhere_is_not_blamed_on_closed_units(name):
+    """Both causes are named."""
+    (finding,) = BROKEN["dead"][name]().diagnose().findings
+    assert "hinge" in finding.advice
+    assert "zero_grad(set_to_none=False)" in finding.advice
+    assert "ReLU" not in finding.advice
+
+
+def test_weights_without_a_gradient_of_late_have_no_numbers():
+    """It is said that they have none."""
+    model = nn.Linear(4, 4)
+    with GradientMonitor(model) as monitor:
+        for step in range(30):
+            model.weight.grad, model.bias.grad = torch.ones(4, 4) if step < 5 else None, torch.ones(4)
+            monitor.step()
+    diagnosis = monitor.diagnose()
+    assert diagnosis.healthy
+    assert "the weights had no gradient (None) in steps 11 to 30." in str(diagnosis)
+
+
+def test_a_branch_without_a_gradient_beside_others_that_have_one_is_not_vanishing():
+    """Queries and keys of attention to which all positions are alike: the gradient reaches the input all the same."""
+    assert fit(Alike(), lr=1e-5).diagnose().healthy
+
+
+class Alike(nn.Module):
+    """Attention beside a straight path, with hardly any preference for a position."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.values = nn.Linear(24, 24), nn.Linear(24, 24)
+        self.alike, self.head = nn.Linear(24, 48), nn.Linear(24, 4)
+        nn.init.normal_(self.alike.weight, std=1e-5)
+        nn.init.zeros_(self.alike.bias)
+
+    def forward(self, x):
+        """Return a score for each class."""
+        x = self.stem(x)
+        q, k = self.alike(x).chunk(2, dim=-1)
+        return self.head(x + nn.functional.scaled_dot_product_attention(q, k, self.values(x)))
+
+
+def test_a_violent_beginning_that_is_no_longer_in_the_history():
+    """The first step that is kept came after a violent update itself."""
+    monitor = BROKEN["exploding"]["too fast"](keep=37)
+    assert monitor.history.query("step == 4").update_ratio.median() > 1
+    assert monitor.diagnose().findings
 
 
 def test_not_zeroed_gives_the_count():

@@ -1,5 +1,8 @@
 """What the monitor keeps, draws and refuses."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +13,7 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor
 from tests.monitoring.zoo import backward, fit, mlp
 
+UPDATES = [{"update_every": value} for value in (-1, 0, False, "", 2.5)]
 COLUMNS = ["step", "parameter", "norm", "mean", "std", "max", "nonfinite", "update_ratio", "weight_norm"]
 
 
@@ -155,7 +159,30 @@ def test_a_model_that_changes_its_precision_goes_on():
     assert monitor.history.norm.notna().all()
 
 
-@pytest.mark.parametrize("options", [{"every": 0}, {"every": 1.5}, {"every": True}, {"keep": 0}, {"update_every": -1}])
+def test_a_parameter_that_changes_its_shape_is_named():
+    """And not left to torch, which would say two numbers."""
+    model = nn.Linear(8, 4)
+    with GradientMonitor(model) as monitor:
+        for _ in range(15):
+            model.zero_grad()
+            model(torch.randn(2, 8)).sum().backward()
+            monitor.step()
+        model.weight.grad, model.weight.data = None, torch.randn(6, 8)
+        model.bias.grad, model.bias.data = None, torch.randn(6)
+        model(torch.randn(2, 8)).sum().backward()
+        said = r"but weight had shape \(4, 8\) when it was first watched and has \(6, 8\) now.*new GradientMonitor"
+        with pytest.raises(MonitorError, match=said):
+            monitor.step()
+
+
+@pytest.mark.parametrize("taken", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_monitor_is_not_copied(taken):
+    """It is tied to its model; the message says what to keep."""
+    with pytest.raises(MonitorError, match=r"cannot be copied or pickled.*Keep monitor\.history"):
+        taken(fit(mlp(1), steps=2))
+
+
+@pytest.mark.parametrize("options", [{"every": 0}, {"every": 1.5}, {"every": True}, {"keep": 0}, *UPDATES])
 def test_counts_that_are_none_are_refused(options):
     """The message names the option."""
     ((name, value),) = options.items()
@@ -177,23 +204,33 @@ def test_step_before_backward_and_questions_before_step_are_refused():
         assert monitor.history.step.tolist() == [1] * 4
 
 
-def test_the_heat_map_has_a_row_for_each_weight_and_a_column_for_each_step():
-    """Root mean squares, so that layers of different size compare."""
-    monitor = fit(mlp(2), steps=5)
-    drawn = monitor.heat_map()
-    assert list(drawn.rows) == ["0.weight", "2.weight", "4.weight"]
-    assert list(drawn.columns) == [1, 2, 3, 4, 5]
-    frame = monitor.history
-    norms = frame[frame.parameter == "4.weight"].norm.to_numpy()
-    np.testing.assert_allclose(drawn.maps[""][2], norms / (4 * 24) ** 0.5)
+def test_parameters_that_exchange_their_shapes_are_named():
+    """Which no call of torch would notice, since together they fill the same rows."""
+    model = nn.ParameterList([torch.zeros(4, 512), torch.zeros(6, 512)])
+    with GradientMonitor(model) as monitor:
+        for shapes in ([(4, 512), (6, 512)], [(6, 512), (4, 512)]):
+            for p, shape in zip(model, shapes, strict=True):
+                p.grad, p.data = None, torch.randn(shape)
+                p.grad = torch.randn(shape)
+            if shapes[0] == (4, 512):
+                monitor.step()
+        with pytest.raises(MonitorError, match=r"but 0 had shape \(4, 512\) .* and has \(6, 512\) now"):
+            monitor.step()
 
 
-def test_the_norm_curves_are_the_total_and_what_is_asked_for():
-    """At most three, by their names."""
-    monitor = fit(mlp(2), steps=5)
-    total = np.sqrt(monitor.history.groupby("step").norm.apply(lambda n: (n**2).sum()))
-    assert f"all together: from {total.iloc[0]:.3g} to {total.iloc[-1]:.3g}" in repr(monitor.norm_curves("0.weight"))
-    with pytest.raises(InputError, match=r"there is no parameter 'head'"):
-        monitor.norm_curves("head")
-    with pytest.raises(InputError, match=r"at most three parameters"):
-        monitor.norm_curves("0.weight", "2.weight", "4.weight", "0.bias")
+def test_large_weights_are_finite_and_their_norm_is_known():
+    """Where the squares of single precision overflow; how far they moved is not known."""
+    for size in (3, 300):
+        model = nn.Linear(size, size)
+        nn.init.constant_(model.weight, 1e20)
+        with GradientMonitor(model) as monitor:
+            for step in range(3):
+                for p in model.parameters():
+                    p.grad = torch.full_like(p, float("nan") if step == 2 else 1.0)
+                if step == 2:
+                    nn.init.ones_(model.weight)
+                monitor.step()
+        rows = monitor.history.query("parameter == 'weight'")
+        assert rows.weight_norm.tolist() == pytest.approx([size * 1e20, size * 1e20, size])
+        assert rows.update_ratio.isna().all()
+        assert "The parameters were still finite" in str(monitor.diagnose())

@@ -59,8 +59,8 @@ def check(model, *, rtol):
         ):
             assert n == pytest.approx(norm, rel=rtol, abs=5e-324)
             assert top == pytest.approx(largest, rel=1e-12)
-            assert m == pytest.approx(mean, rel=rtol, abs=rtol * largest)
-            assert s == pytest.approx(std, rel=20 * rtol, abs=rtol * largest * 1e-3)
+            assert m == pytest.approx(mean, rel=rtol, abs=max(rtol * largest, 5e-324))
+            assert s == pytest.approx(std, rel=20 * rtol, abs=max(rtol * largest * 1e-3, 5e-324))
 
 
 @st.composite
@@ -180,6 +180,7 @@ def test_agrees_with_torch():
         expected = torch.linalg.vector_norm(g), g.mean(), g.std(), g.abs().max()
         assert (row.norm, row.mean, row.std, row.max) == pytest.approx([v.item() for v in expected], rel=1e-5)
     flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+    assert compute_grad_norm(model, "inf") == compute_grad_norm(model, math.inf)
     for p in (0.5, 1, 2, 3, math.inf):
         assert compute_grad_norm(model, p) == pytest.approx(torch.linalg.vector_norm(flat.double(), p).item(), rel=1e-5)
     assert compute_grad_norm(model) == pytest.approx(
@@ -222,6 +223,17 @@ def test_squares_that_overflow_or_vanish_do_not_spoil_the_norm():
     assert compute_grad_norm(model_of([3e200, 4e200], dtype=torch.float64)) == pytest.approx(5e200)
     half = log_gradient_stats(model_of([3e4, 4e4], [6e4] * 4, dtype=torch.float16))
     assert half.total_norm == pytest.approx(math.hypot(5e4, 1.2e5), rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_norm_of_small_power_is_finite_where_it_can_be(dtype):
+    """The sum of the powers is a small number, its twentieth power a large one."""
+    g = np.random.default_rng(0).uniform(size=100)
+    assert compute_grad_norm(model_of(g, dtype=dtype), 0.05) == pytest.approx((g**0.05).sum() ** 20, rel=1e-4)
+    ours = autograd.nn.Linear(100, 1, bias=False)
+    ours(autograd.tensor(g[None].astype(np.float32))).sum().backward()
+    assert compute_grad_norm(ours, 0.05) == pytest.approx((g**0.05).sum() ** 20, rel=1e-4)
+    assert compute_grad_norm(model_of(g, dtype=dtype), 1e-3) == math.inf
 
 
 def test_sparse_shared_absent_and_frozen():
@@ -270,7 +282,7 @@ def test_a_scaled_loss_scales_every_number():
     assert compute_grad_norm(model) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("p", [0, -1, math.nan])
+@pytest.mark.parametrize("p", [0, -1, math.nan, "two", None])
 def test_a_norm_below_zero_is_refused(p):
     """There is none."""
     with pytest.raises(InputError, match=r"norm_type must be above 0, or math.inf, but it is"):
@@ -289,6 +301,8 @@ def test_what_is_no_model_is_refused(function):
     """Parameters, a frozen model, and one whose shapes are not known yet."""
     with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but a list came"):
         function([torch.zeros(2)])
+    with pytest.raises(InputError, match=r"the class Linear came\. Make one of it first"):
+        function(nn.Linear)
     with pytest.raises(InputError, match=r"must be a parameter that requires grad, but Linear has none"):
         function(nn.Linear(2, 2).requires_grad_(False))
     with pytest.raises(InputError, match=r"weight has no shape yet\. Run a batch"):

@@ -38,17 +38,13 @@ class Diagnosis:
         return "\n".join(map(str, self.findings))
 
 
-def diagnose(
-    history: History, *, shapes: Sequence[tuple[int, ...]], looks: Sequence[int], last_seen: Mapping[int, Array]
-) -> Diagnosis:
+def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> Diagnosis:
     """Look for each sign of trouble in a history.
 
     Parameters
     ----------
     history : History
         Of at least one step.
-    shapes : sequence of tuple of int
-        Of the parameters.
     looks : sequence of int
         The latest steps at which it was noted which elements of vectors have a gradient.
     last_seen : mapping of int to numpy.ndarray
@@ -56,6 +52,6 @@ def diagnose(
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(All-NaN|Mean of empty)", RuntimeWarning)  # a parameter without a gradient
-        evidence = Evidence.of(history, shapes, looks=looks, last_seen=last_seen)
+        evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
         found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
         return Diagnosis(found or (healthy(evidence),))

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.history import History
+from course_lib.monitoring.history import History, weights
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["WINDOW", "Evidence", "Finding", "Indices", "listed", "span"]
+__all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "span"]
 
 Indices = NDArray[np.integer[Any]]
 WINDOW = 20  # of the latest finite steps, that the signs about layers look at
+SPREAD = 10  # largest element of a gradient over its rms; dense ones are at 3 to 20
 FEW = 3  # names that are listed
+FIRST = 3  # steps; fewer show little
 
 
 @dataclass(frozen=True)
@@ -54,63 +56,81 @@ class Evidence:
     ----------
     weights : sequence of int
         The parameters with two dimensions or more; all, if there are none.
+    layers : sequence of int
+        Of these, those whose gradients can be compared from layer to layer: not single numbers.
     window : sequence of int
         The latest steps, at most ``WINDOW``, at which everything was finite.
+    rms : numpy.ndarray, shape (parameters,)
+        The root mean square of each gradient, the median of these steps.
+    size : numpy.ndarray, shape (parameters,)
+        The same, or a tenth of the largest element if that is more: of a long table few rows have a gradient, and a
+        mean over all rows says nothing of these.
     """
 
     names: Sequence[str]
+    shapes: Sequence[tuple[int, ...]]
     steps: Indices
     counts: Array
     weights: Indices
+    layers: Indices
     norm: Array
+    largest: Array
+    total: Array
     nonfinite: NDArray[np.bool_]
     update_ratio: Array
     weight_norm: Array
     left_over: Array
+    watched: NDArray[np.int_]
     looks: Sequence[int]
     last_seen: Mapping[int, Array]
     window: Indices = field(init=False)
-    total: Array = field(init=False)
     rms: Array = field(init=False)
+    size: Array = field(init=False)
 
     def __post_init__(self) -> None:
         finite = np.flatnonzero(~self.nonfinite.any(axis=1))
         object.__setattr__(self, "window", finite[-WINDOW:])
-        object.__setattr__(self, "total", np.sqrt(np.nansum(self.norm**2, axis=1)))
-        recent = self.norm[self.window]
-        typical = np.nanmedian(recent, axis=0) if len(recent) else np.full(len(self.counts), np.nan)
-        object.__setattr__(self, "rms", typical / np.sqrt(self.counts))
+        object.__setattr__(self, "rms", self.typical(self.norm) / np.sqrt(self.counts))
+        object.__setattr__(self, "size", np.maximum(self.rms, self.typical(self.largest) / SPREAD))
 
     @classmethod
-    def of(
-        cls,
-        history: History,
-        shapes: Sequence[tuple[int, ...]],
-        *,
-        looks: Sequence[int],
-        last_seen: Mapping[int, Array],
-    ) -> "Evidence":
+    def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> "Evidence":
         """Arrange a history."""
-        weights = [i for i, shape in enumerate(shapes) if len(shape) > 1] or list(range(len(shapes)))
+        shapes, chosen = history.shapes, weights(history.shapes)
         return cls(
             names=history.names,
+            shapes=shapes,
             steps=np.array(history.steps),
             counts=np.maximum([float(np.prod(shape)) for shape in shapes], 1),
-            weights=np.array(weights),
+            weights=np.array(chosen),
+            layers=np.array([i for i in chosen if len(shapes[i]) > 1 or np.prod(shapes[i]) > 1], dtype=int),
             norm=history.array("norm"),
+            largest=history.array("largest"),
+            total=history.total(),
             nonfinite=history.array("nonfinite").astype(np.bool_),
             update_ratio=history.array("update_ratio"),
             weight_norm=history.array("weight_norm"),
             left_over=history.left_over(),
+            watched=history.watched(),
             looks=looks,
             last_seen=last_seen,
         )
 
     @property
-    def adds_up(self) -> bool:
-        """Whether gradients still held those of the step before, in at least half of the steps."""
-        left = int((self.left_over > 0).sum())
-        return left > 0 and 2 * left >= len(self.steps) - 1
+    def adds_up(self) -> list[int]:
+        """The parameters whose gradient still held that of the step before, at half the steps or more that show it."""
+        seen = {i: self.left_over[self.watched == i] > 0 for i in np.unique(self.watched[self.watched >= 0]).tolist()}
+        return [i for i, left in seen.items() if 2 * left.sum() >= len(left)]
+
+    def typical(self, measure: Array) -> Array:
+        """Return the median of each parameter over the latest steps."""
+        recent = measure[self.window]
+        return np.nanmedian(recent, axis=0) if len(recent) else np.full(len(self.counts), np.nan)
+
+    @property
+    def too_short(self) -> str:
+        """What is to be said of a history of very few steps."""
+        return " That is few steps: watch more of them." if len(self.steps) < FIRST else ""
 
     def named(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
         """Return the names of some parameters."""

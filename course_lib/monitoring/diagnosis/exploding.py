@@ -6,17 +6,17 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 
 import numpy as np
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, span
+from course_lib.monitoring.diagnosis.evidence import FIRST, WINDOW, Evidence, Finding, Indices, span
 from course_lib.monitoring.diagnosis.vanishing import APART
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["FIRST", "exploding"]
+__all__ = ["exploding"]
 
 TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy networks stay below 40
 GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
-JUMP = 100  # of the norm, over the five steps before
+JUMP = 100  # of the norm, over the median of the twenty steps before; healthy networks stay below 3
 OVERWRITTEN = 0.5  # norm of the update over the norm of the parameters; healthy networks stay below 0.2
-FIRST = 3  # steps, whose largest norm counts as where it began
+VIOLENT = 0.2  # the same, of one of the first updates: what comes after it is no beginning, and JUMP is growth enough
 
 
 def exploding(e: Evidence) -> Finding | None:
@@ -49,26 +49,41 @@ def too_large(e: Evidence, finite: Indices) -> str:
         return ""
     return (
         f"The norm of all gradients is {ratio:.2g} times the norm of all parameters (the median of "
-        f"{span(e.numbers(finite))}; at most about 40 in healthy networks)."
+        f"{span(e.numbers(finite))}; at most about 40 in healthy networks). If a GradScaler scales the loss, call "
+        "step() after its unscale_(optimizer)."
     )
 
 
 def grown(e: Evidence, finite: Indices, total: Array) -> str:
     """Look for a norm that has left its beginnings far behind, or jumped."""
-    began, top = total[:FIRST].max(), int(np.argmax(total))
-    before = total[max(0, top - 5) : top]
-    jumped = len(before) > 0 and total[top] > JUMP * before.max() and total[top] > 10 * began
-    if not (began > 0 and (total[top] > GROWTH * began or jumped)):
+    first, top = beginnings(e, finite), int(np.argmax(total))
+    began, before = total[:first].max(), total[max(0, top - WINDOW) : top]
+    jumped = len(before) > 0 and total[top] > JUMP * np.median(before) and total[top] > 10 * began
+    limit = GROWTH if first == FIRST else JUMP
+    if not (began > 0 and (total[top] > limit * began or jumped)):
         return ""
+    where = f"the largest of its first {first} steps" if first > 1 else "that of its first step"
     return (
         f"The norm of all gradients reached {total[top]:.3g} at step {e.steps[finite[top]]}, {total[top] / began:.2g} "
-        f"times the largest of its first {FIRST} steps ({began:.3g})."
+        f"times {where} ({began:.3g})."
     )
+
+
+def beginnings(e: Evidence, finite: Indices) -> int:
+    """Return how many steps show where it began: three, or those before a violent update."""
+    violent = np.flatnonzero(np.nanmedian(updates(e, finite[:FIRST]), axis=1) >= VIOLENT)
+    return max(1, int(violent[0])) if len(violent) else FIRST
+
+
+def updates(e: Evidence, rows: Indices) -> Array:
+    """Return the update ratios of the weights, NaN for those that began at 0: their first updates are all they are."""
+    born = (e.weight_norm == 0).any(axis=0)
+    return np.where(born, np.nan, e.update_ratio)[rows][:, e.weights]
 
 
 def overwritten(e: Evidence, finite: Indices) -> str:
     """Look for updates that are as large as what they change."""
-    ratios = e.update_ratio[finite][:, e.weights]
+    ratios = updates(e, finite)
     known = ratios[np.isfinite(ratios).any(axis=1)]
     if not len(known) or (ratio := float(np.median(np.nanmedian(known, axis=1)))) < OVERWRITTEN:
         return ""
@@ -79,14 +94,15 @@ def overwritten(e: Evidence, finite: Indices) -> str:
 
 def towards_the_input(e: Evidence) -> str:
     """Look for gradients that are larger the nearer a layer is to the input."""
-    rms = e.rms[e.weights]
+    rms = e.size[e.layers]
     if not (rms > 0).any():
         return ""
     top, least = int(np.nanargmax(rms)), int(np.nanargmin(np.where(rms > 0, rms, np.inf)))
-    after = np.nanmax(e.rms[e.weights[least] :])  # biases, too: a weight has no gradient either where its input is 0
+    after = np.nanmax(e.size[e.layers[least] :])  # biases, too: a weight has no gradient either where its input is 0
     if top >= least or after > APART * rms[top]:
         return ""
-    first, last = e.named([e.weights[top], e.weights[least]])
+    first, last = e.named([e.layers[top], e.layers[least]])
+    rms = e.rms[e.layers]
     return (
         f"Towards the input the gradient grows: its rms is {rms[top]:.2g} in {first} and {rms[least]:.2g} in {last}, "
         f"{rms[top] / rms[least]:.2g} times less."

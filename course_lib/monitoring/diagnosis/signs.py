@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, listed, span
-from course_lib.monitoring.diagnosis.exploding import FIRST, exploding
+from course_lib.monitoring.diagnosis.exploding import exploding
 from course_lib.monitoring.diagnosis.vanishing import dead, vanishing
 
 __all__ = ["SIGNS", "healthy"]
@@ -24,33 +24,42 @@ def non_finite(e: Evidence) -> Finding | None:
         f"{len(e.steps)} steps have such. The one nearest to the loss was {e.names[nearest]}, with a norm of {value}."
     )
     advice = "Look for log(0), 0/0, or exp of a large number in the forward pass and the loss, and at that batch."
-    if np.isfinite(e.weight_norm).any():
-        spoiled = np.flatnonzero(~np.isfinite(e.weight_norm[first]))
-        if len(spoiled):
-            words += f" The parameters were not finite any more either ({listed(e.named(spoiled))})."
-            advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
-        else:
-            words += " The parameters were still finite."
-            advice = "The gradients had exploded before." if exploding(e) else advice
+    known = bool(np.isfinite(e.weight_norm).any())
+    spoiled = np.flatnonzero(known & ~np.isfinite(e.weight_norm[first]))
+    if len(spoiled):
+        words += f" The parameters were not finite any more either ({listed(e.named(spoiled))})."
+        advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
+    elif known:
+        words += " The parameters were still finite."
+        advice = "The gradients had exploded before." if exploding(e) else advice
+    if not len(spoiled) and bad[-1] < len(e.steps) - 1:  # an update that uses such a gradient spoils them for good
+        words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so these were not used."
+        advice = "If a GradScaler scales the loss, that is how it finds a scale, and harmless. If not: " + (
+            advice[0].lower() + advice[1:]
+        )
     return Finding("non-finite", words, advice, e.named(where), e.numbers(bad))
 
 
 def not_zeroed(e: Evidence) -> Finding | None:
     """See gradients that are added to what is left of the step before."""
-    if not e.adds_up:
+    if not (kept := e.adds_up):
         return None
-    left = np.flatnonzero(e.left_over > 0)
-    steps = e.numbers(left)
+    looks = np.isin(e.watched, kept)
+    left = np.flatnonzero(looks & (e.left_over > 0))
+    others = sorted({*e.watched.tolist()} - {-1, *kept})
+    steps, some = e.numbers(left), f" (those of {listed(e.named(kept))}, not of {listed(e.named(others))})"
     words = (
-        f"gradients still held those of the step before when backward() began, in {len(left)} of {len(e.steps) - 1} "
-        f"steps ({span(steps)}), so they add up. The norm of all together went from {e.total[0]:.3g} at step "
-        f"{e.steps[0]} to {e.total[-1]:.3g} at step {e.steps[-1]}."
+        f"gradients still held those of the step before when backward() began{some if others else ''}, in {len(left)} "
+        f"of {int(looks.sum())} steps ({span(steps)}), so they add up. The norm of all together went from "
+        f"{e.total[0]:.3g} at step {e.steps[0]} to {e.total[-1]:.3g} at step {e.steps[-1]}."
     )
+    if len(left) < looks.sum():
+        words += " They were emptied in between, as they are if you accumulate on purpose."
     advice = (
-        "Call optimizer.zero_grad() once for each optimizer.step(). If you accumulate on purpose, call the monitor's "
-        "step() once for each optimizer.step(), too."
+        "Call zero_grad() of every optimizer once for each step() of it. If you accumulate on purpose, nothing is "
+        "wrong, but call the monitor's step() once for each optimizer.step(), too."
     )
-    return Finding("not zeroed", words, advice, steps=steps)
+    return Finding("not zeroed", words, advice, e.named(kept) if others else (), steps)
 
 
 def unreached(e: Evidence) -> Finding | None:
@@ -68,17 +77,18 @@ def unreached(e: Evidence) -> Finding | None:
 def healthy(e: Evidence) -> Finding:
     """Say in numbers that nothing stands out."""
     steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights]
-    recent = e.numbers(e.window)
-    words = (
-        f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; the rms in "
-        f"the weights was between {np.nanmin(rms):.2g} and {np.nanmax(rms):.2g} (medians of {span(recent)})."
-    )
+    recent = span(e.numbers(e.window))
+    words = f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; "
+    if np.isfinite(rms).any():
+        words += (
+            f"the rms in the weights was between {np.nanmin(rms):.2g} and {np.nanmax(rms):.2g} (medians of {recent})."
+        )
+    else:
+        words += f"the weights had no gradient (None) in {recent}."
     updates = e.update_ratio[e.window][:, e.weights]
     if np.isfinite(updates).any():
         words += f" A step changed a weight by {np.nanmedian(updates):.2g} of its norm (median)."
-    if len(steps) < FIRST:
-        words += " That is few steps: watch more of them."
-    return Finding("healthy", words, steps=steps)
+    return Finding("healthy", words + e.too_short, steps=steps)
 
 
 SIGNS: tuple[Callable[[Evidence], Finding | None], ...] = (

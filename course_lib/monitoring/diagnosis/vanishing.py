@@ -5,23 +5,27 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, span
 
 __all__ = ["APART", "dead", "vanishing"]
 
-APART = 1e-3  # rms of a weight's gradient over that of the largest; healthy networks stay above 3e-3
+APART = 1e-3  # size of a weight's gradient over that of the largest; healthy networks stay above 3e-3
 FAR_APART = 1e-5  # the same over that of any parameter, biases included; healthy networks stay above 2e-4
 DEAD_UNITS = 0.7  # share of a layer's units without a gradient; healthy networks stay below 0.6
 DEAD_STEPS = 10  # so many steps on end at least
+RISES = 1.5  # the later half of a gradient's history over the earlier; what grows steadily from 0 has 3
 
 
 def vanishing(e: Evidence) -> Finding | None:
     """See gradients that all but disappear on the way to the input."""
     low = vanished(e)
-    if not len(low):
+    low = low[~from_zero(e)[low]]
+    # What is lost on the way to the input is missing in most of the weights before, not in a branch here and there.
+    if not len(low) or 2 * len(low) < np.sum(e.layers <= low.max()):
         return None
-    rms, weights = e.rms, e.weights
+    rms, weights = e.rms, e.layers
     top = weights[np.nanargmax(rms[weights])]
     if rms[top] < FAR_APART * np.nanmax(rms):
         top = int(np.nanargmax(rms))
@@ -41,22 +45,36 @@ def vanishing(e: Evidence) -> Finding | None:
         "Use an initialisation made for the activation (He for ReLU, Xavier for tanh), an activation that does not "
         "saturate, normalisation, or residual connections."
     )
-    return Finding("vanishing", words, advice, e.named(low), steps)
+    return Finding("vanishing", words + e.too_short, advice, e.named(low), steps)
 
 
 def vanished(e: Evidence) -> Indices:
     """Return the weights whose gradient is far below the largest, which comes later in the model."""
-    rms, weights = e.rms, e.weights
-    if not (rms[weights] > 0).any():
+    size, weights = e.size, e.layers
+    if not (size[weights] > 0).any():
         return weights[:0]
-    top = weights[np.nanargmax(rms[weights])]
-    low = weights[(rms[weights] < APART * rms[top]) & (weights < top)]
-    if not (rms[low] > 0).any():
+    top = weights[np.nanargmax(size[weights])]
+    low = weights[(size[weights] < APART * size[top]) & (weights < top)]
+    if not (size[low] > 0).any():
         low = low[:0]  # exactly 0, and nothing small between: dead, not vanishing
-    far = weights[rms[weights] < FAR_APART * np.nanmax(rms)]
-    far = far if (rms[far] > 0).any() else far[:0]
-    far = far[far < int(np.nanargmax(rms))]
+    far = weights[size[weights] < FAR_APART * np.nanmax(size)]
+    far = far if (size[far] > 0).any() else far[:0]
+    far = far[far < int(np.nanargmax(size))]
     return np.union1d(low, far)
+
+
+def from_zero(e: Evidence) -> NDArray[np.bool_]:
+    """Say of each parameter whether its gradient was exactly 0 at first, and has been growing since.
+
+    What is multiplied by a part that begins at 0, such as a residual branch, has a small gradient for no longer than
+    that part is small.
+    """
+    norm = e.norm[~e.nonfinite.any(axis=1)]
+    if len(norm) < 2:
+        return np.zeros(len(e.names), dtype=np.bool_)
+    half = len(norm) // 2
+    rises = np.nanmedian(norm[half:], axis=0) > RISES * np.nanmedian(norm[:half], axis=0)
+    return np.asarray((norm[0] == 0) & rises)
 
 
 def dead(e: Evidence) -> Finding | None:
@@ -79,17 +97,35 @@ def dead(e: Evidence) -> Finding | None:
         shares = listed([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
         layers, steps_seen = "1 layer" if len(units) == 1 else f"{len(units)} layers", span(e.looks[-DEAD_STEPS:])
         words.append(f"Most units of {layers} had no gradient in any of {steps_seen}: {shares}.")
-    advice = (
-        "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or use "
-        "a leaky ReLU or GELU."
-    )
     where = sorted({*silent.tolist(), *(i for i, _, _ in units)})
-    return Finding("dead", " ".join(words), advice, e.named(where), steps)
+    return Finding("dead", " ".join(words) + e.too_short, to_revive(e), e.named(where), steps)
+
+
+def to_revive(e: Evidence) -> str:
+    """Say what to try where gradients are exactly 0."""
+    if np.nansum(e.norm[e.window]) > 0:
+        return (
+            "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or "
+            "use a leaky ReLU or GELU."
+        )
+    return (  # a bias behind the last ReLU would have one
+        "No gradient is left anywhere, and closed units are not the usual cause: either the loss is flat here, as a "
+        "hinge is once every example is beyond its margin, or step() was called after zero_grad(set_to_none=False). "
+        "Call it right after backward()."
+    )
 
 
 def dead_units(e: Evidence) -> list[tuple[int, int, int]]:
-    """Return vectors most of whose elements had a gradient of exactly 0 all along: which, how many, of how many."""
+    """Return biases most of whose elements had a gradient of exactly 0 all along: which, how many, of how many."""
     if len(e.looks) < DEAD_STEPS:
         return []
-    found = [(i, int((seen < e.looks[-DEAD_STEPS]).sum()), len(seen)) for i, seen in sorted(e.last_seen.items())]
+    biases = [(i, seen) for i, seen in sorted(e.last_seen.items()) if is_bias(e, i)]
+    found = [(i, int((seen < e.looks[-DEAD_STEPS]).sum()), len(seen)) for i, seen in biases]
     return [(i, n, size) for i, n, size in found if size > 1 and DEAD_UNITS * size <= n < size]
+
+
+def is_bias(e: Evidence, i: int) -> bool:
+    """Say whether a vector stands beside a weight as its bias: the rows of any other table are no units."""
+    before, found, after = e.names[i].rpartition("bias")
+    weight = f"{before}weight{after}"
+    return bool(found) and weight in e.names and e.shapes[i][0] in e.shapes[e.names.index(weight)][:2]

@@ -4,63 +4,25 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.buffer import Buffer
-from course_lib.monitoring.readers.reading import Row, careful, measured, unscaled
+from course_lib.monitoring.readers.part import Part
+from course_lib.monitoring.readers.reading import Row, careful, unscaled
 from course_lib.monitoring.readers.rows import Rows
 from course_lib.monitoring.readers.scales import Scales
 from course_lib.monitoring.readers.shelf import Shelf
 from course_lib.monitoring.readers.weights import Weights
 
-__all__ = ["Group", "Part"]
+__all__ = ["Group"]
 
 CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
 AHEAD = 3  # numbers that wait to be read ahead of those of the rows
 TURNS = 20  # steps that are read twice before it is double precision for good
 AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
-
-
-class Part(NamedTuple):
-    """What was read of a group at one step, much as it came.
-
-    Attributes
-    ----------
-    numbers : numpy.ndarray, shape (4, r) or (7, r)
-        Of each row its sum, norm, largest and smallest element, and of each row of the parameters the norms of its
-        change, of what it was and of what it is; or all that of each tensor.
-    rows : Rows
-        Which rows belong to which parameter.
-    where : list of int
-        The place of each parameter in the model.
-    known : mapping of int to tuple
-        Gradients measured with care.
-    absent : list of int
-        Parameters without a gradient.
-    nonfinite : bool
-        Whether an element is infinite or NaN.
-    extra : float
-    undo : numpy.ndarray, shape (r,), or None
-        What the first four numbers of each row are to be multiplied by.
-    """
-
-    numbers: Array
-    rows: Rows
-    where: list[int]
-    known: Mapping[int, Row]
-    absent: Sequence[int]
-    nonfinite: bool
-    extra: float
-    undo: Array | None
-
-    def columns(self) -> Array:
-        """Return the seven measures of each parameter."""
-        numbers = np.full((7, len(self.where)), math.nan)
-        numbers[: len(self.numbers)] = self.rows.by_tensor(self.numbers, self.undo)
-        return measured(numbers, self.rows.sizes, known=self.known, absent=self.absent)
 
 
 class Group:
@@ -144,6 +106,8 @@ class Group:
             nonfinite = not at_once and not np.isfinite(numbers[2:4]).all()
         if self.wide and self.turns and not nonfinite:
             self.narrow(numbers[1])
+        if weights and not np.isfinite(numbers[6]).all():
+            numbers = self.weights.with_care(numbers)
         if numbers.nbytes > AT_MOST * len(self.where):
             numbers, undo = self.rows.by_tensor(numbers, undo), None
         return Part(numbers, self.rows, self.where, known, absent, nonfinite, left if extra is not None else 0.0, undo)

@@ -9,7 +9,8 @@ import numpy as np
 
 from course_lib.extras import load
 from course_lib.monitoring.parameters import Array
-from course_lib.monitoring.readers.group import Group, Part
+from course_lib.monitoring.readers.group import Group
+from course_lib.monitoring.readers.part import Part
 from course_lib.monitoring.readers.reading import Measures, Reading
 
 __all__ = ["TorchReader"]

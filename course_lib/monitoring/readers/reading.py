@@ -24,7 +24,7 @@ class Measures:
     ----------
     norm, mean, std, largest : numpy.ndarray, shape (p,)
         Euclidean norm, mean, standard deviation (with n - 1, as torch's ``std``; 0 for one element), and the largest
-        absolute value of the elements.
+        absolute value of the elements; a complex one counts as two real ones.
     nonfinite : numpy.ndarray of bool, shape (p,)
         Whether an element is infinite or NaN.
     update_ratio : numpy.ndarray, shape (p,)

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.buffer import Buffer
 from course_lib.monitoring.readers.rows import Rows
 
@@ -74,6 +77,19 @@ class Weights:
     def norms(self, x: Any, *, out: Any) -> None:
         """Write the norm of each row."""
         out.copy_(self.torch.linalg.vector_norm(x, dim=1, dtype=self.dtype))
+
+    def with_care(self, numbers: Array) -> Array:
+        """Return what :meth:`compare` wrote, with the norms of the parameters as they are taken in double precision.
+
+        Where they overflowed, it is not known any more how far they moved.
+        """
+        now = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
+        wide = [x.cpu() if x.device.type == "mps" else x for x in now]  # which has no float64
+        norms = [self.torch.linalg.vector_norm(x, dim=1, dtype=self.torch.float64) for x in wide]
+        numbers = numbers.astype(np.float64)
+        numbers[4:6, ~np.isfinite(numbers[6])] = math.nan
+        numbers[6] = self.torch.cat(norms).cpu().numpy()
+        return numbers
 
     def _keep(self, now: Sequence[Any], outs: Sequence[Any]) -> None:
         """Make what was just loaded the values before; large ones are copied."""
