@@ -8,6 +8,7 @@ import numpy as np
 from course_lib.autograd import grad_mode
 from course_lib.autograd.arguments import Inputs, alike, direction, leaves
 from course_lib.autograd.differentiate import grad
+from course_lib.autograd.function import Call
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
@@ -68,13 +69,19 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
 def push_forward(tensor: Tensor) -> None:
     """Give a new tensor its tangent, the sum over the inputs of the operation, and forget how it was computed."""
     node, total = tensor.node, None
+    saved, rules = node.saved, [*zip(node.parents, node.op.vjps, strict=False)]
+    (behind,) = node.parents if len(node.parents) == 1 else (None,)
+    if behind is not None and isinstance(behind.op, Call) and not hasattr(behind, "tangent"):  # one of its outputs
+        part, saved = node.op.vjps[0], behind.saved
+        calls = zip(behind.parents, behind.op.vjps, strict=True)
+        rules = [(parent, lambda g, *saved, rule=rule: rule(part(g), *saved)) for parent, rule in calls]
     watching, grad_mode.observers[:] = grad_mode.observers[:], []
     try:
         with np.errstate(all="ignore"):
-            for parent, rule in zip(node.parents, node.op.vjps, strict=False):
+            for parent, rule in rules:
                 if getattr(parent, "tangent", None) is not None:
-                    part = transposed(rule, node.saved, tensor, parent.tangent)
-                    total = part if total is None else total + part
+                    pushed = transposed(rule, saved, tensor, parent.tangent)
+                    total = pushed if total is None else total + pushed
     finally:
         grad_mode.observers[:] = watching
     node.tangent = total

@@ -149,12 +149,15 @@ class Function:
         outs = result if isinstance(result, tuple) else (result,)
         if not grad_mode.recording or not any(parents):
             return result
+        constants = [x for x in outs if any(x is c for c in ctx.constants) or x.dtype.kind != "f"]
+        if len(constants) == len(outs):
+            return result
         call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them
         if len(outs) == 1:
             return record(call, outs[0].value, parents, saved)
         node = Node(call, parents, saved)
         return tuple(
-            x if any(x is c for c in ctx.constants) else record(output(call.name, i, len(outs)), x.value, (node,), ())
+            x if any(x is c for c in constants) else record(output(call.name, i, len(outs)), x.value, (node,), ())
             for i, x in enumerate(outs)
         )

@@ -8,6 +8,7 @@ import numpy as np
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.silence import silent
 from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError
 
 __all__ = ["SGD", "Adam", "AdamW"]
@@ -17,17 +18,19 @@ class Optimizer:
     """Changes parameters by their gradients; ``param_groups`` has them with the settings, ``state`` its memory."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise AutogradError(f"an optimizer takes a list of parameters, but a tensor {params.shape} came. Pass [x].")
         groups = list(params)
         if not groups:
             raise AutogradError(
                 "an optimizer needs parameters, but the list is empty. Pass model.parameters(), not spent."
             )
         if not isinstance(groups[0], dict):
-            groups = [{"params": params if isinstance(params, Tensor) else groups}]
-        for group in groups:
-            check_parameters(group["params"])
-            check_settings({**defaults, **group})
-        self.param_groups = [{**defaults, **group, "params": list(group["params"])} for group in groups]
+            groups = [{"params": groups}]
+        self.param_groups = [{**defaults, **group, "params": listed(group["params"])} for group in groups]
+        for group in self.param_groups:
+            check_parameters(group["params"], self.param_groups)
+            check_settings(group)
         self.state: dict[Tensor, dict[str, Any]] = {}
 
     def zero_grad(self) -> None:
@@ -58,11 +61,13 @@ class Optimizer:
         raise NotImplementedError
 
 
-def check_parameters(params: Any) -> None:
-    """Refuse what an optimizer cannot change: it would go on without a word."""
-    if isinstance(params, Tensor):
-        raise AutogradError(f"an optimizer takes a list of parameters, but a tensor {params.shape} came. Pass [x].")
+def check_parameters(params: list[Any], groups: list[dict[str, Any]]) -> None:
+    """Refuse what an optimizer cannot change, which would go without a word, and what it would change twice."""
     for p in params:
+        if sum(any(p is other for other in group["params"]) for group in groups) > 1:
+            raise AutogradError(
+                f"a parameter belongs to one group, but one of shape {p.shape} is in two. Leave one out."
+            )
         if not isinstance(p, Tensor) or not p.is_leaf:
             what = f"the result of {p.node.name()}" if isinstance(p, Tensor) else f"a {type(p).__name__}"
             raise AutogradError(f"an optimizer changes leaves, but among the parameters is {what}. Pass its inputs.")

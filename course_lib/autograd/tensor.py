@@ -218,9 +218,9 @@ class Tensor(Variable):
     __le__ = ops.le
     __gt__ = ops.gt
     __ge__ = ops.ge
-    __and__ = ops.logical_and
-    __or__ = ops.logical_or
-    __invert__ = ops.logical_not
+    __and__ = ops.bitwise_and
+    __or__ = ops.bitwise_or
+    __invert__ = ops.bitwise_not
 
     if TYPE_CHECKING:  # METHODS, which are set below
 

@@ -90,7 +90,9 @@ def restore_values(torch: Any, tensor: Any) -> Undo:
     version = None if tensor.is_inference() else tensor._version
 
     def undo() -> None:
-        unrepeated(torch, tensor.detach()).copy_(before)
+        now = unrepeated(torch, tensor.detach())
+        if not same(torch, now, before):  # what nobody wrote to may lie where nobody can, as in a file that was mapped
+            now.copy_(before)
         if tensor.is_leaf:
             tensor.requires_grad_(wanted)
         elif not wanted:
@@ -101,9 +103,17 @@ def restore_values(torch: Any, tensor: Any) -> Undo:
     return undo
 
 
+def same(torch: Any, tensor: Any, before: Any) -> bool:
+    """Say whether a tensor has the values that it had, if that can be said."""
+    try:
+        return bool(torch.equal(tensor.to(before.device), before))
+    except RuntimeError:  # it has no values, as on meta, or is of a kind that torch does not compare
+        return False
+
+
 def unrepeated(torch: Any, tensor: Any) -> Any:
     """Return the part of an expanded tensor that is in memory once: torch writes to no other."""
-    if tensor.layout is not torch.strided or 0 not in tensor.stride():
+    if tensor.layout is not torch.strided or tensor.is_nested or 0 not in tensor.stride():
         return tensor
     return tensor[tuple(slice(1) if step == 0 else slice(None) for step in tensor.stride())]
 

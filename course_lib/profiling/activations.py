@@ -129,13 +129,14 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
         calls() as now,
     ):
         holding = hold(fn, note=lambda tensor: now.stack[-1] if now.stack else OUTSIDE)
-    results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]
-    if not results:
-        raise InputError(
-            "fn must return the loss, so that its graph is still there, but it returned "
-            f"{type(holding.result).__name__}. Return what you would call backward() on."
-        )
-    return inventory(holding, own_keys(now, results), operations(holding, results))
+        results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]
+        if not results:
+            raise InputError(
+                "fn must return the loss, so that its graph is still there, but it returned "
+                f"{type(holding.result).__name__}. Return what you would call backward() on."
+            )
+        names = operations(holding, results)  # in here, as it runs checkpointed regions again
+    return inventory(holding, own_keys(now, results), names)
 
 
 def own_keys(now: Calls, results: list[Any]) -> set[Any]:

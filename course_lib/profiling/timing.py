@@ -2,10 +2,9 @@
 
 import gc
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import IOBase
 from math import ceil
 from time import perf_counter, process_time
 from typing import Any
@@ -21,6 +20,7 @@ __all__ = ["Timing", "no_collection", "time_call"]
 
 SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
 FEWEST, MOST = 7, 101  # samples, where the caller does not say
+LAZY = (Generator, AsyncGenerator, Awaitable, map, filter, zip)
 NOISY = 0.1  # of the median, between the quartiles
 
 
@@ -139,7 +139,7 @@ def refuse_unstarted(result: Any) -> None:
     found = f"the function must do its work when it is called, but it returned a {type(result).__name__}, which "
     if hasattr(result, "add_done_callback"):
         raise InputError(f"{found}may not be done yet: wait for it inside, for example with result().")
-    if isinstance(result, (Iterator, AsyncIterator, Awaitable)) and not isinstance(result, IOBase):
+    if isinstance(result, LAZY):  # other iterators, such as a file or a cursor, come after the work
         raise InputError(f"{found}has done nothing yet: consume it inside, for example with list().")
 
 

@@ -85,12 +85,17 @@ def check_scheduler(scheduler: Any, optimizer: Any) -> None:
             f"the scheduler must have a step(), but {scheduler!r:.60} came; use one of torch.optim.lr_scheduler, made "
             "from the optimizer"
         )
-    theirs, ours = (getattr(one, "param_groups", []) for one in (getattr(scheduler, "optimizer", None), optimizer))
-    if theirs and ours and not {id(group) for group in theirs} & {id(group) for group in ours}:  # a wrapper shares them
+    theirs, ours = (trained_by(one) for one in (getattr(scheduler, "optimizer", None), optimizer))
+    if theirs and ours and not theirs & ours:  # a wrapper shares them
         raise InputError(
             f"the scheduler must change the rate of this optimizer, but this {type(scheduler).__name__} was made from "
             "another; make it anew from the one that is passed"
         )
+
+
+def trained_by(optimizer: Any) -> set[int]:
+    """Return the identities of an optimizer's parameters."""
+    return {id(p) for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
 
 
 def check_trainable(model: Any, optimizer: Any) -> None:

@@ -8,7 +8,7 @@ from course_lib.training.modes import mode
 from course_lib.training.passes import Pass, groups
 from course_lib.training.progress import shown
 from course_lib.training.tally import EpochLoss, Metrics
-from course_lib.training.veto import vetoed
+from course_lib.training.veto import vetoed, warn_of_no_step
 
 __all__ = ["train_epoch", "validate"]
 
@@ -110,6 +110,7 @@ def train_epoch(
     check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
+    taken = left_out = 0
     with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
         for group in groups(batches, accumulate):
             optimizer.zero_grad()
@@ -118,8 +119,13 @@ def train_epoch(
             if one_pass.tally.batches <= accumulate:
                 check_gradients(model, optimizer, one_pass.where(0))
             answer = before_step(model) if before_step is not None else None
-            if not vetoed(answer, model, one_pass.framework):
+            if vetoed(answer, model, one_pass.framework):
+                left_out += 1
+            else:
                 optimizer.step()
+                taken += 1
+    if left_out and not taken:
+        warn_of_no_step(one_pass.title, left_out)
     return one_pass.result()
 
 

@@ -153,7 +153,8 @@ class TorchFramework:
 
     def finite(self, tensor: Any) -> bool:
         """Say whether a tensor holds no NaN and no infinity."""
-        return bool(self.torch.isfinite(tensor.detach()).all())
+        tensor = tensor.detach()
+        return bool(self.torch.isfinite(tensor.coalesce().values() if tensor.is_sparse else tensor).all())
 
     def noted(self, number: Any) -> Any:
         """Return a number to be read later; where it lies, a CUDA graph may write the next one."""

@@ -12,8 +12,8 @@ def mode(model: Any, *, training: bool) -> Iterator[None]:
     """Switch a model to training or evaluation, and afterwards each of its modules back to the mode it was in.
 
     Each for itself: a batch norm that ``model.bn.eval()`` froze in a model in training mode stays frozen while it
-    trains, and afterwards, which ``model.train()`` would undo. If the model itself is in evaluation mode, nobody can
-    tell what was frozen, and all of it trains. An exception changes nothing about that.
+    trains, and afterwards, which ``model.train()`` would undo. If the model itself is in evaluation mode, or all of its
+    layers are, nobody can tell what was frozen, and all of it trains. An exception changes nothing about that.
 
     Examples
     --------
@@ -30,7 +30,10 @@ def mode(model: Any, *, training: bool) -> Iterator[None]:
     True False
     """
     before = [(module, module.training) for module in model.modules()]
-    frozen = [module for module, was in before if training and model.training and not was]
+    layers = [module for module, _ in before if len(list(module.modules())) == 1]
+    # A wrapper that is new, around a model all of which is in evaluation mode, froze nothing.
+    partly = training and model.training and any(layer.training for layer in layers)
+    frozen = [module for module, was in before if partly and not was]
     model.train(training)
     for module in frozen:
         module.training = False

@@ -5,18 +5,25 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-__all__ = ["noted", "on_criterion", "on_model"]
+from course_lib.errors import TrainingError
+
+__all__ = ["noted", "on_count", "on_criterion", "on_model"]
 
 NAMED = 3  # how many entries of a container a note names
 
 
 @contextmanager
 def noted(note: Callable[[], str]) -> Iterator[None]:
-    """Add a note to an error of shapes, dtypes or values; it keeps its type, its words and its traceback."""
+    """Add a note to an error of shapes, dtypes or values; it keeps its type, its words and its traceback.
+
+    What the loop refuses says so itself, and errors of memory or of what is not implemented have other causes.
+    """
     try:
         yield
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
-        error.add_note(note())
+        ours = isinstance(error, (TrainingError, NotImplementedError)) or "Memory" in type(error).__name__
+        if not ours and (words := note()) not in getattr(error, "__notes__", []):
+            error.add_note(words)
         raise
 
 
@@ -41,6 +48,11 @@ def on_criterion(where: str, targets: Any, *outputs: Any) -> str:
     )
 
 
+def on_count(where: str, targets: Any) -> str:
+    """Say what a function that counts targets was called with."""
+    return f"{where}: count was called with targets {described(targets)}."
+
+
 def described(value: Any) -> str:
     """Name the dtype and shape of a tensor, or of those in a container.
 
@@ -54,10 +66,11 @@ def described(value: Any) -> str:
         parts = [f"{key}: {described(item)}" for key, item in islice(value.items(), NAMED)]
     elif isinstance(value, (list, tuple)):
         parts = [described(item) for item in value[:NAMED]]
-    elif hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{plain(value.dtype)} {tuple(value.shape)}"
     else:
-        return type(value).__name__
+        try:
+            return f"{plain(value.dtype)} {tuple(value.shape)}"
+        except (AttributeError, RuntimeError):  # no tensor, or one with many shapes
+            return type(value).__name__
     text = ", ".join(parts + ["..."] * (len(value) > NAMED))
     return f"{{{text}}}" if isinstance(value, Mapping) else f"[{text}]"
 

@@ -12,7 +12,7 @@ from course_lib.training.averages import kept_unless_good, running_averages
 from course_lib.training.checks import cause, check_connected, check_count, check_library, check_metrics, unpack
 from course_lib.training.criterion import Criterion, samples_in
 from course_lib.training.framework import Framework, framework_of
-from course_lib.training.notes import noted, on_criterion, on_model
+from course_lib.training.notes import noted, on_count, on_criterion, on_model
 from course_lib.training.tally import EpochLoss, Metrics, Tally
 
 __all__ = ["Pass", "groups"]
@@ -84,7 +84,8 @@ class Pass:
             loss.backward()
 
     def _weight(self, targets: Any, where: str) -> Any:
-        with noted(lambda: on_criterion(where, targets)):
+        about = on_criterion if self.criterion.count is None else on_count
+        with noted(lambda: about(where, targets)):
             return self.criterion.weight(targets)
 
     def _loss(self, inputs: Any, targets: Any, weight: Any) -> Any:

@@ -1,11 +1,12 @@
 """Whether a step is taken, after the function that looks at its gradients has answered."""
 
 import math
+import warnings
 from typing import Any
 
 from course_lib.training.framework import Framework
 
-__all__ = ["vetoed"]
+__all__ = ["vetoed", "warn_of_no_step"]
 
 
 def vetoed(answer: Any, model: Any, framework: Framework) -> bool:
@@ -33,3 +34,12 @@ def vetoed(answer: Any, model: Any, framework: Framework) -> bool:
         return False
     gradients = (p.grad for p in model.parameters() if p.grad is not None)
     return not math.isfinite(answer) and not all(map(framework.finite, gradients))
+
+
+def warn_of_no_step(title: str, count: int) -> None:
+    """Warn of an epoch that trained nothing: now and then a step may be left out, but not each of them."""
+    warnings.warn(
+        f"{title}: before_step left out every step, {count} of {count}, so nothing was trained. Look at the gradients "
+        "with nonfinite='error', or let before_step return None.",
+        stacklevel=3,
+    )

@@ -88,6 +88,26 @@ def test_an_empty_vector_is_joined_with_anything():
     both(lambda lib, x: lib.cat([x, x]), np.ones(0))
 
 
+def test_bits_are_combined_one_by_one():
+    """Booleans as booleans, integers bit by bit, as Python does."""
+    for lib in (ours, torch):
+        a, b, c = lib.tensor([5, 6]), lib.tensor([1, 3]), lib.tensor([True, False])
+        assert [(a & b).tolist(), (a | b).tolist(), (~a).tolist(), (~c).tolist()] == [
+            [1, 2], [5, 7], [-6, -7], [False, True]
+        ]  # fmt: skip
+
+
+def test_what_is_written_to_an_index_later_does_not_matter():
+    """The gradient goes where the elements came from; torch refuses to say where, which is as safe."""
+    picks = [lambda x, i: ours.gather(x, 0, i), lambda x, i: ours.index_select(x, 0, i), lambda x, i: x[i, None][:, 0]]
+    for pick in picks:
+        x, i = ours.tensor([1.0, 2.0, 3.0], requires_grad=True), ours.tensor([0, 1])
+        y = pick(x, i)
+        i.add_(1)
+        y.sum().backward()
+        assert x.grad.tolist() == [1, 1, 0]
+
+
 def test_nothing_is_split_into_one_piece():
     """There is a piece to loop over."""
     for size in (0, 3, [0]):

@@ -154,3 +154,49 @@ def test_backward_runs_at_each_visit():
     x.grad = None
     y.backward(v)
     assert x.grad.tolist() == [30, 30]
+
+
+def test_forward_mode_goes_through_each_output():
+    """Each output has a tangent of its own, and what is computed from both adds them up."""
+
+    class Powers(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3, x**2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            (x,) = ctx.saved_tensors
+            return g * 3 * x**2 + h * 2 * x
+
+    x, ones = ag.tensor([1.0, 2.0]), ag.ones(2)
+    assert [t.tolist() for t in ag.jvp(Powers.apply, x, ones)[1]] == [[3, 12], [2, 4]]
+    assert ag.jvp(lambda x: sum(Powers.apply(2 * x)), x, ones)[1].tolist() == [32, 112]
+
+
+def test_an_output_without_gradient_may_be_the_only_one():
+    """What is marked, or is no floating point number, requires none."""
+
+    class Flags(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_non_differentiable(y)
+            return y
+
+    class Both(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x > 1
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * 2
+
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    assert not Flags.apply(x).requires_grad
+    y, large = Both.apply(x)
+    assert (y.requires_grad, large.requires_grad) == (True, False)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]

@@ -159,6 +159,15 @@ MISTAKES = {
         ["each of the 3 classes", "(2,)", "none"],
     ),
     "a softmax of integers": (lambda: ag.softmax(ag.tensor([1, 2]), 0), ["softmax() needs a floating", "int64"]),
+    "comparing unlike shapes": (lambda: X == V, ["eq", "(2, 3) and (2,)", "3 and 2 at dimension -1"]),
+    "bits of fractions": (lambda: V & V, ["bitwise_and must be defined", "Convert"]),
+    "integers to the power -1": (lambda: ag.tensor([1, 2]) ** ag.tensor([-1, 1]), ["pow must be defined", "negative"]),
+    "classes that are fractions": (
+        lambda: ag.cross_entropy(X, ag.tensor([0.0, 1.0])),
+        ["shape of input, (2, 3)", "float32", "(2,)", "target.long()"],
+    ),
+    "a parameter in two groups": (lambda: ag.optim.SGD([{"params": [V]}, {"params": [V]}]), ["one group", "in two"]),
+    "a weight that layer_norm would broadcast": (lambda: ag.layer_norm(X, (3,), weight=ag.ones(1)), ["(3,)", "(1,)"]),
     "gradcheck in float32": (lambda: ag.gradcheck(ag.sin, V), ["float64", "input 0 is float32"]),
     "gradcheck of constants": (lambda: ag.gradcheck(ag.sin, ag.ones(2)), ["none does", "requires_grad=True"]),
 }

@@ -229,3 +229,16 @@ def test_copies_collect_gradients_of_their_own(remade):
     assert other.weight.tolist() == layer.weight.tolist()
     with pytest.raises(AutogradError, match=r"only a leaf can be copied or pickled, .* Use .detach\(\) or .clone\(\)"):
         remade(layer.weight * 2)
+
+
+@pytest.mark.parametrize(
+    "params", [lambda m: m.parameters(), lambda m: (p for p in m.parameters()), lambda m: m.weight]
+)
+def test_a_group_takes_what_torch_takes(params):
+    """A generator is read once, and a single tensor is a group of one."""
+    for lib in (ag, torch):
+        model = lib.nn.Linear(2, 2)
+        optimizer = lib.optim.SGD([{"params": params(model), "lr": 0.5}], lr=0.1)
+        found = optimizer.param_groups[0]["params"]
+        assert [p is q for p, q in zip(found, model.parameters(), strict=False)] == [True] * len(found)
+        assert len(found) == (1 if params(model) is model.weight else 2)

@@ -215,3 +215,41 @@ def test_a_layer_that_the_loss_does_not_reach_is_named():
     (finding,) = fit(Detached()).diagnose().findings
     assert finding.kind == "unreached"
     assert finding.parameters == ("first.weight", "first.bias")
+
+
+class Own(nn.Module):
+    """A layer whose weight and bias have short names."""
+
+    def __init__(self):
+        super().__init__()
+        self.W, self.b = nn.Parameter(torch.randn(16, 32) / 4), nn.Parameter(torch.zeros(32))
+
+    def forward(self, x):
+        """Multiply and add."""
+        return x @ self.W + self.b
+
+
+def frozen():
+    layer = nn.Linear(16, 32)
+    layer.weight.requires_grad_(False)
+    return layer
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [Own, frozen, lambda: nn.utils.parametrizations.weight_norm(nn.Linear(16, 32))],
+    ids=["own", "frozen", "normed"],
+)
+def test_dead_units_are_counted_by_any_bias(layer):
+    """Whatever the weight beside it is called, or if it is not trained."""
+    torch.manual_seed(0)
+    model = nn.Sequential(first := layer(), nn.ReLU(), nn.Linear(32, 4))
+    with torch.no_grad():
+        (first.b if isinstance(first, Own) else first.bias)[:28] = -50
+    with GradientMonitor(model) as monitor:
+        for _ in range(20):
+            model.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(32, 16)), torch.randint(4, (32,))).backward()
+            monitor.step()
+    assert monitor.diagnose().kinds == ("dead",)
+    assert "28 of 32 in 0.b" in str(monitor.diagnose())

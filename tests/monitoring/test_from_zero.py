@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch import nn
 
 from tests.monitoring.broken_runs import BROKEN
 from tests.monitoring.from_zero import FROM_ZERO
+from tests.monitoring.zoo import CLASSES, WIDTH, fit
 
 
 @pytest.mark.parametrize("steps", [2, 4, 12, 25])
@@ -31,3 +33,12 @@ def test_what_was_never_zero_is_vanishing_though_it_grows():
     norms = monitor.history.query("parameter == '0.weight'").norm.to_numpy()
     assert norms[-1] > 5 * norms[0] > 0
     assert monitor.diagnose().kinds == ("vanishing",)
+
+
+def test_what_has_waited_for_long_enough_is_vanishing():
+    """Behind a head that began at 0 a deep sigmoid network still gets nothing after a hundred steps."""
+    torch.manual_seed(0)
+    layers = [layer for _ in range(20) for layer in (nn.Linear(WIDTH, WIDTH), nn.Sigmoid())]
+    model = nn.Sequential(*layers, head := nn.Linear(WIDTH, CLASSES))
+    nn.init.zeros_(head.weight)
+    assert fit(model, steps=110).diagnose().kinds == ("vanishing",)

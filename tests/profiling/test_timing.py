@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sqlite3
 import sys
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -262,3 +263,9 @@ def test_on_cuda_the_work_is_waited_for():
     timing = time_call(lambda: x @ x, repeats=5)
     assert timing.device.startswith("cuda")
     assert timing.min_seconds > 2 * 4096**3 / 2e15
+
+
+def test_an_iterator_over_work_that_is_done_is_timed():
+    """A cursor can be read on, and yet its statement is over."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as book:
+        assert time_call(book.execute, "SELECT 1", repeats=2).min_seconds > 0

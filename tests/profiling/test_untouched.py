@@ -1,13 +1,16 @@
 """What profiling runs is afterwards what it was, also where nobody has passed it in."""
 
 import copy
+import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody's name for it
+from torch.utils.checkpoint import checkpoint
 
-from course_lib.profiling import profile_step, saved_activations
+from course_lib.profiling import count_flops, profile_step, saved_activations
 
 SHORT = {"budget_seconds": 0.01, "warmup": 1}
 
@@ -144,3 +147,21 @@ def test_a_model_is_compiled_once():
     model = torch.compile(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), backend=compiler)
     profile_step(model, torch.sum, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(3, 4), **SHORT)
     assert len(graphs) == 1
+
+
+def test_what_nobody_writes_to_may_be_read_only(tmp_path):
+    """A buffer that is mapped from a file can be looked at, and not written back."""
+    np.save(tmp_path / "table.npy", np.ones((4, 4), np.float32))
+    model = nn.Linear(4, 4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        model.register_buffer("table", torch.from_numpy(np.load(tmp_path / "table.npy", mmap_mode="r")))
+    assert count_flops(lambda: model(model.table).sum()).forward == 2 * 4 * 4 * 4
+
+
+def test_a_checkpointed_norm_is_what_it_was():
+    """Looking at what its region saved runs it again, several times."""
+    region = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    saved_activations(lambda: checkpoint(region, torch.randn(8, 4), use_reentrant=False).sum())
+    assert region[1].num_batches_tracked == 0
+    assert not region[1].running_mean.any()

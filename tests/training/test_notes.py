@@ -7,6 +7,7 @@ from torch import nn
 
 from course_lib import autograd
 from course_lib.training import train_epoch, validate
+from course_lib.training.notes import described, noted
 
 X, Y = np.ones((4, 3), np.float32), np.ones((4, 1), np.float32)
 CLASSES = np.array([0, 1, 1, 0])
@@ -103,3 +104,21 @@ def test_a_key_pressed_gets_no_note():
     with pytest.raises(KeyboardInterrupt) as caught:
         validate(nn.Linear(3, 1), [(X, Y)], pressed, "cpu")
     assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_note_is_never_in_the_way():
+    """It stands there once, not under errors of other causes, and not at all where it cannot be made."""
+
+    class Broken:
+        dtype = "float32"
+
+        @property
+        def shape(self):
+            raise RuntimeError("no shape")
+
+    assert described([Broken()]) == "[Broken]"
+    error = ValueError("mine")
+    for raised in (error, error, NotImplementedError("never")):
+        with pytest.raises(type(raised)), noted(lambda: "a note"):
+            raise raised
+        assert getattr(raised, "__notes__", []) == (["a note"] if raised is error else [])

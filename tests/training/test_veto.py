@@ -11,6 +11,7 @@ from course_lib import autograd
 from course_lib.clipping import clip_by_global_norm, clip_by_value
 from course_lib.training import train_epoch
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*before_step left out every step")
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 ZEROS = np.zeros((4, 1), np.float32)
 
@@ -40,6 +41,35 @@ def test_a_step_with_bad_gradients_is_skipped_if_clipping_says_so(library, clip)
     loss = train_epoch(model, [(ROWS, ZEROS)], distance, optimizer, "cpu", before_step=partial(clip, nonfinite="skip"))
     assert (loss, weights(model)) == (0.0, [0.0] * 3)
     assert np.isnan(model.weight.grad.numpy()).all()
+
+
+@pytest.mark.parametrize("library", [torch, autograd])
+def test_an_epoch_without_a_step_is_warned_of(library):
+    """Gradients that are never finite would otherwise look like a plateau."""
+    model, optimizer = line(library)
+    skip = partial(clip_by_global_norm, max_norm=1.0, nonfinite="skip")
+    with pytest.warns(UserWarning, match=r"train: before_step left out every step, 2 of 2, so nothing was trained"):
+        train_epoch(model, [(ROWS, ZEROS)] * 2, distance, optimizer, "cpu", before_step=skip)
+
+
+def test_sparse_gradients_are_looked_at():
+    """An embedding's are, too, where what was returned is not finite."""
+    model = torch.nn.Sequential(torch.nn.Embedding(3, 1, sparse=True), torch.nn.Flatten())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    before = model[0].weight.detach().clone()
+    batch = (torch.tensor([[1], [2]]), torch.ones(2, 1))
+    train_epoch(model, [batch], torch.nn.MSELoss(), optimizer, "cpu", before_step=lambda _: math.inf)
+    assert not torch.equal(before, model[0].weight)
+
+
+def test_a_new_wrapper_around_a_model_in_evaluation_mode_freezes_nothing():
+    """Whoever loads a model and wraps it has frozen no layer of it."""
+    inner = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1)).eval()
+    model = torch.nn.Sequential(inner)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train_epoch(model, [(ROWS, ZEROS)], torch.nn.MSELoss(), optimizer, "cpu")
+    assert inner[0].num_batches_tracked == 1
+    assert (model.training, inner.training, inner[0].training) == (True, False, False)
 
 
 @pytest.mark.parametrize("library", [torch, autograd])

@@ -5,19 +5,27 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.operands import as_tensor_like
+from course_lib.autograd.ops.operands import as_tensor_like, mismatch
 from course_lib.autograd.ops.pointwise import named
 from course_lib.autograd.ops.primitive import Op, Tensor, new_tensor
 
 __all__ = [
-    "allclose", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le", "logical_and", "logical_not", "logical_or", "lt",
-    "ne",
+    "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le",
+    "logical_and", "logical_not", "logical_or", "lt", "ne",
 ]  # fmt: skip
 
 
 def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     """Define a function of two tensors that returns booleans."""
-    return named(lambda input, other: new_tensor(compare(input.value, as_tensor_like(other, input).value)), name, doc)
+
+    def op(input: Tensor, other: Any) -> Tensor:
+        x, y = input.value, as_tensor_like(other, input).value
+        try:
+            return new_tensor(compare(x, y))
+        except (TypeError, ValueError) as error:
+            raise mismatch(name, x.shape, y.shape, error=error) from None
+
+    return named(op, name, doc)
 
 
 def predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
@@ -31,6 +39,9 @@ lt: Op = comparison("lt", np.less, ":math:`x < y`")
 le: Op = comparison("le", np.less_equal, r":math:`x \le y`")
 gt: Op = comparison("gt", np.greater, ":math:`x > y`")
 ge: Op = comparison("ge", np.greater_equal, r":math:`x \ge y`")
+bitwise_and: Op = comparison("bitwise_and", np.bitwise_and, "both, bit by bit")
+bitwise_or: Op = comparison("bitwise_or", np.bitwise_or, "one or both, bit by bit")
+bitwise_not: Op = predicate("bitwise_not", np.invert, "Negate each bit")
 logical_and: Op = comparison("logical_and", np.logical_and, "both")
 logical_or: Op = comparison("logical_or", np.logical_or, "one or both")
 isnan: Op = predicate("isnan", np.isnan, "Say which elements are not a number")

@@ -36,8 +36,8 @@ picks: dict[str, Primitive] = {
 
 def plain(index: Any) -> Any:
     """Make arrays of the tensors and lists in an index."""
-    if isinstance(index, tuple):
-        return tuple(plain(i) for i in index)
+    if isinstance(index, tuple):  # of arrays copies: what is written to them later does not matter
+        return tuple(np.array(i) if isinstance(i, np.ndarray) else i for i in map(plain, index))
     if isinstance(index, Variable):
         index = index.value
     elif isinstance(index, list):
@@ -84,7 +84,7 @@ def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, need
             f"{needs}, all integers from 0 to {n - 1} for dim {dim} of the shape {shape}, but its dtype is {i.dtype}, "
             f"its shape {i.shape}, and it holds {i.ravel()[:9].tolist()}. x[index] broadcasts, and counts from the end."
         )
-    return i
+    return i.copy()
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:

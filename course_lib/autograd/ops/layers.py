@@ -45,6 +45,12 @@ def layer_norm(
             f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the shape is "
             f"{input.shape}. Normalize over input.shape[-{n}:], or permute the input."
         )
+    for x in (weight, bias):
+        if x is not None and x.shape != tuple(normalized_shape):
+            raise AutogradError(
+                f"weight and bias have the shape normalized_shape, {tuple(normalized_shape)}, but one has {x.shape}. "
+                "Reshape it."
+            )
     y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
     return y if bias is None else add(y, bias)

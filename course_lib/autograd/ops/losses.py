@@ -163,6 +163,9 @@ def plain_cross_entropy(
     logp = log_softmax(input, 0 if input.ndim == 1 else 1)
     classes = logp.shape[0 if input.ndim == 1 else 1]
     if target.dtype.kind == "f":
+        if target.shape != input.shape:
+            came = f"target, which is {target.dtype}, has {target.shape}. If these are classes: target.long()."
+            raise AutogradError(f"probabilities have the shape of input, {input.shape}, but {came}")
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 2 if logp.ndim > 1 else 0))
         loss = -sum(mul(mul(logp, t), w), 0 if input.ndim == 1 else 1)

@@ -84,11 +84,14 @@ def repeated(x: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
-def mismatch(name: str, *shapes: tuple[int, ...]) -> AutogradError:
-    """Say why shapes do not go together, and what would make them."""
+def mismatch(name: str, *shapes: tuple[int, ...], error: Exception) -> AutogradError:
+    """Say why shapes do not go together, and what would make them; if they do, what NumPy said."""
     width = max(map(len, shapes))
     a, b = ((1,) * (width - len(s)) + s for s in shapes)
-    dim = next(i for i in range(width - 1, -1, -1) if a[i] != b[i] and 1 not in (a[i], b[i])) - width
+    unlike = [i for i in range(width) if a[i] != b[i] and 1 not in (a[i], b[i])]
+    if not unlike:
+        return AutogradError(f"{name} must be defined for these numbers, but: {error}. Convert them first.")
+    dim = unlike[-1] - width
     return AutogradError(
         f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, but the "
         f"shapes are {shapes[0]} and {shapes[1]}: sizes {a[dim]} and {b[dim]} at dimension {dim}. Insert a dimension "

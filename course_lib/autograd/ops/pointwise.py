@@ -61,8 +61,8 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
             p, q, x, y = input.node, other.node, input.value, other.value
         try:
             z = silently().run(forward, x, y)
-        except ValueError:
-            raise mismatch(name, x.shape, y.shape) from None
+        except ValueError as error:
+            raise mismatch(name, x.shape, y.shape, error=error) from None
         if (p is None and q is None) or not grad_mode.recording:
             return new_tensor(z)
         saved: tuple[Any, ...] = ()

@@ -129,6 +129,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise AutogradError(
             "cat() needs at least one tensor, but the list is empty. Leave the call out when there is nothing."
         )
+    dtypes = [x.dtype for x in tensors]
     tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
     i = axis(dim, tensors[0].ndim)
     rest = {x.shape[:i] + x.shape[i + 1 :] for x in tensors}
@@ -137,7 +138,6 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
         )
-    dtypes = [x.dtype for x in tensors]
     dtype = np.result_type(*([d for d in dtypes if d.kind == "f"] or dtypes))  # floats beat integers
     return cat_of(len(tensors))(
         *(to(x, dtype) for x in tensors), i, (0, *np.cumsum([x.shape[i] for x in tensors]).tolist())

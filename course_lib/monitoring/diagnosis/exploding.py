@@ -16,7 +16,7 @@ TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy
 GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
 JUMP = 100  # of the norm, over the median of the twenty steps before; healthy networks stay below 3
 OVERWRITTEN = 0.5  # norm of the update over the norm of the parameters; healthy networks stay below 0.2
-VIOLENT = 0.2  # the same, of one of the first updates: what comes after it is no beginning, and JUMP is growth enough
+VIOLENT = 1.0  # the same, of one of the first updates: what comes after it is no beginning, and JUMP is growth enough
 
 
 def exploding(e: Evidence) -> Finding | None:

@@ -15,6 +15,7 @@ APART = 1e-3  # size of a weight's gradient over that of the largest; healthy ne
 FAR_APART = 1e-5  # the same over that of any parameter, biases included; healthy networks stay above 2e-4
 DEAD_UNITS = 0.7  # share of a layer's units without a gradient; healthy networks stay below 0.6
 DEAD_STEPS = 10  # so many steps on end at least
+STARTING = 100  # steps, in which a part that begins at 0 should have grown
 RISES = 1.5  # the later half of a gradient's history over the earlier; what grows steadily from 0 has 3
 
 
@@ -70,7 +71,7 @@ def from_zero(e: Evidence) -> NDArray[np.bool_]:
     that part is small.
     """
     norm = e.norm[~e.nonfinite.any(axis=1)]
-    if len(norm) < 2:
+    if not 1 < len(norm) <= STARTING:
         return np.zeros(len(e.names), dtype=np.bool_)
     half = len(norm) // 2
     rises = np.nanmedian(norm[half:], axis=0) > RISES * np.nanmedian(norm[:half], axis=0)
@@ -125,7 +126,8 @@ def dead_units(e: Evidence) -> list[tuple[int, int, int]]:
 
 
 def is_bias(e: Evidence, i: int) -> bool:
-    """Say whether a vector stands beside a weight as its bias: the rows of any other table are no units."""
-    before, found, after = e.names[i].rpartition("bias")
-    weight = f"{before}weight{after}"
-    return bool(found) and weight in e.names and e.shapes[i][0] in e.shapes[e.names.index(weight)][:2]
+    """Say whether a vector is a layer's bias, by its name and its weight's: rows of any other table are no units."""
+    module, dot, name = e.names[i].lower().rpartition(".")
+    wanted = {module + dot + name.replace("bias", "weight"), f"{module}{dot}w{name[1:]}"} - {module + dot + name}
+    beside = (shape for other, shape in zip(e.names, e.shapes, strict=True) if other.lower() in wanted)
+    return name == "bias" or (name[:1] == "b" and any(e.shapes[i][0] in shape[:2] for shape in beside))

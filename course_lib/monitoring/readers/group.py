@@ -106,7 +106,7 @@ class Group:
             nonfinite = not at_once and not np.isfinite(numbers[2:4]).all()
         if self.wide and self.turns and not nonfinite:
             self.narrow(numbers[1])
-        if weights and not np.isfinite(numbers[6]).all():
+        if weights and self.can_widen and not np.isfinite(numbers[6]).all():
             numbers = self.weights.with_care(numbers)
         if numbers.nbytes > AT_MOST * len(self.where):
             numbers, undo = self.rows.by_tensor(numbers, undo), None
