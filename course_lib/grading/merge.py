@@ -32,7 +32,7 @@ def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dic
     answers : dict
         The source of each answer cell by its name; an answer that cannot be told is left out.
     notes : list of str
-        For the learner: a sentence for each answer left out.
+        For the learner: a sentence for each answer of which something is left out.
 
     Raises
     ------
@@ -45,6 +45,11 @@ def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dic
         sources = list(_candidates(submission, name))
         if len(set(sources)) == 1:
             answers[name] = sources[0]
+            if len(everywhere := {cell.source for cell in submission.cells if name in cell.names}) > 1:
+                notes.append(
+                    f"the answer cell `{name}` is there {len(everywhere)} times, and only the one that was handed out "
+                    "is graded: keep one, with all of the answer"
+                )
         elif sources:
             notes.append(
                 f"the answer cell `{name}` is there {len(sources)} times, so it counts as unanswered: keep one"

@@ -5,6 +5,7 @@ metadata, so a saved output that was edited or cleared makes no difference.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,12 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
     ]
     said += _missing(submission, {_name(cell) for cell in cells})
+    answers = Counter(_name(cell) for cell in cells if cell.course["kind"] == "answer")
+    said += [
+        f"the answer cell `{name}` is there {count} times, and grading takes one at most: keep one, with all of it"
+        for name, count in answers.items()
+        if count > 1
+    ]
     extra = sum(
         1 for cell in submission.cells if not cell.course and cell.source.strip() and "set-up" not in cell.names
     )

@@ -144,3 +144,13 @@ def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
         report = grade_submission(path, learner=learner, exercise=exercise)
         assert (report.points, report.messages) == (10, ())
         assert {row.status for row in report.rows} == {"passed"}
+
+
+def test_an_error_of_a_class_of_ones_own_is_called_what_it_is(tmp_path):
+    """Its name is all that crosses over, so it is not said to be no ValueError."""
+    exercise = find("clip_by_global_norm", exercises=EXERCISES)
+    own = {"clip": "class Bad(ValueError): pass\n" + LOOPS["clip"].replace("raise ValueError", "raise Bad")}
+    nbformat.write(merge(exercise.reference(), LOOPS | own), path := tmp_path / "clip_by_global_norm.ipynb")
+    report = grade_submission(path, learner="ada", exercise=exercise)
+    said = "`clip` raises Bad, and whether that is a ValueError cannot be seen here: raise ValueError"
+    assert (report.points, {row.message for row in report.rows if row.status != "passed"}) == (9, {said})

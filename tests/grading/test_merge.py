@@ -58,7 +58,7 @@ def test_answers_are_found_however_the_notebook_was_saved(handed_in, exercise, e
     """Cell ids, the course's metadata and Colab's are tried in this order."""
     answers, notes = collect_answers(handed_in(edit), exercise.pristine())
     assert answers == {"double": "def double(x):\n    return 2 * x", "halve": "def halve(x):\n    return x / 2"}
-    assert notes == []
+    assert len(notes) == (edit is copy_with_new_id)  # of which it is said that there is another
 
 
 def test_a_missing_answer_is_named_and_the_others_are_taken(handed_in, exercise):
@@ -83,6 +83,21 @@ def test_an_answer_that_is_there_twice_is_not_guessed(handed_in, exercise):
     assert list(answers) == ["halve"]
     assert notes == ["the answer cell `double` is there 2 times, so it counts as unanswered: keep one"]
     assert list(collect_answers(twice(""), exercise.pristine())[0]) == ["double", "halve"]
+
+
+def test_a_part_of_an_answer_in_a_second_cell_is_named(handed_in, exercise):
+    """Splitting a cell leaves its id to one part, and the other part would be missing without a word."""
+
+    def split(notebook):
+        answer = next(cell for cell in notebook["cells"] if cell["id"] == "double")
+        notebook["cells"].append(answer | {"id": "new", "source": "HELP = 2"})
+
+    answers, notes = collect_answers(handed_in(split), exercise.pristine())
+    assert list(answers) == ["double", "halve"]
+    assert notes == [
+        "the answer cell `double` is there 2 times, and only the one that was handed out is graded: keep one, with all "
+        "of the answer"
+    ]
 
 
 def test_another_exercises_notebook_is_named(handed_in):

@@ -86,6 +86,20 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
     )
 
 
+def test_an_answer_in_two_cells_is_pointed_out(hand_in):
+    """Both run here, and in grading one at most."""
+
+    def split(notebook, cells):
+        notebook["cells"].insert(1, cells["double"] | {"id": "new", "source": "TWO = 2"})
+        cells["double"]["source"] = "def double(x): return TWO * x"
+
+    result = check_notebook(edited(hand_in(), split))
+    assert result.passed
+    assert result.warnings == (
+        "the answer cell `double` is there 2 times, and grading takes one at most: keep one, with all of it",
+    )
+
+
 def test_a_cell_that_was_deleted_is_missed(hand_in):
     """An answer that no check asks for, a check, and nothing where the notebook does not say what it had."""
 
