@@ -60,7 +60,23 @@ class ClassRun:
             self.policies = read_policies(rules or RULES)
         if submitted is not None:
             self.times = read_times(submitted)
+        self._note_what_applies_to_nobody()
         reports.prepare(self.out, self.reports)
+
+    def _note_what_applies_to_nobody(self) -> None:
+        """Say which rules and times are for nothing that is here: a name may be misspelled, or its turn yet to come."""
+        here = {(task.learner, task.exercise.slug) for task in self.tasks if task.exercise}
+        slugs = {slug for _, slug in here}
+        for slug in sorted(self.policies.exercises.keys() - slugs):
+            typer.echo(
+                f"note: there are rules for the exercise {slug}, and no notebook of it; is its name right?", err=True
+            )
+        if strange := sorted(self.times.keys() - here):
+            learner, slug = strange[0]
+            more = f", and for {len(strange) - 1} more like it" if len(strange) > 1 else ""
+            typer.echo(
+                f"note: there is a time for {slug} of {learner}, and no notebook{more}; are the names right?", err=True
+            )
 
     def _check_out(self) -> None:
         """Refuse to write where the next run would take what was written for a learner's folder."""

@@ -137,6 +137,20 @@ def test_rules_are_found_and_applied(course, classroom):
     assert not (classroom / "grades" / "learners").exists()
 
 
+def test_rules_and_times_for_nobody_are_pointed_out(course, classroom):
+    """A misspelled name would switch a deadline off without a word."""
+    (classroom / "course.toml").write_text("[exercises.duoble]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n")
+    (classroom / "times.csv").write_text(
+        "learner,exercise,submitted\nada,double,2025-12-31T23:00:00Z\nadda,double,2025-12-31T23:00:00Z\n"
+    )
+    status, _, err = course("grade", "submissions", "--submitted", "times.csv", "--report", "junit")
+    assert status == 0
+    assert err.splitlines() == [
+        "note: there are rules for the exercise duoble, and no notebook of it; is its name right?",
+        "note: there is a time for double of adda, and no notebook; are the names right?",
+    ]
+
+
 @pytest.mark.parametrize("ends", [os.killpg, os.kill], ids=["Ctrl-C", "SIGTERM"])
 def test_broken_off_it_says_how_to_go_on_and_does(classroom, ends):
     """After the first grade: one line, status 130, what was graded is kept; then only the rest is graded."""
