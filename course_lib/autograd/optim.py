@@ -28,8 +28,8 @@ class Optimizer:
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         self.param_groups = [{**defaults, **group, "params": listed(group["params"])} for group in groups]
+        check_parameters(self.param_groups)
         for group in self.param_groups:
-            check_parameters(group["params"], self.param_groups)
             check_settings(group)
         self.state: dict[Tensor, dict[str, Any]] = {}
 
@@ -61,16 +61,21 @@ class Optimizer:
         raise NotImplementedError
 
 
-def check_parameters(params: list[Any], groups: list[dict[str, Any]]) -> None:
+def check_parameters(groups: list[dict[str, Any]]) -> None:
     """Refuse what an optimizer cannot change, which would go without a word, and what it would change twice."""
-    for p in params:
-        if sum(any(p is other for other in group["params"]) for group in groups) > 1:
-            raise AutogradError(
-                f"a parameter belongs to one group, but one of shape {p.shape} is in two. Leave one out."
-            )
-        if not isinstance(p, Tensor) or not p.is_leaf:
-            what = f"the result of {p.node.name()}" if isinstance(p, Tensor) else f"a {type(p).__name__}"
-            raise AutogradError(f"an optimizer changes leaves, but among the parameters is {what}. Pass its inputs.")
+    before = set[int]()
+    for group in groups:
+        for p in group["params"]:
+            if not isinstance(p, Tensor) or not p.is_leaf:
+                what = f"the result of {p.node.name()}" if isinstance(p, Tensor) else f"a {type(p).__name__}"
+                raise AutogradError(
+                    f"an optimizer changes leaves, but among the parameters is {what}. Pass its inputs."
+                )
+            if id(p) in before:
+                raise AutogradError(
+                    f"a parameter belongs to one group, but one of shape {p.shape} is in two. Leave one out."
+                )
+        before |= {id(p) for p in group["params"]}
 
 
 def check_settings(settings: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from course_lib.autograd.node import Node
 
-__all__ = ["leading_to", "taken_aside"]
+__all__ = ["leading_to", "reached", "taken_aside"]
 
 
 def reached(roots: list[Node]) -> set[Node]:

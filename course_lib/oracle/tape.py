@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.reach import reached
 from course_lib.oracle.engines import Arrays, Autograd, Engine
 
 __all__ = ["Edge", "Tape", "record"]
@@ -107,7 +108,7 @@ def record(engine: Engine, inputs: Arrays, probes: Arrays) -> Tape | None:
     loss = engine.call(leaves, watched)
     if getattr(loss, "node", None) is None:
         return None
-    nodes = sorted(reachable(loss.node), key=lambda node: node.seq)
+    nodes = sorted(reached([loss.node]), key=lambda node: node.seq)
     if nodes[0] is not loss.node:
         nodes.reverse()
     number = {node: k for k, node in enumerate(nodes)}
@@ -117,14 +118,3 @@ def record(engine: Engine, inputs: Arrays, probes: Arrays) -> Tape | None:
     tape = Tape(nodes, parents, used, {n: t.shape for n, t in named.items()})
     tape.walk()
     return tape
-
-
-def reachable(root: Any) -> set[Any]:
-    """Find all nodes below one."""
-    seen, stack = {root}, [root]
-    while stack:
-        for parent in stack.pop().parents:
-            if parent is not None and parent not in seen:
-                seen.add(parent)
-                stack.append(parent)
-    return seen
