@@ -10,7 +10,7 @@ from course_lib.grading.points import Mistake
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["array", "reaction"]
+__all__ = ["array", "described", "reaction", "two"]
 
 KINDS = "biufc"  # of NumPy: what a number can be
 
@@ -43,16 +43,45 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np
     import numpy as np
 
     if not _numeric(value):
-        raise Mistake(f"`{name}` is {_describe(value)}; it must be an array of numbers")
+        raise Mistake(f"`{name}` is {described(value)}; it must be an array of numbers")
     try:
         result = np.asarray(value)
     except ValueError:
         raise Mistake(f"`{name}` is a list whose rows have different lengths; it must be an array") from None
     if result.dtype.kind not in KINDS:
-        raise Mistake(f"`{name}` is {_describe(value)}; it must be an array of numbers")
+        raise Mistake(f"`{name}` is {described(value)}; it must be an array of numbers")
     if shape is not None and result.shape != shape:
         raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
     return result
+
+
+def two(value: Any, what: str, *, name: str) -> Any:
+    """Return what a learner's function gave, if it is two things.
+
+    Parameters
+    ----------
+    value : plain data
+        What came back from ``learner.call``.
+    what : str
+        Both things, in their order.
+    name : str
+        The function.
+
+    Raises
+    ------
+    Mistake
+        If it is something else.
+
+    Examples
+    --------
+    >>> loss, grads = two([0.5, {"w": 1.0}], "the loss and the gradients", name="whole")
+    >>> two(0.5, "the loss and the gradients", name="whole")
+    Traceback (most recent call last):
+    course_lib.grading.points.Mistake: `whole` must return two things, the loss and the gradients; it returned a float
+    """
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise Mistake(f"`{name}` must return two things, {what}; it returned {described(value)}")
+    return value
 
 
 def reaction(first: Any, second: Any, *, name: str) -> None:
@@ -70,7 +99,7 @@ def reaction(first: Any, second: Any, *, name: str) -> None:
     Raises
     ------
     Mistake
-        If they are equal.
+        If they are equal, or there are none.
 
     Examples
     --------
@@ -80,6 +109,8 @@ def reaction(first: Any, second: Any, *, name: str) -> None:
     """
     from course_lib.grading.codec import encode
 
+    if first is None and second is None:
+        raise Mistake(f"`{name}` returns {described(None)}")
     if encode(first) == encode(second):
         raise Mistake(f"`{name}` returns the same whatever it is given: this point is for one that works")
 
@@ -95,5 +126,14 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, (int, float, complex))
 
 
-def _describe(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+def described(value: Any) -> str:
+    """Say what something is.
+
+    Examples
+    --------
+    >>> described([1, 2]), described(None)
+    ('a list of 2', 'None, as it is where a `return` is missing')
+    """
+    if value is None:
+        return "None, as it is where a `return` is missing"
+    return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, (tuple, list)) else "")

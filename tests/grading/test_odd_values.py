@@ -54,7 +54,7 @@ def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room(kind
     texts = list(map(kind, ["x" * 20_000, *[""] * 2_000]))
     tracemalloc.start()
     try:
-        with pytest.raises(Mistake, match="`dw` is a list; it must be an array of numbers"):
+        with pytest.raises(Mistake, match="`dw` is a list of 2; it must be an array of numbers"):
             expect.array([[0, 1], texts], name="dw")
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:

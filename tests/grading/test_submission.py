@@ -52,7 +52,10 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
         ("def double(x):\n    raise ValueError('\\ud800\\x1b[2J')", "`double` raised ValueError: ?\ufffd[2J"),
         ("raise ValueError('\\x00\\x1b[2J')", "the cell `double`: ValueError: \ufffd"),
         ("def double(x):\n    return object()", "`double` returned a object, which is not plain data"),
-        ("def double(x):\n    return None", "`the double` is None; it must be an array of numbers"),
+        (
+            "def double(x):\n    return None",
+            "`the double` is None, as it is where a `return` is missing; it must be an",
+        ),
         ("def double(x):\n    return 'abc'", "`the double` is a str; it must be an array of numbers"),
         ("double = 3", "`double` is a int, not a function"),
         ("def duoble(x):\n    return 2 * x", "`double` is not defined: look at what its own cell says"),

@@ -37,10 +37,8 @@ def norm_from(learner, grads):
 
 def clipped_by(learner, grads, max_norm):
     """Return what the learner's clip gives, as a dict of arrays and a number, or say what is wrong with the form."""
-    result = learner.call("clip", grads, max_norm)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Mistake("`clip` must return two things: the clipped gradients and the norm")
-    clipped, norm = result
+    what = "the clipped gradients and the norm"
+    clipped, norm = expect.two(learner.call("clip", grads, max_norm), what, name="clip")
     if not isinstance(clipped, dict) or set(clipped) != set(grads):
         raise Mistake("`clip` must return a dict with the names of the gradients it was given, and then the norm")
     arrays = {name: expect.array(clipped[name], name=f"the clipped {name}") for name in grads}
@@ -349,5 +347,7 @@ def test_step_within_the_bound(learner, rng):
         raise Mistake("`step` adds the micro-batches up: the loss is the mean over the whole batch")
     if is_close(moved, right * 2.5 / np.linalg.norm(right)):  # lr * max_norm, in the right direction
         raise Mistake("`step` clips a gradient that is within the bound: undo the scale before you clip")
+    if is_close(moved, right / 0.5):
+        raise Mistake("`step` leaves the learning rate out")
     if not is_close(moved, right):
         raise Mistake("`step` is wrong where nothing is clipped: look at the mean and at the scale")

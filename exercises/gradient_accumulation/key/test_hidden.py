@@ -44,7 +44,7 @@ def agree(came, right, *, tolerance=1e-7):
 def arrays(tree, *, what):
     """Check that there is an array for each parameter, and return all in one row."""
     if not isinstance(tree, dict):
-        raise Mistake(f"{what} came as a {type(tree).__name__}; they must be a dict with the keys of params")
+        raise Mistake(f"{what} came as {expect.described(tree)}; they must be a dict with the keys of params")
     for name, shape in SHAPES.items():
         if name not in tree:
             raise Mistake(f"{what} have no {name}")
@@ -53,11 +53,10 @@ def arrays(tree, *, what):
 
 
 def answered(learner, function, *args):
-    result = learner.call(function, *args)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Mistake(f"`{function}` must return two things: the loss and the gradients")
-    loss = expect.array(result[0], name="the loss", shape=())
-    return float(loss), arrays(result[1], what="the gradients")
+    loss, grads = expect.two(learner.call(function, *args), "the loss and the gradients", name=function)
+    if isinstance(loss, dict) and not isinstance(grads, dict):
+        raise Mistake(f"`{function}` returns the gradients first: the loss comes first, and then the gradients")
+    return float(expect.array(loss, name="the loss", shape=())), arrays(grads, what="the gradients")
 
 
 def compare(learner, function, params, pieces, kind):

@@ -126,9 +126,7 @@ def test_descend(learner, rng):
     """Weights and losses of a run are right."""
     n, d, steps, rate = 6, 3, 4, 0.05
     x, y, w = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
-    result = learner.call("descend", x, y, w, rate, steps)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Mistake("`descend` must return two things: the weights and the losses")
+    result = expect.two(learner.call("descend", x, y, w, rate, steps), "the weights and the losses", name="descend")
     came, losses = (expect.array(part, name=name) for part, name in zip(result, ("w", "the losses"), strict=True))
     if came.shape == (steps + 1,) and losses.shape == (d,):
         raise Mistake("`descend` returns the losses first: the weights come first, and then the losses")
@@ -175,7 +173,7 @@ def normalised(x, y, w, rate, steps):
 def named(learner, runs):
     found = learner.call("diverged", runs)
     if not isinstance(found, (list, tuple, np.ndarray)) or not all(isinstance(name, str) for name in found):
-        raise Mistake(f"`diverged` returned a {type(found).__name__}; it must return a list of names")
+        raise Mistake(f"`diverged` returned {expect.described(found)}; it must return a list of names")
     return [str(name) for name in found]
 
 

@@ -85,16 +85,17 @@ def cache_for(learner, x, y, params):
 
 
 def loss_of(learner, x, y, params):
-    result = learner.call("forward", x, y, params)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Mistake("`forward` must return two things: the loss and the cache")
-    return expect.array(result[0], name="the loss", shape=())
+    return expect.array(run_theirs(learner, x, y, params)[0], name="the loss", shape=())
+
+
+def run_theirs(learner, x, y, params):
+    return expect.two(learner.call("forward", x, y, params), "the loss and the cache", name="forward")
 
 
 def gradients(learner, x, y, params):
     grads = learner.call("backward", cache_for(learner, x, y, params))
     if not isinstance(grads, dict):
-        raise Mistake(f"`backward` returned a {type(grads).__name__}; it must return a dict with the keys of params")
+        raise Mistake(f"`backward` returned {expect.described(grads)}; it must return a dict with the keys of params")
     for name in NAMES:
         if name not in grads:
             raise Mistake(f"`backward` returned no gradient of {name}")
@@ -194,12 +195,10 @@ def test_forward(learner, rng):
     """The loss is the mean cross-entropy for other widths and batch sizes, and the cache holds what led to it."""
     for b in (1, 7):
         x, y, params = make(rng, b=b)
-        result = learner.call("forward", x, y, params)
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise Mistake("`forward` must return two things: the loss and the cache")
-        came, (right, cache) = expect.array(result[0], name="the loss", shape=()), run_forward(x, y, params)
+        loss, theirs = run_theirs(learner, x, y, params)
+        came, (right, cache) = expect.array(loss, name="the loss", shape=()), run_forward(x, y, params)
         if agree(came, right):
-            check_cache(result[1], cache)
+            check_cache(theirs, cache)
             continue  # with one example, a ReLU that stops nothing makes no difference
         if b > 1 and agree(came, b * right):
             raise Mistake("the loss is the sum over the batch: it must be the mean")
@@ -209,13 +208,19 @@ def test_forward(learner, rng):
             raise Mistake("the loss is averaged over the classes as well: the mean is over the batch alone")
         if any(agree(came, loss) for loss in without_relu(x, y, params)):
             raise Mistake("the loss is that of a network in which a ReLU is missing")
+        if any(agree(came, loss) for loss in without_bias(x, y, params)):
+            raise Mistake("the loss is that of a network in which a bias is missing")
+        if agree(came, mean_loss(np.maximum(cache["logits"], 0), y)):
+            raise Mistake(
+                "the loss is that of a network with a ReLU behind the last layer, too: logits may be negative"
+            )
         raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
 
 
 def check_cache(cache, right):
     """Say which array of the cache is missing, or is not what the text says."""
     if not isinstance(cache, dict):
-        raise Mistake(f"the cache is a {type(cache).__name__}; it must be a dict")
+        raise Mistake(f"the cache is {expect.described(cache)}; it must be a dict")
     for name in (*CACHED, "x", "y", "params"):
         if name not in cache:
             raise Mistake(f"the cache has no `{name}`")
@@ -237,6 +242,12 @@ def without_relu(x, y, params):
         h = x @ params["w1"] + params["b1"]
         h = (np.maximum(h, 0) if first else h) @ params["w2"] + params["b2"]
         yield mean_loss((np.maximum(h, 0) if second else h) @ params["w3"] + params["b3"], y)
+
+
+def without_bias(x, y, params):
+    """Return the losses of the network without each of its biases, and without all."""
+    for names in (("b1",), ("b2",), ("b3",), ("b1", "b2", "b3")):
+        yield run_forward(x, y, {**params, **{name: np.zeros_like(params[name]) for name in names}})[0]
 
 
 @points(1)
