@@ -15,11 +15,10 @@ from course_lib.errors import AutogradError
 
 __all__ = ["check_unchanged", "next_seq", "stamp"]
 
-next_seq = count(
-    0, -1
-).__next__  # counts down, because heapq pops the smallest: the latest node is the next to be visited
+# Counts down, because heapq pops the smallest: the latest node is the next to be visited.
+next_seq = count(0, -1).__next__
 latest = 1  # the date of the latest write of all; no node is older than "never"
-written: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard that forgets it
+written: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard
 views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of another
 
 
@@ -38,15 +37,10 @@ def stamp(what: str, *arrays: Any) -> None:
         buffer = x if x.base is None else owner(x)
         key = id(buffer)
         entry = written.get(key)
-        if entry is None:
-            written[key] = [latest, what, ref(buffer, partial(forget, key))]
+        if entry is None:  # the guard drops it when the buffer is no more, because another may get the id
+            written[key] = [latest, what, ref(buffer, partial(written.pop, key))]
         else:
             entry[0], entry[1] = latest, what
-
-
-def forget(key: int, _: Any) -> None:
-    """Drop the dates of a buffer that is no more, whose id another may get."""
-    del written[key]
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:

@@ -48,13 +48,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     tensor([[1., 2.],
             [3., 4.]], requires_grad=True)
     """
-    if isinstance(data, Variable):
-        data = data.value
-    first = data
+    first = data = data.value if isinstance(data, Variable) else data
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
     if isinstance(first, Variable):
-        data = [x.tolist() for x in data]
+        data = as_lists(data)
         dtype = dtype or first.dtype
     try:
         x = np.array(data, dtype)
@@ -69,8 +67,17 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     return Tensor(x, requires_grad)
 
 
+def as_lists(data: Any) -> Any:
+    """Turn tensors in lists into numbers."""
+    return [as_lists(x) for x in data] if isinstance(data, (list, tuple)) else getattr(data, "tolist", lambda: data)()
+
+
 def from_numpy(ndarray: Any) -> Tensor:
     """Wrap an array; it and the tensor share memory."""
+    if not isinstance(ndarray, np.ndarray):
+        raise AutogradError(
+            f"from_numpy() takes a NumPy array, but a {type(ndarray).__name__} came. Use tensor(...), which copies."
+        )
     return Tensor(ndarray)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.autograd import engine, hooks
 from course_lib.autograd.node import Node
-from course_lib.autograd.variable import Tensor, Variable, listed, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, as_tensor, listed
 from course_lib.errors import AutogradError
 
 __all__ = ["backward", "grad"]
@@ -37,7 +37,7 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             )
     if not create_graph:
         return output.node, g
-    return output.node, gradient if isinstance(gradient, Variable) else new_tensor(g)
+    return output.node, as_tensor(gradient if isinstance(gradient, Variable) else g).to(x.dtype)
 
 
 def targeted(inputs: list[Tensor]) -> set[Node]:
@@ -91,7 +91,7 @@ def backward(
         targets = targeted(listed(inputs))
         for x in listed(inputs):
             hooks.keep_grad(x)  # as retain_grad() does, of one that is no leaf
-    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets)
+    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets, catch=False)
 
 
 def grad(
@@ -153,7 +153,6 @@ def apart(found: list[Any], given: list[Any]) -> Iterator[Any]:
     used = {id(g) for g in given}
     for g in found:
         if g is not None and (g.base is not None or id(g) in used):
-            yield new_tensor(np.array(g))
-        else:
-            used.add(id(g))
-            yield g if g is None else new_tensor(g)
+            g = np.array(g)
+        used.add(id(g))
+        yield as_tensor(g)

@@ -22,12 +22,7 @@ inside: list[bool] = []  # one entry for each walk under way: a hook, or a funct
 
 
 def backward(
-    roots: list[tuple[Node, Any]],
-    retain_graph: bool | None,
-    create_graph: bool,
-    targets: set[Node] | None = None,
-    *,
-    catch: bool = False,
+    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, targets: set[Node] | None, catch: bool
 ) -> dict[Node, Any]:
     """Send each root's cotangent down the graph, adding up where paths meet.
 

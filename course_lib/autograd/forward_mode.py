@@ -54,7 +54,7 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     xs = leaves(inputs, create_graph=False)
     for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
         x.node.tangent = t.value.astype(x.dtype)
-    grad_mode.observers.append(push_forward)
+    grad_mode.observers.insert(0, push_forward)  # before anyone packs what was saved
     try:
         with grad_mode.enable_grad():
             out = func(*xs)
@@ -70,7 +70,7 @@ def push_forward(tensor: Tensor) -> None:
     """Give a new tensor its tangent, the sum over the inputs of the operation, and forget how it was computed."""
     node, total = tensor.node, None
     saved, rules = node.saved, [*zip(node.parents, node.op.vjps, strict=False)]
-    (behind,) = node.parents if len(node.parents) == 1 else (None,)
+    behind = node.parents[0]
     if behind is not None and isinstance(behind.op, Call) and not hasattr(behind, "tangent"):  # one of its outputs
         part, saved = node.op.vjps[0], behind.saved
         calls = zip(behind.parents, behind.op.vjps, strict=True)
@@ -97,17 +97,12 @@ def transposed(rule: Any, saved: Any, out: Tensor, tangent: Any) -> Any:
 
 def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:
     """Push the tangent of each element of each input forward."""
-    xs, out, blocks = listed(inputs), func(*listed(inputs)), []
+    xs, out = listed(inputs), func(*listed(inputs))
+    blocks = [[new_tensor(np.empty(y.shape + x.shape, y.dtype)) for x in xs] for y in listed(out)]
     for i, x in enumerate(xs):
-        columns = []
-        for basis in np.eye(x.numel(), dtype=x.dtype):
-            v = [new_tensor(basis.reshape(x.shape) if j == i else np.zeros(z.shape, z.dtype)) for j, z in enumerate(xs)]
-            columns.append(listed(jvp(func, xs, v)[1]))
-        blocks.append([side_by_side([c[k].value for c in columns], y, x) for k, y in enumerate(listed(out))])
-    return alike([alike([new_tensor(block[k]) for block in blocks], inputs) for k in range(len(listed(out)))], out)
-
-
-def side_by_side(columns: list[Any], y: Tensor, x: Tensor) -> Any:
-    """Lay the columns of a Jacobian side by side, in the shapes of output and input; there may be none."""
-    rows = np.array(columns, y.dtype).reshape(x.numel(), y.numel())
-    return rows.T.reshape(y.shape + x.shape)
+        for at in np.ndindex(x.shape):
+            v = [new_tensor(np.zeros(z.shape, z.dtype)) for z in xs]
+            v[i].value[at] = 1
+            for row, column in zip(blocks, listed(jvp(func, xs, v)[1]), strict=True):
+                row[i].value[..., *at] = column.value
+    return alike([alike(row, inputs) for row in blocks], out)

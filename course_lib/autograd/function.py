@@ -1,14 +1,16 @@
 """Ops of the reader's own: ``Function``, with a forward and a backward."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.node import OUT, Node, Operation
+from course_lib.autograd.ops.operands import to
 from course_lib.autograd.ops.primitive import record
-from course_lib.autograd.variable import Variable, new_tensor
+from course_lib.autograd.variable import Variable, as_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Function"]
@@ -18,10 +20,8 @@ class Context:
     """What ``forward`` leaves for ``backward``: saved tensors, and any attribute it likes to set."""
 
     needs_input_grad: tuple[bool, ...]
-
-    def __init__(self) -> None:
-        self.saved_tensors: tuple[Any, ...] = ()
-        self.constants: tuple[Any, ...] = ()
+    saved_tensors: tuple[Any, ...] = ()
+    constants: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save inputs or outputs; they are freed, and watched for changes, like those of any operation."""
@@ -53,59 +53,53 @@ class Call(Operation):
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
         self.function, self.ctx = function, ctx
-        self.shapes = [a.shape if isinstance(a, Variable) else None for a in args]
+        self.takes = [(a.shape, a.dtype) if isinstance(a, Variable) else None for a in args]
         self.like = [(out.shape, out.dtype) for out in outs]
-        self.latest: tuple[Any, tuple[Any, ...]] = (None, ())
         places = [*enumerate(args), *((OUT, out) for out in outs)]
-        super().__init__(
-            name=f"{function.__name__}Backward",
-            vjps=tuple(lambda g, *saved, i=i: self.pull(i, g, saved) for i in range(len(args))),
-            saves=tuple(f"saved tensor {k}" for k in range(len(ctx.saved_tensors))),
-            origins=[next((place for place, x in places if x is s), None) for s in ctx.saved_tensors],
-        )
+        self.name = f"{function.__name__}Backward"
+        self.saves = [f"saved tensor {k}" for k in range(len(ctx.saved_tensors))]
+        self.origins = [next((place for place, x in places if x is s), None) for s in ctx.saved_tensors]
 
     @property
     def vjps(self) -> tuple[Callable[..., Any], ...]:
-        """One for each argument. They are asked for at each visit, so what the last one computed is forgotten here."""
-        self.latest = None, ()
-        return self.rules
+        """One for each argument, new ones for each visit: the first that is called runs ``backward`` for all."""
+        latest: list[Any] = [None]  # a cotangent, and what ``backward`` made of it
 
-    @vjps.setter
-    def vjps(self, rules: tuple[Callable[..., Any], ...]) -> None:
-        self.rules = rules
+        def pull(i: int, g: Any, *saved: Any) -> Any:
+            parts = g.parts if isinstance(g, Cotangents) else (g,)
+            if latest[0] is not g:
+                self.ctx.saved_tensors = tuple(map(as_tensor, saved))
+                filled = (np.zeros(*like) if p is None else p for p, like in zip(parts, self.like, strict=True))
+                latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, filled)))
+            x = latest[1 + i]
+            return x if x is None or any(isinstance(p, Variable) for p in parts) else x.value
 
-    def pull(self, i: int, g: Any, saved: tuple[Any, ...]) -> Any:
-        """Give the cotangent of input ``i``; ``backward``, which computes all of them, runs once."""
-        if self.latest[0] is not g:
-            self.ctx.saved_tensors = tuple(s if s is None or isinstance(s, Variable) else new_tensor(s) for s in saved)
-            self.latest = g, self.checked(self.function.backward(self.ctx, *self.seen(g)))
-        x = self.latest[1][i]
-        if i == len(self.shapes) - 1:
-            self.latest = None, ()
-        first = next(p for p in g.parts if p is not None) if isinstance(g, Cotangents) else g
-        return x if x is None or isinstance(first, Variable) else x.value
-
-    def seen(self, g: Any) -> list[Any]:
-        """Show ``backward`` one tensor for each output, zeros where no cotangent has arrived."""
-        parts = g.parts if isinstance(g, Cotangents) else (g,)
-        filled = [np.zeros(*like) if p is None else p for p, like in zip(parts, self.like, strict=True)]
-        return [p if isinstance(p, Variable) else new_tensor(p) for p in filled]
+        return tuple(partial(pull, i) for i in range(len(self.takes)))
 
     def checked(self, found: Any) -> tuple[Any, ...]:
-        """Refuse gradients that do not fit the inputs."""
-        results: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
-        if len(results) != len(self.shapes):
+        """Refuse gradients that do not fit the inputs, and convert those of another dtype."""
+        results: list[Any] = list(found) if isinstance(found, tuple) else [found]
+        if len(results) != len(self.takes):
             raise AutogradError(
-                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.shapes)} "
+                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.takes)} "
                 f"arguments of forward, but it returned {len(results)}. Return None for an argument without gradient."
             )
-        for i, (x, shape) in enumerate(zip(results, self.shapes, strict=True)):
-            if x is not None and shape is not None and x.shape != shape:
+        for i, (x, takes) in enumerate(zip(results, self.takes, strict=True)):
+            if x is None or takes is None:
+                continue
+            if not isinstance(x, Variable):
+                raise AutogradError(
+                    f"{self.function.__name__}.backward must return tensors, or None, but for input {i} it returned a "
+                    f"{type(x).__name__}. Compute it from the tensors that it is given."
+                )
+            shape, dtype = takes
+            if x.shape != shape:
                 raise AutogradError(
                     f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but that of "
                     f"input {i} has {x.shape} and the input {shape}. Sum over what was broadcast, or transpose."
                 )
-        return results
+            results[i] = to(x, dtype)  # type: ignore[arg-type] # its one kind is Tensor
+        return tuple(results)
 
 
 class Function:
@@ -155,7 +149,8 @@ class Function:
         call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them
         if len(outs) == 1:
-            return record(call, outs[0].value, parents, saved)
+            out = record(call, outs[0].value, parents, saved)
+            return (out,) if isinstance(result, tuple) else out
         node = Node(call, parents, saved)
         return tuple(
             x if any(x is c for c in constants) else record(output(call.name, i, len(outs)), x.value, (node,), ())

@@ -69,6 +69,14 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
         global recording
         recording = self.mode
 
+    def __call__(self, func: Any) -> Any:
+        """Decorate a function: nothing changes until it is called."""
+        self.__exit__()
+        return super().__call__(func)
+
+    def _recreate_cm(self) -> "set_grad_enabled":
+        return set_grad_enabled(self.mode)
+
 
 def is_grad_enabled() -> bool:
     """Say whether operations are being recorded."""

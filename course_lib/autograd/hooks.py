@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
+from course_lib.autograd.variable import Tensor, Variable, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
@@ -37,12 +37,13 @@ class Watch:
         self.on_deposit: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_enter: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.unpack: Callable[[Any], Any] | None = None
+        self.unpack: Callable[[Any], Any] = lambda saved: saved  # undoes what a pack hook did to the saved arrays
 
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one goes nowhere from here."""
-        if self.on_tensor or self.on_enter:
-            g = self.hooked(g)
+        if self.on_tensor or self.on_enter:  # each gets what the one before returned
+            for hook in (*self.on_tensor.values(), *self.on_enter.values()):
+                g = replaced(g, hook(as_tensor(g)))
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
@@ -53,41 +54,16 @@ class Watch:
                     hook(tensor)
         return g
 
-    def hooked(self, g: Any) -> Any:
-        """Run tensor hooks and then node pre-hooks, each on what the one before returned."""
-        for hook in (*self.on_tensor.values(), *map(on_first, self.on_enter.values())):
-            g = replaced(g, hook(as_seen(g)))
-        return g
-
-    def unpacked(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Undo what the pack hook did to the saved arrays."""
-        return saved if self.unpack is None else self.unpack(saved)
-
     def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
         """Give the rules of the node, or, where a hook wants to see them all, their results behind the same face."""
         if not self.on_leave:
             return vjps
         results = [None if p is None else vjp(g, *saved) for p, vjp in zip(parents, vjps, strict=False)]
         for hook in tuple(self.on_leave.values()):
-            new = hook(tuple(r if r is None else as_seen(r) for r in results), (as_seen(g),))
+            new = hook(tuple(map(as_tensor, results)), (as_tensor(g),))
             if new is not None:
                 results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
         return tuple(lambda *_, r=r: r for r in results)
-
-
-def on_first(hook: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Call a node's pre-hook, which takes and returns a tuple, as a hook on its one cotangent."""
-
-    def call(g: Any) -> Any:
-        new = hook((g,))
-        return new[0] if isinstance(new, tuple) else new
-
-    return call
-
-
-def as_seen(g: Any) -> Tensor:
-    """Show hooks a tensor, never a bare array."""
-    return new_tensor(g) if type(g) is np.ndarray or not isinstance(g, Variable) else g  # type: ignore[return-value] # its one kind is Tensor
 
 
 def copied(g: Any) -> Any:
@@ -99,6 +75,8 @@ def replaced(g: Any, new: Any) -> Any:
     """Take what a hook returned in place of ``g``, in the form ``g`` has; None means: as it was."""
     if new is None:
         return g
+    if not isinstance(new, Variable):
+        raise AutogradError(f"a hook must return a tensor, or None, but it returned a {type(new).__name__}.")
     if g is not None and (new.shape, new.dtype) != (g.shape, g.dtype):
         raise AutogradError(
             f"what a hook returns must have the shape and dtype of the gradient, {g.shape} and {g.dtype}, but it has "
@@ -111,9 +89,9 @@ def keep(tensor: Tensor, g: Any) -> None:
     """Add ``g``, which nobody else can see, to ``tensor.grad``."""
     old = tensor.kept
     if old is None:
-        tensor.kept = as_seen(g)
+        tensor.kept = as_tensor(g)
     elif isinstance(g, Variable) or old.node is not None:
-        tensor.kept = old + as_seen(g)
+        tensor.kept = old + as_tensor(g)
     else:
         old.value += g
         clock.stamp("a second backward()", old.value)
@@ -130,6 +108,9 @@ def keep_grad(tensor: Tensor) -> None:
     """Fill ``tensor.grad`` when its node is visited."""
     tensor.kept = tensor.grad
     watch(tensor.node).tensor = ref(tensor)
+
+
+packing: list["saved_tensors_hooks"] = []  # one for each block under way, the innermost last
 
 
 class Packed:
@@ -155,14 +136,18 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
+        packing.append(self)
         grad_mode.observers.append(self.pack)
 
     def __exit__(self, *_: object) -> None:
+        packing.pop()
         grad_mode.observers.remove(self.pack)
 
     def pack(self, tensor: Tensor) -> None:
-        """Replace what the node of a new tensor has saved."""
+        """Replace what the node of a new tensor has saved, if no block further in does."""
         node = tensor.node
+        if packing[-1] is not self or node.saved is None:
+            return
         with grad_mode.no_grad():
             node.saved = tuple(
                 Packed(self.pack_hook(new_tensor(s))) if isinstance(s, np.ndarray) else s for s in node.saved

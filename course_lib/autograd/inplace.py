@@ -9,7 +9,7 @@ from course_lib.autograd.ops import elementwise
 from course_lib.autograd.ops.indexing import parted, picked, plain
 from course_lib.autograd.ops.operands import sum_to
 from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
+from course_lib.autograd.variable import Tensor, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
@@ -17,7 +17,7 @@ __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
-    if not grad_mode.recording or (x.node is None and not any(isinstance(a, Variable) and a.node for a in args)):
+    if not grad_mode.recording or not (x.node or any(getattr(a, "node", None) for a in args)):
         new = op(new_tensor(x.value), *args)
     else:
         refuse_if_shared(x, what)
@@ -67,7 +67,7 @@ def div_(self: Tensor, other: Any) -> Tensor:
     return write(self, "div_", elementwise.div, other)
 
 
-filled = Primitive("fill", lambda x, value: np.full_like(x, value), lambda g, value: g * 0)
+filled = Primitive("fill", lambda x, value: np.full_like(x, value), lambda g, value: put_in(g, 0, ...))
 put_in: Primitive = Primitive(
     "index_put",
     lambda x, y, index: assigned(x.copy(), index, y),

@@ -11,12 +11,6 @@ from course_lib.errors import AutogradError
 
 __all__ = ["LEAF", "OUT", "Node", "Operation"]
 
-FREED = (
-    "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but {} has been walked "
-    "before, or was computed inside jvp(), which keeps no graph. Run the forward pass again, or pass retain_graph=True "
-    "to the earlier backward() or grad()."
-)
-
 
 class Node:
     """What one operation leaves in the graph: ``op`` has a vjp for each of ``parents``; ``saved`` is what they read.
@@ -61,13 +55,22 @@ class Node:
 
     def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
-        return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
+
+        def on_first(g: Any) -> Any:
+            new = hook((g,))
+            return new[0] if isinstance(new, tuple) else new
+
+        return hooks.RemovableHandle(hooks.watch(self).on_enter, on_first)
 
     def taken_out(self) -> tuple[Any, ...]:
         """Give what was saved, if it is there still, and still what it was."""
         if self.saved is None:
-            raise AutogradError(FREED.format(self.name()))
-        saved = self.saved if self.watch is None else self.watch.unpacked(self.saved)
+            raise AutogradError(
+                "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but "
+                f"{self.name()} has been walked before, or was computed inside jvp(), which keeps no graph. Run the "
+                "forward pass again, or pass retain_graph=True to the earlier backward() or grad()."
+            )
+        saved = self.saved if self.watch is None else self.watch.unpack(self.saved)
         if self.seq > clock.latest:  # something was written to since this node was made
             clock.check_unchanged(self, saved)
         return saved

@@ -16,36 +16,33 @@ PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
 def formatter(x: Any) -> Callable[[Any], str]:
     """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely."""
     if x.dtype.kind != "f":
-        width = max((len(str(v)) for v in x.flat), default=1)
+        width = max(len(str(v)) for v in x.flat)
         return lambda v: str(v).rjust(width)
-    finite = np.abs(x[np.isfinite(x) & (x != 0)].astype(np.float64))
-    if not finite.size:
-        return lambda v: f"{v:.0f}" + "." * math.isfinite(v)
-    whole = bool(np.all(finite == np.ceil(finite)))
-    low, high = finite.min(), finite.max()
+    x = x[np.isfinite(x) & (x != 0)]
+    sizes = np.abs(x.astype(np.float64))
+    whole = bool(np.all(sizes == np.ceil(sizes)))
+    low, high = sizes.min(initial=np.inf), sizes.max(initial=0)  # there may be none
     widely = high / low > 1000 or high > 1e8 or (not whole and low < 1e-4)
     spec = f".{PRECISION}e" if widely else ".0f" if whole else f".{PRECISION}f"
 
     def show(v: Any) -> str:
         return f"{v:{spec}}" + "." * (spec == ".0f" and math.isfinite(v))
 
-    width = max(len(show(v)) for v in x[np.isfinite(x) & (x != 0)].flat)
+    width = max(map(len, map(show, x)), default=0)
     return lambda v: show(v).rjust(width)
 
 
 def body(x: Any, show: Callable[[Any], str], indent: int, shorten: bool) -> str:
     """Nest the elements in brackets, leaving out the middle of large tensors."""
     if x.ndim == 0:
-        return show(x[()].item())
+        return show(x.item())
     cut = shorten and len(x) > 2 * EDGE
     rows: list[Any] = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
-    if x.ndim > 1:
-        parts = ["..." if row is ... else body(row, show, indent + 1, shorten) for row in rows]
-        return "[" + ("," + "\n" * (int(x.ndim) - 1) + " " * (indent + 1)).join(parts) + "]"
-    words = [" ..." if row is ... else show(row.item()) for row in rows]
-    per_line = max(1, (LINE_WIDTH - indent) // (len(show(x[0].item())) + 2)) if words else 1
-    lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
-    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    dots = "..." if x.ndim > 1 else " ..."
+    parts = [dots if row is ... else body(row, show, indent + 1, shorten) for row in rows]
+    per_line = 1 if x.ndim > 1 else max(1, (LINE_WIDTH - indent) // (len(parts[0]) + 2))
+    lines = [", ".join(parts[i : i + per_line]) for i in range(0, len(parts), per_line)]
+    return "[" + ("," + "\n" * int(max(1, x.ndim - 1)) + " " * (indent + 1)).join(lines) + "]"
 
 
 def tensor_repr(tensor: Tensor) -> str:
@@ -59,16 +56,12 @@ def tensor_repr(tensor: Tensor) -> str:
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     shorten = x.size > THRESHOLD
-    text = body(x, formatter(shown(x) if shorten else x), INDENT, shorten) if x.size else "[]"
-    text = "tensor(" + text
+    text = "tensor(" + (body(x, formatter(shown(x) if shorten else x), INDENT, shorten) if x.size else "[]")
     column = len(text) - text.rfind("\n") + 1  # the 1 is torch's, and moves its line breaks
     for suffix in suffixes:
-        if column + len(suffix) + 2 > LINE_WIDTH:
-            text += ",\n" + " " * INDENT + suffix
-            column = INDENT + len(suffix)
-        else:
-            text += ", " + suffix
-            column += len(suffix) + 2
+        fits = column + 2 + len(suffix) <= LINE_WIDTH
+        text += (", " if fits else ",\n" + " " * INDENT) + suffix
+        column = (column + 2 if fits else INDENT) + len(suffix)
     return text + ")"
 
 

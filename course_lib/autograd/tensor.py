@@ -65,9 +65,7 @@ class Tensor(Variable):
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Ask for gradients of this leaf, or stop asking."""
-        if not self.is_leaf:
-            if requires_grad:
-                return self
+        if not (requires_grad or self.is_leaf):
             raise AutogradError(
                 f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. Use "
                 ".detach()."
@@ -93,7 +91,7 @@ class Tensor(Variable):
     @property
     def retains_grad(self) -> bool:
         """Whether :meth:`retain_grad` was called."""
-        return not self.is_leaf and self.node.watch is not None and self.node.watch.tensor() is self
+        return not self.is_leaf and self.node.variable is self
 
     def register_hook(self, hook: "Callable[[Tensor], Tensor | None]") -> hooks.RemovableHandle:
         """Call ``hook(grad)`` when the gradient of this tensor is complete; what it returns replaces the gradient."""

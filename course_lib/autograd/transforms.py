@@ -51,8 +51,7 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     with grad_mode.enable_grad():
         out = func(*xs)
     ys = listed(out)
-    vs = direction(v, ys, "outputs")
-    found = pulled(ys, xs, vs, create_graph)
+    found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
     return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     from course_lib.autograd.tensor import Tensor
 
-__all__ = ["Tensor", "Variable", "listed", "new_tensor"]
+__all__ = ["Tensor", "Variable", "as_tensor", "listed", "new_tensor"]
 
 
 class Variable:
@@ -37,6 +37,11 @@ def new_tensor(value: Any, node: Any = None) -> Tensor:
     out.dims = out.value.shape
     out.node = node
     return out
+
+
+def as_tensor(x: Any) -> Any:
+    """Wrap a bare array; a tensor, or None, stays what it is."""
+    return new_tensor(x) if type(x) is np.ndarray or not (x is None or isinstance(x, Variable)) else x
 
 
 def listed(x: Any) -> list[Tensor]:

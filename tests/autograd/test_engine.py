@@ -274,6 +274,32 @@ def test_no_grad_and_detach_stop_recording():
     ag.set_grad_enabled(True)
 
 
+def test_set_grad_enabled_decorates():
+    """Nothing changes until the function is called, however deep it calls itself; afterwards all is as it was."""
+    for lib in (ag, torch):
+        x = lib.tensor(1.0, requires_grad=True)
+
+        @lib.set_grad_enabled(False)
+        def power(n, x=x):
+            return x if n == 0 else x * power(n - 1)
+
+        assert lib.is_grad_enabled()
+        assert [power(3).requires_grad for _ in range(2)] == [False, False]
+        assert lib.is_grad_enabled()
+        with lib.no_grad():
+            recorded = lib.set_grad_enabled(True)(lambda x=x: x * 2)
+            assert not lib.is_grad_enabled()
+            assert recorded().requires_grad
+
+
+def test_a_root_in_double_precision_gives_gradients_of_their_own_dtype():
+    """A cotangent is converted, also where the backward pass is recorded."""
+    for lib, grad in ((ag, ag.grad), (torch, torch.autograd.grad)):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        (dx,) = grad(x * 2, x, grad_outputs=lib.ones(2, dtype=lib.float64), create_graph=True)
+        assert dx.dtype == lib.float32
+
+
 def test_the_graph_looks_like_torchs():
     """Names and edges of grad_fn are torch's, down to the leaf they end at."""
     shown = []

@@ -88,6 +88,48 @@ def test_what_backward_returns_is_checked():
     answer = ag.tensor([1.0, 2.0]), ag.tensor(1.0)
     with pytest.raises(AutogradError, match=r"input 1 has \(\) and the input \(2,\)"):
         Wrong.apply(x, y).sum().backward()
+    answer = ag.tensor([1.0, 2.0]), np.ones(2)
+    with pytest.raises(AutogradError, match="must return tensors, or None, but for input 1 it returned a ndarray"):
+        Wrong.apply(x, y).sum().backward()
+
+
+def test_a_gradient_takes_the_dtype_of_its_input():
+    """A backward that computes in double precision leaves single precision behind, recorded or not."""
+    for lib, function, grad in BASES:
+
+        class Widened(function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.double() * 3
+
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        for create_graph in (False, True):
+            (dx,) = grad(Widened.apply(x * x).sum(), x, create_graph=create_graph)
+            assert dx.dtype == lib.float32
+            assert dx.tolist() == [6, 12]
+
+
+def test_a_tuple_of_one_stays_a_tuple():
+    """Recorded or not, what forward returns is what comes."""
+    for lib, function, _ in BASES:
+
+        class One(function):
+            @staticmethod
+            def forward(ctx, x):
+                return (x * 2,)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        for requires_grad in (False, True):
+            (y,) = One.apply(lib.tensor([1.0, 2.0], requires_grad=requires_grad))
+            assert y.tolist() == [2, 4]
+            assert y.requires_grad is requires_grad
 
 
 def test_a_saved_tensor_is_watched_and_freed():

@@ -167,6 +167,34 @@ def test_saved_hooks_keep_the_graph_differentiable():
     np.testing.assert_allclose(h.numpy(), np.exp([1, 2]) * np.array([3, 4]))
 
 
+def test_of_nested_saved_hooks_the_innermost_pack():
+    """What one block packs, no other unpacks; after the inner one the outer is on again."""
+    for lib, context in ((ag, ag.saved_tensors_hooks), (torch, torch.autograd.graph.saved_tensors_hooks)):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        with context(lambda t: t * 10, lambda t: t / 10):
+            with context(lambda t: t * 100, lambda t: t / 50):
+                inner = x**2
+            outer = x**2
+        inner.sum().backward()
+        assert x.grad.tolist() == [4, 8]  # twice what is right, as the inner hooks have it
+        x.grad = None
+        outer.sum().backward()
+        assert x.grad.tolist() == [2, 4]
+
+
+def test_forward_mode_saves_nothing_for_hooks_to_pack():
+    """Hooks in the function, or around jvp(), change nothing."""
+    x, v = ag.tensor([1.0, 2.0]), ag.ones(2)
+
+    def packed(x):
+        with ag.saved_tensors_hooks(lambda t: t.tolist(), ag.tensor):
+            return x**3
+
+    assert ag.jvp(packed, x, v)[1].tolist() == [3, 12]
+    with ag.saved_tensors_hooks(lambda t: t.tolist(), ag.tensor):
+        assert ag.jvp(lambda x: x**3, x, v)[1].tolist() == [3, 12]
+
+
 def test_hooks_need_a_gradient():
     """A constant takes no hook, and cannot retain a gradient."""
     for action in (lambda: ag.tensor(1.0).register_hook(print), lambda: ag.tensor(1.0).retain_grad()):
@@ -183,4 +211,13 @@ def test_a_hook_returns_what_the_gradient_is_like(wrong):
     x = ag.tensor([1.0, 2.0, 3.0], requires_grad=True)
     x.register_hook(wrong)
     with pytest.raises(AutogradError, match="what a hook returns must have the shape and dtype of the gradient"):
+        x.sum().backward()
+
+
+@pytest.mark.parametrize(("wrong", "name"), [(2.0, "float"), (np.ones(3), "ndarray")])
+def test_a_hook_returns_a_tensor(wrong, name):
+    """Anything else is named."""
+    x = ag.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x.register_hook(lambda g: wrong)
+    with pytest.raises(AutogradError, match=f"a hook must return a tensor, or None, but it returned a {name}"):
         x.sum().backward()

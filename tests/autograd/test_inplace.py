@@ -88,6 +88,17 @@ def test_an_optimizer_step_between_forward_and_backward_is_noticed():
         y.backward()
 
 
+@pytest.mark.parametrize(("name", "args"), [("fill_", (3.0,)), ("zero_", ())])
+def test_what_was_overwritten_has_a_gradient_of_zero(name, args):
+    """Also where the cotangent is infinite, or is differentiated."""
+    for lib, grad in ((ag, ag.grad), (torch, torch.autograd.grad)):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 1
+        getattr(y, name)(*args)
+        (dx,) = grad(y, x, grad_outputs=lib.tensor([float("inf"), 1.0]), create_graph=True)
+        assert dx.tolist() == [0, 0]
+
+
 def test_a_leaf_keeps_its_value():
     """A leaf that requires grad is changed only under no_grad."""
     w = ag.tensor([1.0, 2.0], requires_grad=True)

@@ -4,6 +4,7 @@ For :math:`y = f(x)` element by element, the vjp multiplies the cotangent by the
 """
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -66,20 +67,19 @@ select: Primitive = Primitive(
 )
 
 
-maximum: Op = binary(
-    "maximum",
-    np.maximum,
-    lambda g, x, y: select(0, select(g * 0.5, g, x == y), x < y),
-    lambda g, x, y: select(0, select(g * 0.5, g, x == y), x > y),
-    doc="The larger of each pair; at a tie each gets half the gradient",
-)
-minimum: Op = binary(
-    "minimum",
-    np.minimum,
-    lambda g, x, y: select(0, select(g * 0.5, g, x == y), x > y),
-    lambda g, x, y: select(0, select(g * 0.5, g, x == y), x < y),
-    doc="The smaller of each pair; at a tie each gets half the gradient",
-)
+def extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
+    """Define the choice of one of each pair: the one that loses has no gradient."""
+    return binary(
+        name,
+        forward,
+        lambda g, x, y: select(0, select(g * 0.5, g, x == y), loses(x, y)),
+        lambda g, x, y: select(0, select(g * 0.5, g, x == y), loses(y, x)),
+        doc=f"The {doc} of each pair; at a tie each gets half the gradient",
+    )
+
+
+maximum: Op = extreme("maximum", np.maximum, operator.lt, "larger")
+minimum: Op = extreme("minimum", np.minimum, operator.gt, "smaller")
 clip: Primitive = Primitive(
     "clamp", np.clip, lambda g, x, min, max: select(g, 0, within(x, min, max)), takes="x min max"
 )
@@ -125,10 +125,5 @@ def to_floating(input: Any) -> Any:
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     """Take ``input`` where ``condition`` holds and ``other`` elsewhere; the gradient goes to the one that was taken."""
-    if isinstance(input, Variable) or isinstance(other, Variable):
-        like = input if isinstance(input, Variable) else other
-        input, other = promoted(as_tensor_like(input, like), as_tensor_like(other, like))
-    else:
-        input = new_tensor(np.asarray(input, np.float32 if isinstance(input, float) else None))
-        other = as_tensor_like(other, input)
-    return select(input, other, condition)
+    like = input if isinstance(input, Variable) else other if isinstance(other, Variable) else new_tensor(np.False_)
+    return select(*promoted(as_tensor_like(input, like), as_tensor_like(other, like)), condition)

@@ -42,23 +42,20 @@ def plain(index: Any) -> Any:
         index = index.value
     elif isinstance(index, list):
         index = np.asarray(index, None if index else np.int64)
-    number = isinstance(index, np.integer) or (
-        isinstance(index, np.ndarray) and not index.ndim and index.dtype.kind in "iu"
-    )
-    return int(index) if number else index
+    if isinstance(index, (np.integer, np.ndarray)) and not index.ndim and index.dtype.kind in "iu":
+        return int(index)
+    return index
 
 
 def parted(index: Any) -> list[Any]:
     """Part an index in which integers stand beside arrays: NumPy takes them for arrays, torch lets them pick first."""
-    parts = index if isinstance(index, tuple) else ()
-    arrays = [isinstance(i, np.ndarray) for i in parts]
-    if not (any(arrays) and any(type(i) is int for i in parts)):
+    if not isinstance(index, tuple) or not {int, np.ndarray} <= set(map(type, index)):
         return [index]
     first: list[Any] = []
-    for i, is_array in zip(parts, arrays, strict=True):
-        first += [slice(None)] * (i.ndim if i.dtype == bool else 1) if is_array else [i]
-    rest = [i if is_array or i is Ellipsis else slice(None) for i, is_array in zip(parts, arrays, strict=True)]
-    return [tuple(first), tuple(r for r, i in zip(rest, parts, strict=True) if type(i) is not int)]
+    for i in index:
+        first += [slice(None)] * (i.ndim if i.dtype == bool else 1) if isinstance(i, np.ndarray) else [i]
+    rest = [i if isinstance(i, np.ndarray) or i is Ellipsis else slice(None) for i in index if type(i) is not int]
+    return [tuple(first), tuple(rest)]
 
 
 def picked(x: Any, indices: list[Any]) -> Any:

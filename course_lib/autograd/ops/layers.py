@@ -39,17 +39,16 @@ def layer_norm(
     :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}`, :math:`h = w g` (Ba et
     al., 2016).
     """
-    n = len(normalized_shape)
-    if input.shape[input.ndim - n :] != tuple(normalized_shape):
+    shape, n = tuple(normalized_shape), len(normalized_shape)
+    if input.shape[input.ndim - n :] != shape:
         raise AutogradError(
-            f"the last dimensions of the input must be normalized_shape, {tuple(normalized_shape)}, but the shape is "
-            f"{input.shape}. Normalize over input.shape[-{n}:], or permute the input."
+            f"the last dimensions of the input must be normalized_shape, {shape}, but the shape is {input.shape}. "
+            f"Normalize over input.shape[-{n}:], or permute the input."
         )
     for x in (weight, bias):
-        if x is not None and x.shape != tuple(normalized_shape):
+        if x is not None and x.shape != shape:
             raise AutogradError(
-                f"weight and bias have the shape normalized_shape, {tuple(normalized_shape)}, but one has {x.shape}. "
-                "Reshape it."
+                f"weight and bias have the shape normalized_shape, {shape}, but one has {x.shape}. Reshape it."
             )
     y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
@@ -92,12 +91,12 @@ def batch_norm(
             move(running_mean, average(x, dim, False).value, momentum)
             move(running_var, variance(x, dim, False, n - 1).value, momentum)
         y = standardized(input, dim, eps)
+    elif running_mean is None or running_var is None:
+        raise AutogradError(
+            "batch_norm() needs running_mean and running_var outside of training, but one is None. Pass both, or "
+            "training=True."
+        )
     else:
-        if running_mean is None or running_var is None:
-            raise AutogradError(
-                "batch_norm() needs running_mean and running_var outside of training, but one is None. Pass both, or "
-                "training=True."
-            )
         y = mul(sub(input, reshape(running_mean, per_channel)), rsqrt(reshape(running_var, per_channel) + eps))
     y = y if weight is None else mul(y, reshape(weight, per_channel))
     return y if bias is None else add(y, reshape(bias, per_channel))

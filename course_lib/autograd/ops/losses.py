@@ -31,15 +31,13 @@ class Fused(Primitive):
 
 def reduced(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
+    if reduction in ("sum", "none"):
+        return sum(loss) if reduction == "sum" else loss
     if reduction == "mean":
         if n is None:
             return mean(loss)
         return sum(loss) / n if n else sum(loss) + np.nan  # where nothing counts: NaN, with gradients of 0
-    if reduction not in ("sum", "none"):
-        raise AutogradError(
-            f'reduction must be "mean", "sum" or "none", but it is {reduction!r}. Pass one of the three.'
-        )
-    return sum(loss) if reduction == "sum" else loss
+    raise AutogradError(f'reduction must be "mean", "sum" or "none", but it is {reduction!r}. Pass one of the three.')
 
 
 difference = Primitive("sub", np.subtract, lambda g: g, lambda g: -g, takes="x y")
@@ -160,16 +158,17 @@ def plain_cross_entropy(
     """Compute the same, with all options, from operations that also stand alone."""
     if not 0 <= label_smoothing <= 1:
         raise AutogradError(f"label_smoothing is a share, from 0 to 1, but it is {label_smoothing}. Pass 0.1, say.")
-    logp = log_softmax(input, 0 if input.ndim == 1 else 1)
-    classes = logp.shape[0 if input.ndim == 1 else 1]
+    dim = 0 if input.ndim == 1 else 1
+    logp = log_softmax(input, dim)
+    classes = logp.shape[dim]
     if target.dtype.kind == "f":
         if target.shape != input.shape:
             came = f"target, which is {target.dtype}, has {target.shape}. If these are classes: target.long()."
             raise AutogradError(f"probabilities have the shape of input, {input.shape}, but {came}")
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
-        w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 2 if logp.ndim > 1 else 0))
-        loss = -sum(mul(mul(logp, t), w), 0 if input.ndim == 1 else 1)
-        return reduced(loss, reduction, max(loss.numel(), 1) if reduction == "mean" else None)
+        w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
+        loss = -sum(mul(mul(logp, t), w), dim)
+        return reduced(loss, reduction, max(loss.numel(), 1))
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return hard
@@ -192,11 +191,11 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
     x, y = input, target.value
     dim = 0 if x.ndim == 1 else 1
-    if y.shape != x.shape[:dim] + x.shape[dim + 1 :]:
+    shape = x.shape[:dim] + x.shape[dim + 1 :]
+    if y.shape != shape:
         raise AutogradError(
-            f"target must have the shape of input without the classes, {x.shape[:dim] + x.shape[dim + 1 :]}, but the "
-            f"shapes are {x.shape} and {y.shape}. The classes are dimension {dim} of input; permute() or flatten() one "
-            "of the two."
+            f"target must have the shape of input without the classes, {shape}, but the shapes are {x.shape} and "
+            f"{y.shape}. The classes are dimension {dim} of input; permute() or flatten() one of the two."
         )
     classes = x.shape[dim]
     rows = reshape(permute(x, (*range(dim), *range(dim + 1, x.ndim), dim)), (y.size, classes))

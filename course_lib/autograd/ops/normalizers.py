@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.elementwise import abs as absolute
-from course_lib.autograd.ops.elementwise import exp, power, select, sign, to_floating
+from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign, to_floating
 from course_lib.autograd.ops.primitive import Primitive, Tensor
 from course_lib.autograd.ops.reductions import Dim, add_up, dims_of, floating, keep, nonempty, shared, spread
 from course_lib.autograd.ops.shape import axis
@@ -19,26 +18,24 @@ def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), x.dtype.type(0), top)
     out = np.log(np.add.reduce(np.exp(x - top), dim, keepdims=True)) + top
-    return out if keepdim or not dim else out.reshape([n for i, n in enumerate(x.shape) if i not in dim])
+    return out if keepdim else out.squeeze(dim)
 
 
 def stable_softmax(x: Any, dim: int) -> Any:
-    """Divide exponentials by their sum, after taking out the largest."""
-    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)) if x.ndim else np.exp(x - x)
-    return y / np.add.reduce(y, dim, keepdims=True) if x.ndim else y
+    """Divide exponentials by their sum, after taking out the largest; NumPy lets a number too have an axis 0."""
+    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
+    return y / np.add.reduce(y, dim, keepdims=True)
 
 
 def stable_log_softmax(x: Any, dim: int) -> Any:
     """Subtract the logarithm of the sum of exponentials."""
-    if not x.ndim:
-        return x - x
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
 
 def total(x: Any, dim: int) -> Any:
-    """Add up along one dimension, if there is one, and keep it."""
-    return add_up(x, (dim,) if x.ndim else (), True)
+    """Add up along one dimension, and keep it."""
+    return add_up(x, dim, True)
 
 
 lse = Primitive(
@@ -56,18 +53,17 @@ euclidean = Primitive(
 p_norm = Primitive(
     "linalg_vector_norm",
     lambda x, dim, keepdim, p: norm(np.abs(x), dim, keepdim, p),
-    lambda g, x, out, dim, keepdim, p: sign(x) * norm_slope(g, absolute(x), out, dim, keepdim, p),
+    lambda g, x, out, dim, keepdim, p: sign(x) * norm_slope(g, abs(x), out, dim, keepdim, p),
 )
 
 
-def norm(a: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+def norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     """Compute the p-norm of absolute values."""
-    kind: Any = np.add if math.isfinite(p) else np.maximum if p > 0 else np.minimum
     if math.isinf(p):
-        return kind.reduce(a, dim, keepdims=keepdim)
+        return (np.maximum if p > 0 else np.minimum).reduce(a, dim, keepdims=keepdim)
     if p == 0:
-        a, p = (a != 0).astype(a.dtype), 1
-    return kind.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
+        return np.add.reduce(a != 0, dim, a.dtype, keepdims=keepdim)
+    return np.add.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
 
 
 def norm_slope(g: Any, a: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
@@ -94,20 +90,17 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 
 def softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
-    floating(input, "softmax")
-    return softmax_of(input, axis(dim, input.ndim))
+    return softmax_of(floating(input, "softmax"), axis(dim, input.ndim))
 
 
 def log_softmax(input: Tensor, dim: int) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
-    floating(input, "log_softmax")
-    return log_softmax_of(input, axis(dim, input.ndim))
+    return log_softmax_of(floating(input, "log_softmax"), axis(dim, input.ndim))
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
-    floating(x, "vector_norm")
-    dim = dims_of(dim, x.ndim)
+    x, dim = floating(x, "vector_norm"), dims_of(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         nonempty(x, dim, "vector_norm")
     return euclidean(x, dim, keepdim) if ord == 2 else p_norm(x, dim, keepdim, ord)

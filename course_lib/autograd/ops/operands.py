@@ -19,12 +19,10 @@ RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 def result_dtype(x: Any, y: Any) -> Any:
     """Find the dtype of an operation on two arrays."""
-    a, b = RANK[x.dtype.kind], RANK[y.dtype.kind]
-    if a != b:
-        return x.dtype if a > b else y.dtype
-    if (x.ndim == 0) != (y.ndim == 0):
-        return x.dtype if y.ndim == 0 else y.dtype
-    return np.promote_types(x.dtype, y.dtype)
+    a, b = (RANK[x.dtype.kind], x.ndim > 0), (RANK[y.dtype.kind], y.ndim > 0)
+    if a == b:
+        return np.promote_types(x.dtype, y.dtype)
+    return x.dtype if a > b else y.dtype
 
 
 def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
@@ -52,9 +50,8 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
     if isinstance(x, (bool, int, float)):
         kind = like.value.dtype.kind
         keeps = kind == "f" or (kind in "iu" and not isinstance(x, float)) or isinstance(x, bool)
-        return new_tensor(
-            np.asarray(x, like.value.dtype if keeps else np.float32 if isinstance(x, float) else np.int64)
-        )
+        dtype = like.value.dtype if keeps else np.float32 if isinstance(x, float) else np.int64
+        return new_tensor(np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
         return new_tensor(x)
     raise AutogradError(

@@ -92,7 +92,7 @@ class Primitive(Operation):
 
 def no_tensor(name: str, *given: Any) -> AutogradError:
     """Say which argument should have been a tensor."""
-    kind = next(type(x).__name__ for x in given if x is not None and not isinstance(x, Variable))
+    kind = next(type(x).__name__ for x in given if not isinstance(x, Variable))
     return AutogradError(f"{name}() takes tensors, but a {kind} came. Make a tensor of it first: tensor(...).")
 
 

@@ -1,11 +1,12 @@
 """Sums and their relatives: each vjp spreads the cotangent back over what was reduced."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.operands import expand_to, repeat_to
+from course_lib.autograd.ops.operands import repeat_to
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
 from course_lib.autograd.ops.shape import axis, viewed
 
@@ -36,7 +37,14 @@ def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) 
 
 def count(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
     """How many elements each result is made of."""
-    return int(np.prod([shape[d] for d in dim], dtype=int))
+    return math.prod(shape[d] for d in dim)
+
+
+def shared(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Send a cotangent to the extreme elements, in equal parts."""
+    hit = x == keep(out, x.shape, dim, keepdim)
+    hit = hit.value if isinstance(hit, Variable) else hit
+    return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
 
 
 add_up = Primitive(
@@ -71,16 +79,8 @@ running_sum: Primitive = Primitive(
     lambda x, dim: np.cumsum(x, dim, None if x.dtype.kind == "f" else np.int64) if x.ndim else x,
     lambda g, dim: flip(running_sum(flip(g, dim), dim), dim),
 )
-amax_of = Primitive(
-    "amax",
-    lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim),
-    lambda g, x, out, dim, keepdim: shared(g, x, out, dim, keepdim),
-)
-amin_of = Primitive(
-    "amin",
-    lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim),
-    lambda g, x, out, dim, keepdim: shared(g, x, out, dim, keepdim),
-)
+amax_of = Primitive("amax", lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim), shared)
+amin_of = Primitive("amin", lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim), shared)
 
 
 def deviation(x: Any, dim: tuple[int, ...]) -> Any:
@@ -95,39 +95,32 @@ def flip(x: Any, dim: int) -> Any:
 
 def product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start anew."""
+    if not dim:  # a number has no others
+        return 1
     if np.all(x.value if isinstance(x, Variable) else x):
         return keep(out, x.shape, dim, keepdim) / x
-    i = dim[0] if dim else 0
-    n = x.shape[i] if dim else 1
-    x = viewed(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])) if x.ndim else viewed(x, (1, 1))
-    own = np.eye(n, dtype=bool).reshape((n, n) + (1,) * (x.ndim - i - 2))  # leave out element j in row j
-    others = multiply_up(select(1, expand_to(x, (*x.shape[: i + 1], n, *x.shape[i + 2 :])), own), (i,), False)
-    return others if dim else viewed(others, ())
+    i, n = dim[0], x.shape[dim[0]]
+    own = np.eye(n, dtype=bool).reshape((n, n) + (1,) * (x.ndim - i - 1))  # leave out element j in row j
+    return multiply_up(select(1, viewed(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
 
 
-def shared(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """Send a cotangent to the extreme elements, in equal parts."""
-    hit = x == keep(out, x.shape, dim, keepdim)
-    hit = hit.value if isinstance(hit, Variable) else hit
-    return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
-
-
-def floating(input: Tensor, name: str) -> None:
-    """Refuse integers, as torch does."""
+def floating(input: Tensor, name: str) -> Tensor:
+    """Pass floating point tensors on, and refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
-            f"{name}() needs a floating point tensor, but the dtype is {input.value.dtype}. Convert it first: "
-            "x.float()."
+            f"{name}() needs a floating point tensor, but the dtype is {input.dtype}. Convert it first: x.float()."
         )
+    return input
 
 
-def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> None:
-    """Refuse to look for the extreme of nothing."""
-    if count(input.shape, dim) == 0 and any(input.shape[d] == 0 for d in dim):
+def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Pass dimensions on in which there is something to choose from: nothing has no extreme."""
+    if count(input.shape, dim) == 0:
         raise AutogradError(
             f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along "
             f"dim={dim}. Check that the tensor is what you expect before you reduce it."
         )
+    return dim
 
 
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
@@ -137,21 +130,18 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
-    floating(input, "mean")
-    return average(input, dims_of(dim, input.ndim), keepdim)
+    return average(floating(input, "mean"), dims_of(dim, input.ndim), keepdim)
 
 
 def var(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
     r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`."""
-    floating(input, "var")
-    dim = dims_of(dim, input.ndim)
+    input, dim = floating(input, "var"), dims_of(dim, input.ndim)
     return variance(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
 
 
 def std(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation, the root of :func:`var`; where it is 0, its gradient is 0."""
-    floating(input, "std")
-    dim = dims_of(dim, input.ndim)
+    input, dim = floating(input, "std"), dims_of(dim, input.ndim)
     return deviate(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
 
 
@@ -164,16 +154,12 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor
 
 def amax(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the largest element; equal ones share the gradient."""
-    dim = dims_of(dim, input.ndim)
-    nonempty(input, dim, "amax")
-    return amax_of(input, dim, keepdim)
+    return amax_of(input, nonempty(input, dims_of(dim, input.ndim), "amax"), keepdim)
 
 
 def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the smallest element; equal ones share the gradient."""
-    dim = dims_of(dim, input.ndim)
-    nonempty(input, dim, "amin")
-    return amin_of(input, dim, keepdim)
+    return amin_of(input, nonempty(input, dims_of(dim, input.ndim), "amin"), keepdim)
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:

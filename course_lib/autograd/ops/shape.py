@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.operands import expand_to, to
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
+from course_lib.autograd.ops.pointwise import unary
+from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",
@@ -23,7 +24,7 @@ permuted: Primitive = Primitive(
     "permute", lambda x, dims: x.transpose(dims), lambda g, dims: permuted(g, tuple(np.argsort(dims)))
 )
 transposed: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: transposed(g, a, b))
-copied = Primitive("clone", lambda x: x.copy(), lambda g: g)
+clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient passes through.", floating=False)
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -55,11 +56,6 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 view = reshape
-
-
-def clone(input: Tensor) -> Tensor:
-    """Copy; the gradient passes through."""
-    return copied(input)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -96,9 +92,8 @@ def t(input: Tensor) -> Tensor:
 
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
-    dims = (
-        range(input.ndim) if dim is None else [axis(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
-    )
+    dim = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [axis(d, input.ndim) for d in dim]
     return squeezed(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
 
 
@@ -139,9 +134,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
         )
     dtype = np.result_type(*([d for d in dtypes if d.kind == "f"] or dtypes))  # floats beat integers
-    return cat_of(len(tensors))(
-        *(to(x, dtype) for x in tensors), i, (0, *np.cumsum([x.shape[i] for x in tensors]).tolist())
-    )
+    ends = tuple(accumulate((x.shape[i] for x in tensors), initial=0))
+    return cat_of(len(tensors))(*(to(x, dtype) for x in tensors), i, ends)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -160,7 +154,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     n, sizes = (*tensor.shape, 0)[i], [size] if isinstance(size, int) else list(size)
     if isinstance(size, int) and size > 0:
         sizes = [size] * (n // size) + [n % size] * (n % size > 0 or n == 0)
-    cuts = [0, *np.cumsum(sizes, dtype=int).tolist()]
+    cuts = list(accumulate(sizes, initial=0))
     if not tensor.ndim or cuts[-1] != n or min(sizes, default=0) < 0:
         raise AutogradError(
             f"the sections must not be negative and add up to {n}, the size of dim {dim} of the shape {tensor.shape}, "
