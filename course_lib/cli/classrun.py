@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,8 +61,22 @@ class ClassRun:
             self.policies = read_policies(rules or RULES)
         if submitted is not None:
             self.times = read_times(submitted)
+        self._note_what_is_passed_over()
         self._note_what_applies_to_nobody()
         reports.prepare(self.out, self.reports)
+
+    def _note_what_is_passed_over(self) -> None:
+        """Say for each learner with notebooks under other names which are graded and which are not, and why."""
+        graded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for task in self.tasks:
+            if task.passed_over and task.path is not None:
+                graded.setdefault((task.learner, task.passed_over), []).append(task.path.name)
+        for (learner, passed_over), names in graded.items():
+            typer.echo(
+                f"note: {learner}: {_are(names)} graded, {_are(passed_over)} passed over: a notebook is graded under "
+                "its exercise's name; if another is meant, give it that name",
+                err=True,
+            )
 
     def _note_what_applies_to_nobody(self) -> None:
         """Say which rules and times are for nothing that is here: a name may be misspelled, or its turn yet to come."""
@@ -132,3 +147,8 @@ class ClassRun:
             line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
             console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
+
+
+def _are(names: Sequence[str]) -> str:
+    """Return the names as the subject of a sentence, with its verb."""
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"

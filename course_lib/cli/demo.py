@@ -27,6 +27,7 @@ def demo(
     load("nbval", extra="grade")
     from course_lib.cli.console import make_console
     from course_lib.cli.table import grades_table
+    from course_lib.grading import temporary
     from course_lib.grading.classroom import find_submissions
     from course_lib.grading.exercise import find
     from course_lib.grading.gradebook.standing import Standing
@@ -34,7 +35,7 @@ def demo(
     from course_lib.grading.sandbox import BUBBLEWRAP, NONE
 
     found = find(exercise, exercises=exercises, key=key)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.own()) as folder:
         _make_class(found, Path(folder))
         tasks = find_submissions(Path(folder), exercises=exercises, slug=exercise, key=key)
         reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))

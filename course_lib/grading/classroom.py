@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.errors import InputError
-from course_lib.grading.exercise import Exercise, find
+from course_lib.grading.exercise import Exercise, find, load
 from course_lib.grading.words import one_line
 
 __all__ = ["Task", "find_submissions"]
@@ -15,16 +15,23 @@ __all__ = ["Task", "find_submissions"]
 
 @dataclass(frozen=True)
 class Task:
-    """One submission to grade; without a ``path`` there is none, and ``message`` says what was found instead."""
+    """One submission to grade; without a ``path`` there is none, and ``message`` says what was found instead.
+
+    ``passed_over`` are the names of notebooks beside it that are called after no exercise, and so are not graded.
+    """
 
     learner: str
     exercise: Exercise | None
     path: Path | None
     message: str = ""
+    passed_over: tuple[str, ...] = ()
 
 
 def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, key: Path | None = None) -> list[Task]:
     """List the submissions in a folder: ``<learner>/<exercise>.ipynb``, or ``<learner>.ipynb`` of one exercise.
+
+    In a learner's folder the name alone tells what is to be graded: which of two that are alike is the newer, or the
+    one that was meant, cannot be told from a file.
 
     Parameters
     ----------
@@ -78,15 +85,17 @@ def _tasks_of(entry: Path, *, exercises: Path, only: Exercise | None, key: Path 
 
 def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
     """Yield a task for each notebook of a known exercise in one learner's folder, or one that says there is none."""
-    learner, found = _name(_raw(folder)), False
+    learner = _name(_raw(folder))
     names = sorted(path.stem for path in folder.glob("*.ipynb") if not path.name.startswith("."))
-    for name in names:
-        exercise = only if only is not None and only.slug == name else None
-        if only is None:
-            exercise = _known(name, exercises=exercises, key=key)
-        if exercise is not None:
-            found = True
-            yield Task(learner=learner, exercise=exercise, path=folder / f"{name}.ipynb")
+    if only is None:
+        known = {name: _known(name, exercises=exercises, key=key) for name in names}
+    else:
+        known = {name: only if name == only.slug else None for name in names}
+    found = {name: exercise for name, exercise in known.items() if exercise is not None}
+    others = [name for name in names if name not in found and not (exercises / name).is_dir()]
+    passed_over = tuple(_clean(f"{name}.ipynb") for name in others)
+    for name, exercise in found.items():
+        yield Task(learner, exercise, folder / f"{name}.ipynb", passed_over=passed_over)
     if not found:
         wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
         came = _clean(f"{names[0]}.ipynb") if names else "no notebook"
@@ -94,8 +103,11 @@ def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path
 
 
 def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
-    folders = [exercises / slug / "key", *([key, key / slug] if key else [])]
-    return find(slug, exercises=exercises, key=key) if any((f / "source.md").is_file() for f in folders) else None
+    folders = [exercises / slug / "key", *([key / slug, key / slug / "key"] if key else [])]
+    if any((folder / "source.md").is_file() for folder in folders):
+        return find(slug, exercises=exercises, key=key)
+    single = load(key.resolve()) if key and (key / "source.md").is_file() else None
+    return single if single is not None and single.slug == slug else None
 
 
 def _check_names(entries: Iterable[Path]) -> None:

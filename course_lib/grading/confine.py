@@ -5,15 +5,17 @@ and what bubblewrap would have stand beside it is open to everyone of the same u
 process. One forked from the zygote calls the same functions.
 """
 
+import ctypes
 import importlib
 import json
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["OURS", "forgo_debugger", "limit", "main", "serve"]
+__all__ = ["OURS", "die_with", "forgo_debugger", "limit", "main", "serve"]
 
 FIRST = 1  # the number of a process namespace's first process
 # History would be an SQLite file in the home; frontends and debuggers have no business in a grading run.
@@ -24,6 +26,16 @@ OPTIONS = {
 # What both ends of the wire and the kernel need of this package.
 OURS = ("course_lib.grading.child", "course_lib.grading.lean")
 DEBUGGER = "debugpy"
+SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def die_with(parent: int) -> None:
+    """Have the operating system kill this process when its parent dies, however it dies."""
+    if sys.platform == "linux":
+        prctl: Any = ctypes.CDLL(None).prctl
+        prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def limit(rlimits: dict[str, int]) -> None:
@@ -68,7 +80,8 @@ def serve(connection_file: str) -> None:
 def main(arguments: list[str]) -> None:
     """Apply ``arguments[0]``, a JSON object of rlimits, and serve the connection file ``arguments[1]``.
 
-    In a sandbox, end when nobody holds the other end of the pipe with the number ``arguments[2]`` any more.
+    In a sandbox, end when nobody holds the other end of the pipe with the number ``arguments[2]`` any more; without
+    one, where that is the number of the process that started this, with that.
     """
     # The very files the grader runs, wherever it found them, so that both ends of the wire speak alike.
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -78,6 +91,8 @@ def main(arguments: list[str]) -> None:
             first.mind(kernel, *map(int, arguments[2:]))
             os._exit(0)
         os.closerange(3, 1 << 16)
+    else:
+        die_with(int(arguments[2]))
     limit(json.loads(arguments[0]))
     forgo_debugger()
     for name in OURS:

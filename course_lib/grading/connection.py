@@ -10,15 +10,13 @@ from typing import Any
 
 import zmq
 
-from course_lib.grading import messages
+from course_lib.grading import messages, temporary
 from course_lib.grading.limits import Limits
 from course_lib.grading.provisioner import kernel_manager
 from course_lib.grading.warm import Zygote
 from course_lib.grading.wire import Wire
 
 __all__ = ["Connection"]
-
-SHORT = "/tmp"  # noqa: S108 - mkdtemp makes a folder there that nobody else may enter
 
 
 class Connection:
@@ -38,9 +36,8 @@ class Connection:
     """
 
     def __init__(self, *, limits: Limits, sandbox: str, zygote: Zygote | None, cwd: Path | None) -> None:
-        # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
-        self._folder = tempfile.mkdtemp(prefix="k", dir=zygote.folder if zygote else SHORT)
-        self._home, self._limits = tempfile.mkdtemp(), limits
+        self._folder = tempfile.mkdtemp(prefix="k", dir=zygote.folder if zygote else temporary.short())
+        self._home, self._limits = tempfile.mkdtemp(dir=temporary.own()), limits
         self._context = messages.context(limits.message_bytes)
         self.wire = Wire(Path(self._folder), most=limits.message_bytes)
         how = {"sandbox": sandbox, "limits": limits, "zygote": zygote, "home": self._home}

@@ -6,26 +6,24 @@ multiprocessing's, which would run the grader's main program once more, and what
 """
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
 import os
 import pkgutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
-from typing import Any
 
 from course_lib.errors import GradingError
+from course_lib.grading import temporary
+from course_lib.grading.confine import die_with
 
 __all__ = ["COLLECT_AT", "Foreman", "lead"]
 
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 REASON_BYTES = 4096
 COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 # The rest is what pytest and the reading of a notebook load at the first submission only, each time anew.
@@ -49,7 +47,7 @@ class Foreman:
         # No fork, which would share this process's threads, locks and open database.
         self._channel, theirs = socket.socketpair()
         # Those that are killed clean nothing up; what they leave goes with this folder.
-        self._temporary = tempfile.TemporaryDirectory(prefix="grading", ignore_cleanup_errors=True)
+        self._temporary = tempfile.TemporaryDirectory(dir=temporary.own(), ignore_cleanup_errors=True)
         env = os.environ | {"TMPDIR": self._temporary.name}
         with theirs:
             command = [sys.executable, "-c", PROGRAM, json.dumps(sys.path), f"{serve.__module__}:{serve.__qualname__}"]
@@ -100,7 +98,7 @@ def lead() -> None:
     through, and that of the grader's process.
     """
     name, number, parent = sys.argv[2:]
-    _die_with(int(parent))
+    die_with(int(parent))
     channel = socket.socket(fileno=int(number))
     try:
         serve: Serve = pkgutil.resolve_name(name)
@@ -113,12 +111,13 @@ def lead() -> None:
         here = os.getpid()
         if (child := os.fork()) == 0:
             channel.close()
-            _die_with(here)
+            die_with(here)
             gc.enable()
             gc.set_threshold(COLLECT_AT)
             with contextlib.suppress(SystemExit):
                 serve(Connection(pipes[0]))
-            os._exit(0)  # what is to be cleaned up at the end is the foreman's, and taking all apart takes a while
+            temporary.leave()
+            os._exit(0)  # what else is to be cleaned up is the foreman's, and taking all apart takes a while
         os.close(pipes[0])
         descriptor = os.pidfd_open(child)
         socket.send_fds(channel, [b"+"], [descriptor])
@@ -139,12 +138,3 @@ def _bury() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             continue
-
-
-def _die_with(parent: int) -> None:
-    """Have the operating system kill this process when its parent dies, however it dies."""
-    if sys.platform == "linux":
-        prctl: Any = ctypes.CDLL(None).prctl
-        prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

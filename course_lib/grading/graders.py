@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from course_lib.errors import InputError
+from course_lib.grading import pids
 from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.foreman import Foreman
@@ -80,6 +81,7 @@ class Graders:
                 foreman.end()
             if sandbox == BUBBLEWRAP:
                 require()
+                pids.sweep()
             self._zygotes = stack.enter_context(Zygotes()) if warm and sandbox == BUBBLEWRAP else None
             self._stack = stack.pop_all()
 

@@ -13,6 +13,7 @@ from course_lib.grading.words import one_line
 __all__ = ["Call", "Learner"]
 
 MESSAGE_CHARS = 300
+UNWRITTEN = " is not written yet"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Learner:
             case "opaque":
                 raise LearnerError(f"`{name}` returned {_text(reply, 'message')}")
             case "raised" if reply.get("type") == "NotImplementedError":
-                raise LearnerError(f"`{name}` is not written yet")
+                said = _text(reply, "message")  # what is missing may be something that this one calls
+                raise LearnerError(said if said.endswith(UNWRITTEN) else f"`{name}`{UNWRITTEN}")
             case "raised":
                 raise LearnerError(f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": "))
         raise LearnerError(f"`{name}` gave no answer that can be read")

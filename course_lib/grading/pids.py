@@ -4,22 +4,24 @@ As an ordinary user none can, and none is needed, since there ``RLIMIT_NPROC`` h
 """
 
 import contextlib
-import tempfile
 from pathlib import Path
 
-__all__ = ["inside", "make", "move", "remove"]
+from course_lib.grading import temporary
+from course_lib.grading.temporary import Held
+
+__all__ = ["inside", "make", "move", "remove", "sweep"]
 
 # Version 1 of control groups mounts each controller in a folder of its own, version 2 has one tree for all.
 TREES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
 
-def make(tasks: int) -> Path | None:
+def make(tasks: int) -> Held | None:
     """Return a new group that holds at most so many processes and threads, or None where that is not allowed."""
     for tree in TREES:
         group = None
         try:
-            group = Path(tempfile.mkdtemp(prefix="course-", dir=tree))
-            (group / "pids.max").write_text(str(tasks), encoding="ascii")
+            group = temporary.hold(tree)
+            (group.path / "pids.max").write_text(str(tasks), encoding="ascii")
         except OSError:
             remove(group)
         else:
@@ -27,17 +29,23 @@ def make(tasks: int) -> Path | None:
     return None
 
 
-def inside(group: Path | None, command: list[str]) -> list[str]:
+def sweep() -> None:
+    """Remove the groups of graders that were killed, which the operating system would keep."""
+    for tree in TREES:
+        temporary.sweep(tree, remove=Path.rmdir)
+
+
+def inside(group: Held | None, command: list[str]) -> list[str]:
     """Return the command that first moves into the group, where all that it starts is born too.
 
     A shell does it, so that the grader starts a program and need not fork itself, which threads would make unsafe.
     """
     if group is None:
         return command
-    return ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group), *command]
+    return ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group.path), *command]
 
 
-def move(group: Path | None, process: int) -> None:
+def move(group: Held | None, process: int) -> None:
     """Move a process into the group.
 
     Raises
@@ -46,11 +54,12 @@ def move(group: Path | None, process: int) -> None:
         If that is refused: a process that no group holds must not go on.
     """
     if group is not None:
-        (group / "cgroup.procs").write_text(str(process), encoding="ascii")
+        (group.path / "cgroup.procs").write_text(str(process), encoding="ascii")
 
 
-def remove(group: Path | None) -> None:
+def remove(group: Held | None) -> None:
     """Remove a group that has no process any more."""
     if group is not None:
         with contextlib.suppress(OSError):
-            group.rmdir()
+            group.path.rmdir()
+        group.let_go()

@@ -1,7 +1,7 @@
 """Let learners see how they stand: run their own notebook's visible checks on their own machine.
 
-Nothing but the notebook is needed. What each check must print, and a fingerprint of its code, travel in the cell's
-metadata, so a saved output that was edited or cleared makes no difference.
+Nothing but the notebook is needed. What each check must print, and a fingerprint of the code of checks and given cells,
+travel in the cells' metadata, so a saved output that was edited or cleared makes no difference.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from course_lib.errors import InputError, NotebookError
-from course_lib.grading import intake, session
+from course_lib.grading import intake, session, temporary
 from course_lib.grading.exercise import TOTAL_FACTOR
 from course_lib.grading.intake import CodeCell, Submission
 from course_lib.grading.kernel import Kernel, Stopped
@@ -76,7 +76,10 @@ def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
     """Run the cells beside the notebook, so that files lying there are found."""
     folder = path.resolve().parent
     try:
-        with tempfile.TemporaryDirectory() as name, Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel:
+        with (
+            tempfile.TemporaryDirectory(dir=temporary.own()) as name,
+            Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel,
+        ):
             plan = session.Session(notebook=notebook, kernel=kernel)
             return session.run(plan, folder=Path(name).resolve())
     except (Stopped, session.KeyFailure) as error:
@@ -113,6 +116,12 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         for cell in cells
         if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
     ]
+    said += [
+        f"the given cell {_where(cell)} was edited: the checks here ran it as it is now, and grading runs it as it was "
+        f"handed out; undo the change, or {FRESH}"
+        for cell in cells
+        if cell.course["kind"] == "given" and cell.course.get("digest", "") not in ("", digest(cell.source))
+    ]
     said += _missing(submission, {_name(cell) for cell in cells})
     answers = Counter(_name(cell) for cell in cells if cell.course["kind"] == "answer")
     said += [
@@ -127,6 +136,12 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         cells_are = "1 cell of your own was" if extra == 1 else f"{extra} cells of your own were"
         said.append(f"{cells_are} left out, as in grading: what an answer needs must stand in its own cell")
     return said
+
+
+def _where(cell: CodeCell) -> str:
+    """Say which cell it is to one who sees no names, by how it begins."""
+    begins = one_line(next((line for line in cell.source.splitlines() if line.strip()), ""), chars=60)
+    return f"`{_name(cell)}` (`{begins}`)" if begins else f"`{_name(cell)}` (empty now)"
 
 
 def _missing(submission: Submission, there: set[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import pytest
 from nbformat import NotebookNode
 from nbval import plugin as nbval
 
+from course_lib.grading import temporary
 from course_lib.grading.cells import Cell, Notebook
 from course_lib.grading.kernel import Kernel, Stopped
 from course_lib.grading.learner import Learner, generator
@@ -214,9 +215,9 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
 
 
 @functools.cache
-def keep_compiled() -> tempfile.TemporaryDirectory[str]:
+def keep_compiled() -> str:
     """Return where this process and its forks keep the hidden tests compiled, which takes as long as all the rest."""
-    return tempfile.TemporaryDirectory(prefix="bytecode")
+    return tempfile.mkdtemp(prefix="bytecode", dir=temporary.own())
 
 
 @contextlib.contextmanager
@@ -226,7 +227,7 @@ def _quiet_and_alone() -> Iterator[io.StringIO]:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.dont_write_bytecode, sys.pycache_prefix = False, keep_compiled().name
+    sys.dont_write_bytecode, sys.pycache_prefix = False, keep_compiled()
     try:
         with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
             yield said

@@ -7,13 +7,13 @@ import select
 import signal
 import socket
 import subprocess
-from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from course_lib.grading import pids, watch
 from course_lib.grading.limits import Limits
 from course_lib.grading.sandbox import bubblewrap, environment
 from course_lib.grading.seccomp import filter_file
+from course_lib.grading.temporary import Held
 
 __all__ = ["Beside", "Forked", "Inside", "Started", "end_sandbox", "first_of", "start"]
 
@@ -77,10 +77,13 @@ def end_sandbox(process: subprocess.Popen[bytes], first: int) -> None:
 
 
 class Beside:
-    """A process without a sandbox; nobody can tell what those it starts use."""
+    """A process without a sandbox; nobody can tell what those it starts use.
+
+    Told whose it is, it dies with that. What it started itself may stay.
+    """
 
     def __init__(self, script: list[str], *, home: str, cwd: str) -> None:
-        self._process = start(script, home=home, cwd=cwd)
+        self._process = start([*script, str(os.getpid())], home=home, cwd=cwd)
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
@@ -148,7 +151,7 @@ class Inside:
 class Forked:
     """A process forked from the zygote, held by its descriptor and by a connection whose end ends it as well."""
 
-    def __init__(self, descriptor: int, connection: socket.socket, group: Path | None) -> None:
+    def __init__(self, descriptor: int, connection: socket.socket, group: Held | None) -> None:
         self._descriptor, self._connection, self._group = descriptor, connection, group
         self.pid = watch.number(descriptor)
 

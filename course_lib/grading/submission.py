@@ -9,7 +9,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from course_lib.errors import InputError, NotebookError
-from course_lib.grading import intake, session
+from course_lib.grading import intake, session, temporary
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.merge import answers_of, check_exercise, collect_answers, merge
@@ -31,7 +31,7 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
     InputError
         If the hidden tests cannot be collected.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.own()) as folder:
         try:
             return tuple(session.collect_tests(exercise.tests, folder=Path(folder).resolve()))
         except session.KeyFailure as error:
@@ -92,7 +92,7 @@ def _run(
 ) -> tuple[session.Session, Kernel]:
     """Run a notebook and the hidden tests; return what came of it, and the kernel, which is gone."""
     with (
-        tempfile.TemporaryDirectory() as name,
+        tempfile.TemporaryDirectory(dir=temporary.own()) as name,
         Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
     ):
         plan = session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)

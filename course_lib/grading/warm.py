@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.grading import pids, zygote
+from course_lib.grading import pids, temporary, zygote
 from course_lib.grading.limits import Limits
 from course_lib.grading.offspring import READY
 from course_lib.grading.sandbox import EMPTY, HOME, bubblewrap, machine_wide, readable
@@ -158,8 +158,7 @@ class Starting:
     """A zygote's process, from its start to its end."""
 
     def __init__(self) -> None:
-        # Socket paths hold 107 bytes at most, so not under TMPDIR, which can be long.
-        self._place = tempfile.TemporaryDirectory(prefix="z", dir="/tmp")
+        self._place = tempfile.TemporaryDirectory(prefix="z", dir=temporary.short())
         (folder := Path(self._place.name) / "k").mkdir()
         self._handle = Zygote(str(folder), f"{self._place.name}/z")
         lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end

@@ -43,7 +43,7 @@ def reference_notebook(source: NotebookNode) -> NotebookNode:
 
 
 def digest(code: str) -> str:
-    """Return a short fingerprint of a cell's code, to tell whether a check is still the one that was handed out."""
+    """Return a short fingerprint of a cell's code, to tell whether it is still what was handed out."""
     return hashlib.sha256("\n".join(code.splitlines()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -87,6 +87,8 @@ def _derive_cell(cell: NotebookNode, kind: str, *, exercise: str) -> NotebookNod
     if cell.cell_type != "code":
         return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
     course = NotebookNode(exercise=exercise, cell=cell.id, kind=kind)
+    if kind != "answer":
+        course.digest = digest(cell.source)
     metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
     code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=cell.source)
     code.update(execution_count=None, outputs=[])
@@ -103,4 +105,4 @@ def _add_expected(check: NotebookNode, expect: object) -> None:
     check.execution_count = 1
     check.outputs = [new_output("stream", name="stdout", text=text)] if text else []
     check.metadata.update(editable=False, deletable=False)
-    check.metadata.course.update(expect=text, digest=digest(check.source))
+    check.metadata.course.expect = text

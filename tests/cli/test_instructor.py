@@ -151,6 +151,22 @@ def test_rules_and_times_for_nobody_are_pointed_out(course, classroom):
     ]
 
 
+def test_notebooks_that_are_passed_over_are_pointed_out(course, classroom):
+    """Which is graded, which is not, and why, so that nobody thinks that the other one was looked at."""
+    (ada, bob), reference = (classroom / "submissions" / name for name in ("ada", "bob")), classroom / "reference.ipynb"
+    nbformat.write(load(classroom / "exercises" / "double" / "key").reference(), reference)
+    for path in (ada / "double (1).ipynb", bob / "double copy.ipynb", bob / "notes.ipynb"):
+        path.write_bytes(reference.read_bytes())
+    status, _, err = course("grade", "submissions", "-j", 1)
+    assert status == 0
+    why = "a notebook is graded under its exercise's name; if another is meant, give it that name"
+    assert err.splitlines() == [
+        f"note: ada: double.ipynb is graded, double (1).ipynb is passed over: {why}",
+        f"note: bob: double.ipynb is graded, double copy.ipynb and notes.ipynb are passed over: {why}",
+    ]
+    assert points_of(classroom)["bob"] == 0
+
+
 @pytest.mark.parametrize("ends", [os.killpg, os.kill], ids=["Ctrl-C", "SIGTERM"])
 def test_broken_off_it_says_how_to_go_on_and_does(classroom, ends):
     """After the first grade: one line, status 130, what was graded is kept; then only the rest is graded."""

@@ -1,5 +1,6 @@
 """A tiny exercise, and ways to hand in answers to it."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +112,13 @@ def exercise(make_exercise) -> Exercise:
 def hasty(make_exercise) -> Exercise:
     """The same with little time, for what is meant to run out of it."""
     return make_exercise(seconds=3)
+
+
+@pytest.fixture
+def short_folder():
+    """A folder whose path leaves room for sockets, so that as ``TMPDIR`` it holds all that grading leaves."""
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

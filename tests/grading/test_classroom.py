@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,6 +214,31 @@ def test_exercises_are_known_by_the_files_names(classroom, exercises):
         "fay",
         "jon",
     }
+
+
+@pytest.mark.parametrize("slug", ["double", None])
+def test_notebooks_under_other_names_are_kept_count_of(classroom, exercises, hand_in, tmp_path, slug):
+    """Those beside one that is graded, but not other exercises', hidden ones and ones of another kind."""
+    exercises = shutil.copytree(exercises, tmp_path / "exercises")
+    (exercises / "triple").mkdir()
+    for name in ("double (1).ipynb", "a\x1bb.ipynb", "triple.ipynb", ".double.ipynb", "double.txt"):
+        (classroom / "ada" / name).write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug=slug)}
+    assert (tasks["ada"].path.name, tasks["ada"].passed_over) == (
+        "double.ipynb",
+        ("a\N{REPLACEMENT CHARACTER}b.ipynb", "double (1).ipynb"),
+    )
+    assert {learner for learner, task in tasks.items() if task.passed_over} == {"ada"}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_notebook_under_another_name_is_no_reason_to_stop(classroom, exercise, tmp_path, named):
+    """Also where there is one key alone, and it is not named which exercise's it is."""
+    for key in (exercise.key, exercise.key.parents[1]):
+        tasks = find_submissions(classroom, exercises=tmp_path / "none", slug="double" if named else None, key=key)
+        came = {task.learner: task for task in tasks}
+        assert came["ada"].exercise.key == exercise.key
+        assert came["hal"].path is None
 
 
 def test_a_private_key_is_found(classroom, exercise, tmp_path):

@@ -140,7 +140,16 @@ def test_a_rule_that_cannot_be_used_is_named(tmp_path, text, came):
 @pytest.mark.parametrize(
     ("text", "came"),
     [
-        ("learner,exercise\nada,double\n", "line 2: expected the columns learner, exercise, submitted"),
+        ("learner,exercise\nada,double\n", "line 1: expected the columns learner, exercise, submitted"),
+        ("learner,exercise\nada,double\n", "found 'learner,exercise'; name the columns there"),
+        ("", "line 1: expected the columns learner, exercise, submitted, with commas between them, found nothing;"),
+        ("learner;exercise;submitted\nada;double;2026-10-05T10:00Z\n", "found 'learner;exercise;submitted'; "),
+        ("learner;exercise;submitted\n", "; write commas in place of the semicolons, in all lines"),
+        ("learner\texercise\tsubmitted\n", "; write commas in place of the tabs, in all lines"),
+        (
+            "learner,exercise,submitted\nada,double,\n",
+            "line 2: expected the columns learner, exercise, submitted, found",
+        ),
         ("learner,exercise,submitted\nada,double,noon\n", "found 'noon'; write the offset"),
         ("learner,exercise,submitted\nada,double,2026-10-05T10:00\n", "expected a time with its offset"),
     ],

@@ -10,11 +10,13 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from course_lib.grading import pids, temporary
 
 KILLS, LANES = 50, 2
 RIGHT, WRONG, BROKEN = 8, 4, 6
@@ -67,9 +69,9 @@ def descendants(pid):
 
 
 def kill(process):
-    """Kill the grader as nothing can be caught; assert that all it started is gone with it."""
+    """Kill the grader as nothing can be caught; assert that all it started is gone with it. Return its groups."""
     process.send_signal(signal.SIGSTOP)  # so that it starts nothing between the look and the blow
-    handles = []
+    handles, groups = [], groups_below(process.pid)
     for pid in descendants(process.pid):
         with contextlib.suppress(ProcessLookupError):
             handles.append(os.pidfd_open(pid))
@@ -79,6 +81,16 @@ def kill(process):
         gone, _, _ = select.select([handle], [], [], GONE_SECONDS)
         os.close(handle)
         assert gone, "a process outlived the grader"
+    return groups
+
+
+def groups_below(pid):
+    """Return the control groups of our own making that the processes below one are in."""
+    names = set()
+    for process in descendants(pid):
+        with contextlib.suppress(OSError):
+            names |= {Path(line).name for line in Path(f"/proc/{process}/cgroup").read_text().splitlines()}
+    return {tree / name for name in names if name.startswith(temporary.PREFIX) for tree in pids.TREES}
 
 
 def await_change(process, out):
@@ -103,14 +115,17 @@ class Lane:
     exercise: object
     out: Path
     rng: random.Random
+    env: dict
     kills: int = 0
     last: list | None = None
+    groups: set = field(default_factory=set)
 
     def go(self, wanted):
         """Start and kill until there have been so many kills; then finish."""
         while self.kills < KILLS // LANES:
             self.once(wanted)
-        done = subprocess.run(command(self.classroom, self.exercise, self.out), capture_output=True, text=True)
+        words = command(self.classroom, self.exercise, self.out)
+        done = subprocess.run(words, capture_output=True, text=True, env=self.env)
         assert done.returncode == 0, done.stderr
         return self.kills
 
@@ -119,13 +134,14 @@ class Lane:
         complete = len(recorded(self.out)) == len(wanted)
         more = ["--regrade"] if complete else []
         more += ["-j", "2" if self.rng.random() < 0.2 else "1"]
-        process = subprocess.Popen(command(self.classroom, self.exercise, self.out, *more), stdout=subprocess.DEVNULL)
+        words = command(self.classroom, self.exercise, self.out, *more)
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, env=self.env)
         if self.rng.random() > EARLY:
             await_change(process, self.out)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(self.rng.uniform(0, LONGEST))
         if process.returncode is None:
-            kill(process)
+            self.groups |= kill(process)
             self.kills += 1
         self.look(wanted)
 
@@ -140,21 +156,27 @@ class Lane:
 
 
 @pytest.mark.timeout(1800)  # fifty starts of the command: a minute on two idle cores, many on busy ones
-def test_a_grader_killed_fifty_times_has_the_grades_of_one_left_alone(classroom, exercise, tmp_path):
-    """At random moments, before the first grade and after, grading anew and going on; then it is let finish."""
+def test_a_grader_killed_fifty_times_has_the_grades_of_one_left_alone(classroom, exercise, tmp_path, short_folder):
+    """At random moments, before the first grade and after, grading anew and going on; then it is let finish.
+
+    After the last run nothing is left of all those before.
+    """
     done = subprocess.run(command(classroom, exercise, tmp_path / "alone"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     wanted = recorded(tmp_path / "alone")
     assert len(wanted) == RIGHT + WRONG + BROKEN
-    lanes = [Lane(classroom, exercise, tmp_path / str(lane), random.Random(lane)) for lane in range(LANES)]
+    env = os.environ | {"TMPDIR": str(short_folder)}
+    lanes = [Lane(classroom, exercise, tmp_path / str(lane), random.Random(lane), env) for lane in range(LANES)]
     with ThreadPoolExecutor(LANES) as pool:
         assert sum(pool.map(lambda lane: lane.go(wanted), lanes)) == KILLS
     for lane in lanes:
         assert recorded(lane.out) == wanted
         assert grades(lane.out) == grades(tmp_path / "alone")
         before = changes(lane.out)
-        subprocess.run(command(classroom, exercise, lane.out), check=True, capture_output=True)
+        subprocess.run(command(classroom, exercise, lane.out), check=True, capture_output=True, env=env)
         assert changes(lane.out) == before, "something known was graded again"
+    assert not list(short_folder.iterdir())
+    assert not [group for lane in lanes for group in lane.groups if group.exists()]
 
 
 def grades(out):

@@ -6,6 +6,7 @@ import pytest
 
 from course_lib.errors import InputError
 from course_lib.grading.selfcheck import check_notebook
+from course_lib.notebooks.exercise import digest
 
 
 def edited(path, edit):
@@ -69,6 +70,47 @@ def test_an_edited_check_is_pointed_out(hand_in):
     )
     result = check_notebook(edited(hand_in(), lambda notebook, cells: cells["check_double"].update(source="pass")))
     assert result.rows[0].message == "the check ran, but did not print what it prints for a right answer"
+
+
+def sealed(notebook, cells):
+    """Put the fingerprint of its code into the given cell, as the notebook that is handed out has it."""
+    cells["setup"]["metadata"]["course"]["digest"] = digest("".join(cells["setup"]["source"]))
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("\nimport  numpy as np\nnp.ones = np.zeros", "`setup` (`import numpy as np`)"),
+        ("import numpy as np" + " #" * 60, f"`setup` (`import numpy as np{' #' * 20} …`)"),
+        (" \n", "`setup` (empty now)"),
+    ],
+)
+def test_an_edited_given_cell_is_pointed_out(hand_in, source, place):
+    """It runs here, and in grading the one that was handed out does: which one, by how it begins, and what to do."""
+
+    def edit(notebook, cells):
+        sealed(notebook, cells)
+        cells["setup"]["source"] = source
+
+    assert check_notebook(edited(hand_in(), edit)).warnings == (
+        f"the given cell {place} was edited: the checks here ran it as it is now, and grading runs it as it was handed "
+        "out; undo the change, or copy it from a fresh notebook",
+    )
+
+
+def test_a_given_cell_as_it_was_handed_out_is_not_pointed_out(hand_in):
+    """Nor is one with other line ends, nor any of a notebook that holds no fingerprints of them, or nonsense."""
+
+    def respell(notebook, cells):
+        sealed(notebook, cells)
+        cells["setup"]["source"] = ["import numpy as np\r\n"]
+
+    def forget(notebook, cells):
+        cells["setup"]["metadata"]["course"].pop("digest", None)
+        cells["setup"]["source"] = "import numpy as np, os"
+
+    for edit in (sealed, respell, forget):
+        assert check_notebook(edited(hand_in(), edit)).warnings == ()
 
 
 def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):

@@ -46,6 +46,7 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
     ("answer", "message"),
     [
         ("def double(x):\n    raise NotImplementedError", "`double` is not written yet"),
+        ("def double(x):\n    raise NotImplementedError('`halve` is not written yet')", "`halve` is not written yet"),
         ("def double(x):\n    return {}['k']", "`double` raised KeyError: 'k'"),
         ("def double(x):\n    raise SystemExit(3)", "`double` raised SystemExit: 3"),
         ("def double(x):\n    raise ValueError('a\\nb' + 'c' * 999)", "`double` raised ValueError: a b" + "c" * 293),

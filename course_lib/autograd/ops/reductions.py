@@ -148,7 +148,9 @@ def std(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     r"""Multiply up: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, also where elements are 0."""
     if dim is None:
-        input, dim = viewed(input, (input.numel(),)), 0
+        input, dim = viewed(input, (input.numel(),)) if input.ndim else input, 0
+    if not isinstance(dim, int):
+        raise AutogradError(f"prod() multiplies along one dimension, but dim is {dim}. Call it once for each.")
     return multiply_up(input, dims_of(dim, input.ndim), keepdim)
 
 

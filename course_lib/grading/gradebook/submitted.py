@@ -1,16 +1,18 @@
 """When each notebook was handed in: what a table says, else when its file was last changed."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from course_lib.errors import InputError
 from course_lib.grading.classroom import Task
+from course_lib.grading.words import one_line
 
 __all__ = ["Times", "read_times", "submitted_at"]
 
 COLUMNS = ("learner", "exercise", "submitted")
+NO_COMMAS = {";": "semicolons", "\t": "tabs"}  # what spreadsheets use in some countries, and for some formats
 Times = Mapping[tuple[str, str], datetime]
 
 
@@ -24,9 +26,23 @@ def read_times(path: Path) -> Times:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return dict(_entry(line, f"{path}, line {number}") for number, line in enumerate(csv.DictReader(file), 2))
+            lines = csv.DictReader(file)
+            _check_header(lines.fieldnames or [], path)
+            return dict(_entry(line, f"{path}, line {number}") for number, line in enumerate(lines, 2))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"expected a CSV file at {path}, found other text: {error}; export it as UTF-8") from error
+
+
+def _check_header(names: Sequence[str], path: Path) -> None:
+    if set(COLUMNS) <= set(names):
+        return
+    line = ",".join(names)
+    came = repr(one_line(line, chars=80)) if line else "nothing"
+    others = [word for sign, word in NO_COMMAS.items() if sign in line]
+    fix = f"write commas in place of the {others[0]}, in all lines" if others else "name the columns there"
+    raise InputError(
+        f"{path}, line 1: expected the columns {', '.join(COLUMNS)}, with commas between them, found {came}; {fix}"
+    )
 
 
 def _entry(line: dict[str, str], place: str) -> tuple[tuple[str, str], datetime]:
