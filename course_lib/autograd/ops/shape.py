@@ -128,7 +128,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
     i = axis(dim, tensors[0].ndim)
     rest = {x.shape[:i] + x.shape[i + 1 :] for x in tensors}
-    if len(rest) > 1 or not tensors[0].ndim:
+    if len(rest) > 1 or not all(x.ndim for x in tensors):
         raise AutogradError(
             f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
