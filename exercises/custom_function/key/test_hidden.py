@@ -38,15 +38,15 @@ def right_slopes(x, a, p):
 
 def call(learner, name, *args):
     """Call, and say in the exercise's words what torch says of a backward pass that it refuses."""
-    if not name.startswith("verdict") and re.search(r"\bapply\s*=|\bdef\s+apply\b", learner.source("leaky_power")):
+    if name.startswith("verdict"):
+        return learner.call(name, *args)  # about rules that are not the learner's
+    if re.search(r"\bapply\s*=|\bdef\s+apply\b", learner.source("leaky_power")):
         raise Mistake(
             "`LeakyPower` has an `apply` of its own: what counts is that torch's calls `forward` and `backward`"
         )
     try:
         return learner.call(name, *args)
     except Mistake as mistake:
-        if name.startswith("verdict"):
-            raise  # there, `backward` is not theirs
         for sign, message in REFUSED.items():
             if sign in str(mistake):
                 raise Mistake(message) from None
