@@ -30,10 +30,11 @@ class GradientMonitor:
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
-    **Cost.** All small tensors are reduced together by some ten kernels, and one transfer to the host for each device
-    and precision. There is a second one at twenty steps of a run at most, such as the first whose squares are beyond
-    single precision, and the first at which something is not finite; and for double precision, at each step whose
-    squares are beyond that. ``benchmarks/monitoring.py`` measures the cost.
+    **Cost.** In memory, gradients of single precision are read once, by a loop that Numba compiles at the first step of
+    a process, in a second. On other devices, in double precision, and where Numba cannot be imported, all small tensors
+    are reduced together by some ten kernels, with one transfer to the host for each device and precision; a second one
+    at the first step whose squares are beyond single precision, at the first at which something is not finite, and for
+    double precision at each step whose squares are beyond that. ``benchmarks/monitoring.py`` measures the cost.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
@@ -45,10 +46,9 @@ class GradientMonitor:
     :math:`w_0` are the parameters at the call of :meth:`step` before. That costs as much as all the rest, so it is done
     for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
-    **Memory.** Tensors of more than 65,536 elements are measured where they are. Of the others there are copies in
-    single precision (double for double): one of the gradients, which becomes double where they need it, and two of the
-    parameters; and one of the large parameters. The history holds at most 200 bytes a parameter and step, for the
-    latest ``keep`` steps.
+    **Memory.** With the loop, there is one copy of the parameters. Elsewhere tensors of more than 65,536 elements are
+    measured where they are, and there are copies of the others: one of the gradients, and two of the parameters; and
+    one of the large parameters. The history holds at most 200 bytes a parameter and step, for the last ``keep`` steps.
 
     **Dead units** are counted in layers of at most 512, by their bias or that of a norm behind them. Of a wider layer,
     or one with neither, only the death of the whole is seen.
@@ -115,7 +115,7 @@ class GradientMonitor:
         if self._first.grad is None:  # one is looked at sooner than all
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved():
-            self._reader = reader_of(list(self._parameters.values()))
+            self._reader = reader_of(list(self._parameters.values()), often=True)
         self._count += 1
         try:
             if self._due(self._count):
@@ -166,8 +166,8 @@ class GradientMonitor:
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        Of a parameter in single precision whose norm is beyond 1e19, ``update_ratio`` is NaN; one whose elements are
-        below 1e-23 counts as 0.
+        On a device, ``update_ratio`` is NaN of a parameter in single precision whose norm is beyond 1e19, and one whose
+        elements are below 1e-23 counts as 0.
         """
         return self._history.frame()
 

@@ -110,7 +110,7 @@ def log_gradient_stats(model: Any) -> GradientStats:
     all together        5.1
     """
     found = with_gradient(model)
-    m = reader_of(list(found.values())).measure().measures
+    m = reader_of(list(found.values()), often=False).measure().measures
     rows = zip(m.norm.tolist(), m.mean.tolist(), m.std.tolist(), m.largest.tolist(), m.nonfinite.tolist(), strict=True)
     table = {name: ParameterStats(shape_of(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
     norms = [row.norm for name, row in table.items() if found[name].grad is not None]

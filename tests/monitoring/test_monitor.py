@@ -13,6 +13,8 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor
 from tests.monitoring.zoo import backward, fit, mlp
 
+pytestmark = pytest.mark.usefixtures("way")
+
 UPDATES = [{"update_every": value} for value in (-1, 0, False, "", 2.5)]
 COLUMNS = ["step", "parameter", "norm", "mean", "std", "max", "nonfinite", "update_ratio", "weight_norm"]
 
@@ -61,6 +63,8 @@ def test_the_update_ratio_is_how_far_the_last_step_moved(engine, large):
     known = frame.dropna()
     assert known.index.tolist() == sorted(expected) == [*range(2, 12), 21, 31]
     np.testing.assert_allclose(known.to_numpy(), [expected[i] for i in known.index], rtol=1e-4)
+    kept = monitor.history.query("parameter == 'weight'").set_index("step").weight_norm.dropna()
+    assert kept.index.tolist() == [*range(1, 12), 21, 31]
 
 
 def test_an_unfinite_step_tells_whether_the_parameters_were_but_no_update():
@@ -218,8 +222,8 @@ def test_parameters_that_exchange_their_shapes_are_named():
             monitor.step()
 
 
-def test_large_weights_are_finite_and_their_norm_is_known():
-    """Where the squares of single precision overflow; how far they moved is not known."""
+def test_large_weights_are_finite_and_their_norm_is_known(way):
+    """Where the squares of single precision overflow; on a device it is not known then how far they moved."""
     for size in (3, 300):
         model = nn.Linear(size, size)
         nn.init.constant_(model.weight, 1e20)
@@ -232,5 +236,19 @@ def test_large_weights_are_finite_and_their_norm_is_known():
                 monitor.step()
         rows = monitor.history.query("parameter == 'weight'")
         assert rows.weight_norm.tolist() == pytest.approx([size * 1e20, size * 1e20, size])
-        assert rows.update_ratio.isna().all()
+        ratios = [np.nan, 0, 1] if way == "compiled" else [np.nan] * 3
+        assert rows.update_ratio.tolist() == pytest.approx(ratios, nan_ok=True)
         assert "The parameters were still finite" in str(monitor.diagnose())
+
+
+def test_of_a_weight_that_became_infinite_it_is_not_known_how_far_it_moved():
+    """The norm says what became of it; the ratio is no number, then and at the next step."""
+    model = nn.Linear(2, 1, bias=False)
+    with GradientMonitor(model) as monitor:
+        for step in range(4):
+            if step == 2:
+                nn.init.constant_(model.weight, float("inf"))
+            model.weight.grad = torch.ones(1, 2)
+            monitor.step()
+    assert monitor.history.update_ratio.tolist() == pytest.approx([np.nan, 0, np.nan, np.nan], nan_ok=True)
+    assert monitor.history.weight_norm.tolist()[2:] == [np.inf, np.inf]

@@ -11,6 +11,6 @@ from course_lib.monitoring.readers.reading import Measures, Reading
 __all__ = ["ArrayReader", "Measures", "Reading", "TorchReader", "reader_of"]
 
 
-def reader_of(parameters: Sequence[Any]) -> TorchReader | ArrayReader:
-    """Return the reader for the library that the parameters belong to."""
-    return TorchReader(parameters) if is_torch(parameters[0]) else ArrayReader(parameters)
+def reader_of(parameters: Sequence[Any], *, often: bool) -> TorchReader | ArrayReader:
+    """Return the reader for the library that the parameters belong to, for one reading or for many."""
+    return TorchReader(parameters, often=often) if is_torch(parameters[0]) else ArrayReader(parameters)

@@ -44,12 +44,12 @@ class ArrayReader:
         rows = {i: careful_row(array_of(p.grad)) for i, p in enumerate(self.parameters) if p.grad is not None}
         for i in self.seen.keys() & rows.keys() if step else ():
             self.seen[i][array_of(self.parameters[i].grad) != 0] = step
-        numbers = np.full((7, count), math.nan)
+        numbers = np.full((6, count), math.nan)
         if weights:
             before = self.before
             self.keep_weights()
             moved = [a - b for a, b in zip(self.before, before, strict=bool(before))]
-            for k, arrays in enumerate([moved, before, self.before], start=4):
+            for k, arrays in enumerate([moved, before, self.before], start=3):
                 numbers[k, : len(arrays)] = [careful_row(a)[0] for a in arrays]
         absent = [i for i in range(count) if i not in rows]
         measures = Measures.of(measured(numbers, np.ones(count), known=rows, absent=absent))

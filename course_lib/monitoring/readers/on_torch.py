@@ -1,4 +1,4 @@
-"""Measure all gradients of a torch model at once: a few kernels, and one transfer to the host."""
+"""Measure all gradients of a torch model at once: in memory by one loop, else by some kernels and one transfer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,7 +9,9 @@ import numpy as np
 
 from course_lib.extras import load
 from course_lib.monitoring.parameters import Array
-from course_lib.monitoring.readers.group import Group
+from course_lib.monitoring.readers.in_memory import InMemory
+from course_lib.monitoring.readers.in_rows import InRows
+from course_lib.monitoring.readers.loops import loops
 from course_lib.monitoring.readers.part import Part
 from course_lib.monitoring.readers.reading import Measures, Reading
 
@@ -23,14 +25,22 @@ class TorchReader:
     ----------
     parameters : sequence of torch.Tensor
         Whose ``.grad`` is read.
+    often : bool
+        Whether it will be worth the second that compiling loops takes.
     """
 
-    def __init__(self, parameters: Sequence[Any]) -> None:
+    def __init__(self, parameters: Sequence[Any], *, often: bool = True) -> None:
         self.torch, self.parameters = load("torch", extra="torch"), list(parameters)
+        double = self.torch.float64, self.torch.complex128
         places = defaultdict(list)
         for i, p in enumerate(self.parameters):
-            places[p.device, p.dtype in (self.torch.float64, self.torch.complex128)].append(i)
-        self.groups = [Group(self.torch, self.parameters, where) for where in places.values()]
+            places[p.device, p.dtype in double, often and p.is_cpu and not p.is_complex()].append(i)
+        self.groups = [
+            InMemory(self.torch, self.parameters, where, loops=compiled)
+            if in_memory and not double and (compiled := loops())
+            else InRows(self.torch, self.parameters, where)
+            for (_, double, in_memory), where in places.items()
+        ]
         self.no_grad = self.torch.no_grad()  # made once: that takes as long as some of the measuring
         self.place = self.parameters[0].device, self.parameters[0].dtype
 
@@ -42,12 +52,12 @@ class TorchReader:
         """Note the parameters' values, so that the next :meth:`measure` can tell how far they moved."""
         with self.no_grad:
             for group in self.groups:
-                group.weights.keep(group.outs)
+                group.keep_weights()
 
     def forget_weights(self) -> None:
         """Let the values go: they are not those of the step before."""
         for group in self.groups:
-            group.weights.known = False
+            group.forget_weights()
 
     def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
         """Measure every gradient, and the parameters if asked; read a number that waits on the device along with them.

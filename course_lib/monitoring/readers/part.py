@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.reading import Row, measured
-from course_lib.monitoring.readers.rows import Rows
+from course_lib.monitoring.readers.rows import by_tensor
 
 __all__ = ["Part"]
 
@@ -18,35 +20,36 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    numbers : numpy.ndarray, shape (4, r) or (7, r)
-        Of each row its sum, norm, largest and smallest element, and of each row of the parameters the norms of its
-        change, of what it was and of what it is; or all that of each tensor.
-    rows : Rows
-        Which rows belong to which parameter.
+    numbers : numpy.ndarray, shape (3, p) or (6, p)
+        Of each gradient its sum, its norm and its largest absolute value, and of each parameter the norms of its
+        change, of what it was and of what it is; or all that of each row of several to a tensor.
+    sizes : numpy.ndarray, shape (p,)
+        How many elements each has.
     where : list of int
         The place of each parameter in the model.
-    known : mapping of int to tuple
-        Gradients measured with care.
     absent : list of int
         Parameters without a gradient.
     nonfinite : bool
         Whether an element is infinite or NaN.
     extra : float
-    undo : numpy.ndarray, shape (r,), or None
-        What the first four numbers of each row are to be multiplied by.
+        What else was read.
+    starts : numpy.ndarray, shape (p,), or None
+        Which row is the first of each parameter, if there are rows.
+    known : mapping of int to tuple
+        Gradients measured with care.
     """
 
     numbers: Array
-    rows: Rows
+    sizes: NDArray[np.int_]
     where: list[int]
-    known: Mapping[int, Row]
     absent: Sequence[int]
     nonfinite: bool
     extra: float
-    undo: Array | None
+    starts: NDArray[np.int_] | None = None
+    known: Mapping[int, Row] = MappingProxyType({})
 
     def columns(self) -> Array:
         """Return the seven measures of each parameter."""
-        numbers = np.full((7, len(self.where)), math.nan)
-        numbers[: len(self.numbers)] = self.rows.by_tensor(self.numbers, self.undo)
-        return measured(numbers, self.rows.sizes, known=self.known, absent=self.absent)
+        numbers = np.full((6, len(self.where)), math.nan)
+        numbers[: len(self.numbers)] = self.numbers if self.starts is None else by_tensor(self.numbers, self.starts)
+        return measured(numbers, self.sizes, known=self.known, absent=self.absent)

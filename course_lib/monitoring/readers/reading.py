@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.monitoring.parameters import Array
 
@@ -71,14 +72,14 @@ class Reading:
 
 
 @np.errstate(all="ignore")
-def measured(numbers: Array, sizes: Array, *, known: Mapping[int, Row], absent: Sequence[int]) -> Array:
+def measured(numbers: Array, sizes: NDArray[Any], *, known: Mapping[int, Row], absent: Sequence[int]) -> Array:
     """Turn what was read of each parameter into its seven measures.
 
     Parameters
     ----------
-    numbers : numpy.ndarray, shape (7, p)
-        Of each gradient its sum, norm, largest and smallest element; of each parameter the norms of its change, of
-        what it was and of what it is.
+    numbers : numpy.ndarray, shape (6, p)
+        Of each gradient its sum, norm and largest absolute value; of each parameter the norms of its change, of what
+        it was and of what it is.
     sizes : numpy.ndarray, shape (p,)
         How many elements each has.
     known : mapping of int to tuple
@@ -86,11 +87,11 @@ def measured(numbers: Array, sizes: Array, *, known: Mapping[int, Row], absent: 
     absent : sequence of int
         Parameters without a gradient.
     """
-    sums, norms, high, low, moved, before, now = numbers
-    n, squares, largest = np.maximum(sizes, 1), norms**2, np.maximum(high, -low)
+    sums, norms, largest, moved, before, now = numbers
+    n, squares = np.maximum(sizes, 1), norms**2
     spread = squares - sums**2 / n
     spread = np.where((n > 1) & (spread > ROUNDING * squares), spread, 0)
-    ratio = np.where(before > 0, moved / before, math.nan)
+    ratio = np.where((before > 0) & np.isfinite(moved), moved / before, math.nan)
     std = np.sqrt(spread / np.maximum(n - 1, 1))
     found = np.array([norms, sums / n, std, largest, 0 * n, ratio, now], dtype=np.float64)
     known = {int(i): unscaled(largest[i], 0, 0, 0) for i in np.flatnonzero(~np.isfinite(largest))} | dict(known)

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["WIDTH", "Rows"]
+__all__ = ["WIDTH", "Rows", "by_tensor"]
 
 WIDTH = 512
 LARGE = 1 << 16  # elements
@@ -85,20 +86,21 @@ class Rows:
             if size % WIDTH:
                 yield 1
 
-    @np.errstate(all="ignore")
-    def by_tensor(self, rows: Array, undo: Array | None = None) -> Array:
-        """Reduce sums, norms, largest and smallest elements, and further norms, of rows to those of tensors.
 
-        The first four are multiplied by ``undo`` beforehand.
-        """
-        if undo is not None:
-            rows = np.concatenate([rows[:4] * undo, rows[4:]])
-        if len(self.starts) == rows.shape[1]:
-            return rows.astype(np.float64)
-        result = np.empty((len(rows), len(self.starts)))
-        np.add.reduceat(rows[0], self.starts, out=result[0], dtype=np.float64)
-        result[2] = np.maximum.reduceat(rows[2], self.starts)
-        result[3] = np.minimum.reduceat(rows[3], self.starts)
-        for k in (1, *range(4, len(rows))):
-            result[k] = np.sqrt(np.add.reduceat(np.square(rows[k], dtype=np.float64), self.starts))
-        return result
+@np.errstate(all="ignore")
+def by_tensor(rows: Array, starts: NDArray[np.int_]) -> Array:
+    """Reduce sums, norms and largest absolute values, and further norms, of rows to those of tensors.
+
+    Examples
+    --------
+    >>> by_tensor(np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [1.0, 2.0, 0.5]]), np.array([0, 2])).tolist()
+    [[3.0, 3.0], [5.0, 5.0], [2.0, 0.5]]
+    """
+    if len(starts) == rows.shape[1]:
+        return rows.astype(np.float64)
+    result = np.empty((len(rows), len(starts)))
+    np.add.reduceat(rows[0], starts, out=result[0], dtype=np.float64)
+    result[2] = np.maximum.reduceat(rows[2], starts)
+    for k in (1, *range(3, len(rows))):
+        result[k] = np.sqrt(np.add.reduceat(np.square(rows[k], dtype=np.float64), starts))
+    return result

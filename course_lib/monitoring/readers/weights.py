@@ -48,7 +48,7 @@ class Weights:
 
         Parameters
         ----------
-        table : torch.Tensor, shape (7, r)
+        table : torch.Tensor, shape (6, r)
             Norms of each row go to the last three of its own.
         outs : sequence
             The same for each matrix.
@@ -57,10 +57,10 @@ class Weights:
         if self.known:
             before = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
             for x, y, out in zip(now, before, outs, strict=True):
-                self.norms(self.torch.sub(x, y, out=y), out=out[4])  # y is written anew in the end
-            table[5].copy_(table[6])
+                self.norms(self.torch.sub(x, y, out=y), out=out[3])  # y is written anew in the end
+            table[4].copy_(table[5])
         else:
-            table[4:6] = math.nan
+            table[3:5] = math.nan
         self._keep(now, outs)
 
     def keep(self, outs: Sequence[Any]) -> None:
@@ -87,14 +87,14 @@ class Weights:
         wide = [x.cpu() if x.device.type == "mps" else x for x in now]  # which has no float64
         norms = [self.torch.linalg.vector_norm(x, dim=1, dtype=self.torch.float64) for x in wide]
         numbers = numbers.astype(np.float64)
-        numbers[4:6, ~np.isfinite(numbers[6])] = math.nan
-        numbers[6] = self.torch.cat(norms).cpu().numpy()
+        numbers[3:5, ~np.isfinite(numbers[5])] = math.nan
+        numbers[5] = self.torch.cat(norms).cpu().numpy()
         return numbers
 
     def _keep(self, now: Sequence[Any], outs: Sequence[Any]) -> None:
         """Make what was just loaded the values before; large ones are copied."""
         for x, out in zip(now, outs, strict=True):
-            self.norms(x, out=out[6])
+            self.norms(x, out=out[5])
         large = now[self.rows.small > 0 :]
         if self.large_before:
             self.torch._foreach_copy_(self.large_before, list(large))

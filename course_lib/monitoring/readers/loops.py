@@ -1,0 +1,96 @@
+"""Loops over tensors of single precision in the machine's memory, one pass each, compiled when they are first needed.
+
+Kernels of torch would read everything once for each measure, and first copy it side by side, to be called only once for
+all tensors. Sums are in double precision, in which squares of single precision neither overflow nor vanish.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Loops", "loops"]
+
+SIGNLESS, INFINITE = np.int32(0x7FFFFFFF), np.int32(0x7F800000)  # the bits of a number but its sign; of infinity
+REORDERED = {"reassoc", "contract"}  # sums may be taken in any order, many numbers at a time; NaN stays NaN
+
+
+class Loops(NamedTuple):
+    """Functions that take addresses, and after them numbers; other threads run while they do.
+
+    The first two addresses are of the tensors' addresses and of their sizes, both int64. The tensors' number is
+    ``count``.
+
+    Attributes
+    ----------
+    measure : (tensors, sizes, out, starts, seen, count, step)
+        Write their sums, norms and largest absolute values to ``out``, float64, shape (3, count), and return how many
+        of them hold something infinite or NaN. If ``step`` is not 0, write it to ``seen``, int32, for each element that
+        is not 0, from where ``starts``, int64, says that the tensor begins there; one whose start is negative is left
+        out.
+    compare : (tensors, sizes, kept, out, count)
+        Write the norms of their differences from ``kept``, float32, where they lie one behind the other, of what is
+        kept there, and of themselves to ``out``, float64, shape (3, count); and keep them.
+    """
+
+    measure: Callable[..., int]
+    compare: Callable[..., None]
+
+
+@cache
+def loops() -> Loops | None:
+    """Compile the loops, which takes a second, or return None where Numba cannot be imported."""
+    try:
+        numba: Any = import_module("numba")
+    except ImportError:  # not installed, or NumPy is newer than it knows
+        return None
+    t = numba.types
+    pointers, lengths, numbers = t.CPointer(t.CPointer(t.float32)), t.CPointer(t.int64), t.CPointer(t.float64)
+    floats, steps = t.CPointer(t.float32), t.CPointer(t.int32)
+
+    def measure(tensors: Any, sizes: Any, out: Any, starts: Any, seen: Any, count: int, step: int) -> int:
+        nonfinite = 0
+        for k in range(count):
+            x = numba.carray(tensors[k], sizes[k])
+            bits = x.view(np.int32)
+            total, squares, largest = 0.0, 0.0, np.int32(0)
+            for i in range(len(x)):
+                number = np.float64(x[i])
+                total += number
+                squares += number * number
+                largest = max(largest, bits[i] & SIGNLESS)  # ordered as absolute values are, and NaN last
+            out[k], out[count + k], out[2 * count + k] = total, np.sqrt(squares), np.int32(largest).view(np.float32)
+            if largest >= INFINITE:
+                nonfinite += 1
+            if step and starts[k] >= 0:
+                for i in range(len(x)):
+                    if x[i] != 0:
+                        seen[starts[k] + i] = step
+        return nonfinite
+
+    def compare(tensors: Any, sizes: Any, kept: Any, out: Any, count: int) -> None:
+        start = 0
+        for k in range(count):
+            x, before = numba.carray(tensors[k], sizes[k]), numba.carray(kept, start + sizes[k])[start:]
+            moved, was, squares = 0.0, 0.0, 0.0
+            for i in range(len(x)):
+                old, new = np.float64(before[i]), np.float64(x[i])
+                moved += (new - old) * (new - old)
+                was += old * old
+                squares += new * new
+                before[i] = x[i]
+            out[k], out[count + k], out[2 * count + k] = np.sqrt(moved), np.sqrt(was), np.sqrt(squares)
+            start += sizes[k]
+
+    def compiled(loop: Callable[..., Any], *arguments: Any, returns: Any) -> Callable[..., Any]:
+        function: Any = numba.cfunc(returns(*arguments), fastmath=REORDERED)(loop).ctypes
+        function.argtypes = [ctypes.c_void_p if isinstance(a, t.CPointer) else ctypes.c_int64 for a in arguments]
+        return function  # type: ignore[no-any-return]  # ctypes makes it, from the types above
+
+    return Loops(
+        compiled(measure, pointers, lengths, numbers, lengths, steps, t.int64, t.int64, returns=t.int64),
+        compiled(compare, pointers, lengths, floats, numbers, t.int64, returns=t.void),
+    )
