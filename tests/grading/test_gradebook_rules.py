@@ -152,6 +152,10 @@ def test_a_rule_that_cannot_be_used_is_named(tmp_path, text, came):
         ),
         ("learner,exercise,submitted\nada,double,noon\n", "found 'noon'; write the offset"),
         ("learner,exercise,submitted\nada,double,2026-10-05T10:00\n", "expected a time with its offset"),
+        (
+            "learner,exercise,submitted\nada,double,2026-10-05T10:00Z\nada,double,2026-10-06T10:00Z\n",
+            "line 3: expected one time for double of ada, found 2026-10-06T10:00:00+00:00 after 2026-10-05",
+        ),
     ],
 )
 def test_a_time_that_cannot_be_used_is_named(tmp_path, text, came):
@@ -160,6 +164,14 @@ def test_a_time_that_cannot_be_used_is_named(tmp_path, text, came):
     with pytest.raises(InputError) as caught:
         read_times(path)
     assert came in str(caught.value)
+
+
+def test_a_time_may_be_said_twice(tmp_path):
+    """In two time zones, too."""
+    (path := tmp_path / "times.csv").write_text(
+        "learner,exercise,submitted\nada,double,2026-10-05T10:00Z\nada,double,2026-10-05T12:00+02:00\n"
+    )
+    assert list(read_times(path)) == [("ada", "double")]
 
 
 @pytest.fixture

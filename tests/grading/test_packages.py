@@ -99,7 +99,9 @@ def test_whatever_is_handed_in_there_is_a_result(place, exercise):
     hand_in(place, exercise, "b.ipynb")
     assert "found a.ipynb, b.ipynb; hand in" in autograde(place)[0]["output"]
     (place / "submission" / "double.ipynb").write_text("{")
-    assert "found text that is not JSON" in autograde(place)[0]["output"]
+    said = autograde(place)[0]["output"]
+    assert said.startswith("double.ipynb was taken, and a.ipynb, b.ipynb passed over; if another is meant, give it")
+    assert "found text that is not JSON" in said
 
 
 def test_a_broken_key_is_not_the_learners_fault(place, exercise):

@@ -1,7 +1,7 @@
 """When each notebook was handed in: what a table says, else when its file was last changed."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,15 +22,29 @@ def read_times(path: Path) -> Times:
     Raises
     ------
     InputError
-        With the first line that cannot be used.
+        With the first line that cannot be used, or says another time than one before it.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = csv.DictReader(file)
             _check_header(lines.fieldnames or [], path)
-            return dict(_entry(line, f"{path}, line {number}") for number, line in enumerate(lines, 2))
+            return _distinct((f"{path}, line {number}", line) for number, line in enumerate(lines, 2))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"expected a CSV file at {path}, found other text: {error}; export it as UTF-8") from error
+
+
+def _distinct(lines: Iterable[tuple[str, dict[str, str]]]) -> Times:
+    """Return the times, of which there must be one for each notebook."""
+    times: dict[tuple[str, str], datetime] = {}
+    for place, line in lines:
+        (learner, exercise), time = _entry(line, place)
+        first = times.setdefault((learner, exercise), time)
+        if time != first:
+            raise InputError(
+                f"{place}: expected one time for {exercise} of {learner}, found {time.isoformat()} after "
+                f"{first.isoformat()}; keep the line of the notebook that is to be graded"
+            )
+    return times
 
 
 def _check_header(names: Sequence[str], path: Path) -> None:

@@ -8,6 +8,8 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +56,29 @@ def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
         if sandboxed:
             raise _Told(REFUSED) from error
         sandbox = NONE
-    learner, found = _learner(root), _notebook(root / "submission", slug)
-    return grade_submission(found, learner=learner, exercise=exercise, sandbox=sandbox)
+    found, others = _notebook(root / "submission", slug)
+    report = grade_submission(found, learner=_learner(root), exercise=exercise, sandbox=sandbox)
+    if not others:
+        return report
+    passed_over = f"{found.name} was taken, and {_names(others)} passed over; if another is meant, give it that name"
+    return replace(report, messages=(passed_over, *report.messages))
 
 
-def _notebook(folder: Path, slug: str) -> Path:
-    """Return the notebook handed in: the one called after the exercise, else the only one there is."""
+def _notebook(folder: Path, slug: str) -> tuple[Path, list[Path]]:
+    """Return the notebook handed in, the one called after the exercise or the only one there is, and the others."""
     named = folder / f"{slug}.ipynb"
     notebooks = sorted(path for path in folder.glob("*.ipynb") if not path.name.startswith("."))
-    if named in notebooks or len(notebooks) == 1:
-        return named if named in notebooks else notebooks[0]
-    came = ", ".join(one_line(os.fsencode(path.name).decode("utf-8", "replace"), chars=80) for path in notebooks[:3])
-    raise _Told(f"expected {slug}.ipynb, found {came or 'no notebook'}; hand in the notebook under its own name")
+    if named in notebooks:
+        return named, [path for path in notebooks if path != named]
+    if len(notebooks) == 1:
+        return notebooks[0], []
+    came = _names(notebooks) or "no notebook"
+    raise _Told(f"expected {slug}.ipynb, found {came}; hand in the notebook under its own name")
+
+
+def _names(notebooks: Sequence[Path]) -> str:
+    """Name the first few."""
+    return ", ".join(one_line(os.fsencode(path.name).decode("utf-8", "replace"), chars=80) for path in notebooks[:3])
 
 
 def _learner(root: Path) -> str:
