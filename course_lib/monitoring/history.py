@@ -46,7 +46,7 @@ class History:
     shapes : sequence of tuple of int
         Theirs.
     keep : int
-        How many steps at most; at most 200 bytes a parameter and step.
+        How many steps at most; of each, there are at most 200 bytes a parameter, and 2 kB.
     """
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:

@@ -30,11 +30,11 @@ class GradientMonitor:
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
-    **Cost.** In memory, gradients of single precision are read once, by a loop that Numba compiles at the first step of
-    a process, in a second. On other devices, in double precision, and where Numba cannot be imported, all small tensors
-    are reduced together by some ten kernels, with one transfer to the host for each device and precision; a second one
-    at the first step whose squares are beyond single precision, at the first at which something is not finite, and for
-    double precision at each step whose squares are beyond that. ``benchmarks/monitoring.py`` measures the cost.
+    **Cost** (``benchmarks/monitoring.py``). In memory, single precision is read once, by a loop that Numba compiles at
+    the first step of a process, in a second. Elsewhere, in double precision, if complex, and without Numba, all small
+    tensors are reduced together by some ten kernels, with one transfer to the host for each device and precision; a
+    second one at each step that double precision is not enough for, at the first that single precision is not, at the
+    first at which something is not finite, and wherever the squares of float32 parameters overflow.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
@@ -48,7 +48,7 @@ class GradientMonitor:
 
     **Memory.** With the loop, there is one copy of the parameters. Elsewhere tensors of more than 65,536 elements are
     measured where they are, and there are copies of the others: one of the gradients, and two of the parameters; and
-    one of the large parameters. The history holds at most 200 bytes a parameter and step, for the last ``keep`` steps.
+    one of the large parameters. The history holds 2 kB and at most 200 bytes a parameter for each of ``keep`` steps.
 
     **Dead units** are counted in layers of at most 512, by their bias or that of a norm behind them. Of a wider layer,
     or one with neither, only the death of the whole is seen.
@@ -93,12 +93,11 @@ class GradientMonitor:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
         self._model, self._parameters = model, trainable(model)
         self._first = next(iter(self._parameters.values()))
-        self.every, self.update_every, self._closed, self._count = every, update_every, False, 0
+        self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
         self._shapes = [shape_of(p) for p in self._parameters.values()]
         self._history = History(list(self._parameters), self._shapes, keep=keep)
         self._reader: Any = None
         self._watch: ZeroWatch | None = None
-        self._broken = False
         self._looks, self._last_seen = deque[int](maxlen=ALWAYS), dict[int, Array]()
 
     def step(self) -> None:
@@ -114,8 +113,9 @@ class GradientMonitor:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
         if self._first.grad is None:  # one is looked at sooner than all
             refuse_without_gradient(self._parameters)
-        if self._reader is None or self._reader.moved():
+        if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
             self._reader = reader_of(list(self._parameters.values()), often=True)
+            self._looks.clear()  # what was seen at them went with the reader before
         self._count += 1
         try:
             if self._due(self._count):
@@ -166,7 +166,7 @@ class GradientMonitor:
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        On a device, ``update_ratio`` is NaN of a parameter in single precision whose norm is beyond 1e19, and one whose
+        Without the loop, ``update_ratio`` is NaN of a float32 parameter whose norm is beyond 1e19, and one whose
         elements are below 1e-23 counts as 0.
         """
         return self._history.frame()

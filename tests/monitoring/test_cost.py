@@ -116,6 +116,23 @@ def test_gradients_are_free_to_go():
         assert all(gradient() is None for gradient in gradients)
 
 
+@pytest.mark.parametrize("update_every", [None, 1])
+@pytest.mark.parametrize("shape", [(3,), (64, 45), (64, 64), (60, 110), (200, 200)])
+def test_the_history_holds_what_the_docstring_says(way, shape, update_every):
+    """At most 200 bytes a parameter and step, of what was read and of what was worked out of it."""
+    model, count = nn.ParameterList([torch.ones(shape) for _ in range(300)]), 300
+    with GradientMonitor(model, update_every=update_every) as monitor:
+        for step in range(3):
+            for p in model:
+                p.grad = torch.ones(shape) * (1 + step)
+            monitor.step()
+        reading = monitor._history.records[-1].reading
+        worked_out = vars(reading.measures).values()
+        (part,) = reading.work_out.args[0]
+        kept = part.numbers.nbytes + sum(measure.nbytes for measure in worked_out)
+        assert kept + 36 * count <= 200 * count  # 36 for the number of one that is absent, if all are
+
+
 def test_nothing_is_attached_before_the_first_step_and_after_close():
     """No hook on a module, at most one on one parameter, and none in the end."""
     model = mlp()

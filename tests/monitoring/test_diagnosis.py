@@ -253,3 +253,15 @@ def test_dead_units_are_counted_by_any_bias(layer):
             monitor.step()
     assert monitor.diagnose().kinds == ("dead",)
     assert "28 of 32 in 0.b" in str(monitor.diagnose())
+
+
+def test_where_no_weight_has_a_gradient_a_bias_may_explode():
+    """The parameter that is named is the largest of those that have one."""
+    model = nn.Linear(3, 2)
+    with GradientMonitor(model) as monitor:
+        for step in range(6):
+            model.weight.grad = None if step == 5 else torch.ones(2, 3)
+            model.bias.grad = torch.full((2,), 1e6 if step == 5 else 1.0)
+            monitor.step()
+    (finding,) = monitor.diagnose().findings
+    assert (finding.kind, finding.parameters, finding.steps) == ("exploding", ("bias",), (6,))

@@ -163,6 +163,20 @@ def test_a_model_that_changes_its_precision_goes_on():
     assert monitor.history.norm.notna().all()
 
 
+def test_a_model_that_changes_its_precision_has_no_dead_units_for_that():
+    """Of twenty units, each batch reaches two; the first batch in double precision is the only one of its reader."""
+    model = nn.Sequential(nn.Linear(4, 20), nn.ReLU(), nn.Linear(20, 1))
+    with GradientMonitor(model) as monitor:
+        for step in range(28):
+            if step == 17:
+                model.double()
+            for p in model.parameters():
+                p.grad = torch.randn_like(p)
+            model[0].bias.grad[torch.arange(20) % 10 != step % 10] = 0
+            monitor.step()
+            assert "dead" not in monitor.diagnose().kinds
+
+
 def test_a_parameter_that_changes_its_shape_is_named():
     """And not left to torch, which would say two numbers."""
     model = nn.Linear(8, 4)
@@ -252,3 +266,19 @@ def test_of_a_weight_that_became_infinite_it_is_not_known_how_far_it_moved():
             monitor.step()
     assert monitor.history.update_ratio.tolist() == pytest.approx([np.nan, 0, np.nan, np.nan], nan_ok=True)
     assert monitor.history.weight_norm.tolist()[2:] == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_parameters_that_change_their_precision_later_are_read_in_it(place):
+    """All of them, or one that is not the first: in double precision, what single precision cannot hold."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with GradientMonitor(model, update_every=None) as monitor:
+        for step in range(4):
+            if step == 2:
+                (model[1] if place else model).double()
+            for p in model.parameters():
+                p.grad = torch.full_like(p, 1e100 if p.dtype == torch.float64 else 1.0)
+            monitor.step()
+    rows = monitor.history.query("parameter == '1.bias'")
+    assert rows.norm.tolist() == pytest.approx([2**0.5] * 2 + [2**0.5 * 1e100] * 2)
+    assert not rows.nonfinite.any()

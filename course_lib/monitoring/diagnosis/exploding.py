@@ -34,7 +34,9 @@ def exploding(e: Evidence) -> Finding | None:
     advice = (
         "Use an initialisation that keeps the variance (Xavier, He), a lower learning rate, or clip by global norm."
     )
-    largest = e.weights[np.nanargmax(e.norm[worst, e.weights])]
+    norm, weights = e.norm[worst], e.weights
+    among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where biases alone have one
+    largest = among[np.nanargmax(norm[among])]
     return Finding(
         "exploding", " ".join(found), advice, e.named([largest]), e.numbers(finite[total >= total.max() / 10])
     )

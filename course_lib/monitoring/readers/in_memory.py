@@ -1,14 +1,14 @@
 """Measure the gradients of torch parameters of single precision that lie in the machine's memory."""
 
+import ctypes
 import math
-import struct
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from course_lib.errors import MonitorError
 from course_lib.monitoring.parameters import Array
 from course_lib.monitoring.readers.loops import Loops
 from course_lib.monitoring.readers.part import Part
@@ -36,22 +36,22 @@ class InMemory:
         self.own = torch.Tensor, torch.nn.Parameter  # not a class that may keep its elements elsewhere
         self.nothing = torch.empty(0, dtype=torch.float32, device="cpu")
         self.expected = self.told = [p.numel() for p in self.parameters]
-        self.sizes, self.addresses = np.array(self.expected, np.int64), np.zeros(len(where), np.int64)
-        self.at = self.addresses.ctypes.data, self.sizes.ctypes.data
-        self.counts = self.sizes.copy()
-        self.pack = struct.Struct(f"{len(where)}q").pack_into
+        self.counts, numbers = np.array(self.expected, np.int64), ctypes.c_int64 * len(where)
+        self.sizes, self.addresses = numbers(*self.expected), numbers()
+        self.unread = (ctypes.c_double * (3 * len(where)))()
         shown = np.array([p.numel() if p.ndim == 1 and p.numel() <= WIDTH else 0 for p in self.parameters], np.int64)
         self.starts = np.where(shown, np.cumsum(shown) - shown, -1)
         self.seen = np.zeros(shown.sum(), np.int32)
         self.shown = self.starts.ctypes.data, self.seen.ctypes.data
         self.tables: list[tuple[Array, int]] = []
-        self.kept: NDArray[np.float32] | None = None
+        self.kept: Any = None
         self.known = False
 
     def measure(self, step: int, *, weights: bool, extra: Any = None) -> Part:
         """Read each gradient, the parameters if asked, and ``extra``; see :class:`TorchReader`."""
         grads, (numbers, at) = [p.grad for p in self.parameters], self.table()
-        nonfinite = self.run(self.loops.measure, grads, at, *self.shown, len(grads), step)
+        readable = self.readable(grads)
+        nonfinite = self.run(self.loops.measure, readable, at, *self.shown, len(grads), step)
         if weights:
             known = self.known
             self.compare(at + 3 * len(grads) * NUMBER)
@@ -61,7 +61,7 @@ class InMemory:
             numbers,
             sizes=self.counts,
             where=self.where,
-            absent=[i for i, g in enumerate(grads) if g is None],
+            absent=() if readable is grads else [i for i, g in enumerate(grads) if g is None],
             nonfinite=nonfinite > 0,
             extra=0.0 if extra is None else float(extra),
         )
@@ -77,28 +77,28 @@ class InMemory:
 
     def keep_weights(self) -> None:
         """Keep the parameters as they are."""
-        unread = np.empty((3, len(self.where)))
-        self.compare(unread.ctypes.data)
+        self.compare(self.unread)
 
-    def compare(self, out: int) -> None:
+    def compare(self, out: Any) -> None:
         """Write the norms of the parameters' change, of what they were, and of what they are, and keep them."""
         if self.kept is None:
-            self.kept = np.zeros(sum(self.expected), np.float32)
-        self.run(self.loops.compare, self.parameters, self.kept.ctypes.data, out, len(self.where))
+            self.kept = (ctypes.c_float * sum(self.expected))()
+        self.run(self.loops.compare, self.readable(self.parameters), self.kept, out, len(self.where))
         self.known = True
 
     def forget_weights(self) -> None:
         """Let the kept parameters go: they are not those of the step before."""
         self.known = False
 
-    def run(self, loop: Callable[..., Any], tensors: list[Any], *arguments: int) -> Any:
-        """Run a loop over tensors, none of which can go meanwhile."""
-        tensors = self.readable(tensors)
+    def run(self, loop: Callable[..., Any], tensors: list[Any], *arguments: Any) -> Any:
+        """Run a loop over readable tensors, none of which can go meanwhile."""
         if (sizes := [t.numel() for t in tensors]) != self.told:
             self.refuse_resized(tensors)
             self.sizes[:] = self.told = sizes
-        self.pack(self.addresses.data, 0, *[t.data_ptr() for t in tensors])
-        return loop(*self.at, *arguments)
+        self.addresses[:] = addresses = [t.data_ptr() for t in tensors]
+        if 0 in addresses:
+            self.refuse_freed(addresses)
+        return loop(self.addresses, self.sizes, *arguments)
 
     def readable(self, tensors: list[Any]) -> list[Any]:
         """Return the tensors, and instead of what the loops cannot read, a copy; None becomes one without elements."""
@@ -116,13 +116,21 @@ class InMemory:
         return self.torch.empty(dense.shape, dtype=self.torch.float32, device="cpu").copy_(dense)
 
     def refuse_resized(self, tensors: Sequence[Any]) -> None:
-        """Raise what torch raises of sizes that do not match, unless a gradient is just not there."""
+        """Say which size does not match, unless a gradient is just not there."""
         for tensor, size in zip(tensors, self.expected, strict=True):
             if tensor is not self.nothing and tensor.numel() != size:
-                raise RuntimeError(
+                raise MonitorError(
                     f"a parameter and its gradient must keep their size, which was {size} at the first step, but one "
                     f"has {tensor.numel()} elements now. After a layer is resized, make a new GradientMonitor(model)."
                 )
+
+    def refuse_freed(self, addresses: Sequence[int]) -> None:
+        """Say that a tensor is at no address, unless it has no elements."""
+        if any(size and not address for size, address in zip(self.told, addresses, strict=True)):
+            raise MonitorError(
+                "parameters and gradients must be in memory, but the storage of one was freed, or it only stands for "
+                "a tensor, as where torch traces. Call step() where their elements are."
+            )
 
     def last_seen(self) -> dict[int, Array]:
         """Return the steps at which each element of each vector last had a gradient."""

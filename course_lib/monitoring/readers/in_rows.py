@@ -19,7 +19,7 @@ from course_lib.monitoring.readers.weights import Weights
 __all__ = ["InRows"]
 
 CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
-AT_MOST = 160  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
+AT_MOST = 100  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
 
 
 class InRows:

@@ -26,7 +26,7 @@ class ArrayReader:
         self.before: list[Array] = []
         self.seen = {i: np.zeros(p.shape, int) for i, p in enumerate(self.parameters) if len(p.shape) == 1}
 
-    def moved(self) -> bool:
+    def moved(self, *, wholly: bool) -> bool:
         """Say whether a parameter is now elsewhere: never."""
         return False
 

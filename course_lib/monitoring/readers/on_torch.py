@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -32,21 +33,23 @@ class TorchReader:
     def __init__(self, parameters: Sequence[Any], *, often: bool = True) -> None:
         self.torch, self.parameters = load("torch", extra="torch"), list(parameters)
         double = self.torch.float64, self.torch.complex128
-        places = defaultdict(list)
+        alike = defaultdict(list)
         for i, p in enumerate(self.parameters):
-            places[p.device, p.dtype in double, often and p.is_cpu and not p.is_complex()].append(i)
+            alike[p.device, p.dtype in double, often and p.is_cpu and not p.is_complex()].append(i)
         self.groups = [
             InMemory(self.torch, self.parameters, where, loops=compiled)
             if in_memory and not double and (compiled := loops())
             else InRows(self.torch, self.parameters, where)
-            for (_, double, in_memory), where in places.items()
+            for (_, double, in_memory), where in alike.items()
         ]
-        self.no_grad = self.torch.no_grad()  # made once: that takes as long as some of the measuring
-        self.place = self.parameters[0].device, self.parameters[0].dtype
+        kernels = any(isinstance(group, InRows) for group in self.groups)
+        self.no_grad = self.torch.no_grad() if kernels else nullcontext()  # made once: that takes long
+        self.places = [(p.device, p.dtype) for p in self.parameters]
 
-    def moved(self) -> bool:
-        """Say whether the model is now on another device, or of another precision."""
-        return self.place != (self.parameters[0].device, self.parameters[0].dtype)
+    def moved(self, *, wholly: bool) -> bool:
+        """Say whether the first parameter, or any if asked of all, is on another device now, or of another precision."""
+        asked = self.parameters if wholly else self.parameters[:1]
+        return any((p.device, p.dtype) != place for p, place in zip(asked, self.places, strict=False))
 
     def keep_weights(self) -> None:
         """Note the parameters' values, so that the next :meth:`measure` can tell how far they moved."""
