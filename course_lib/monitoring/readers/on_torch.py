@@ -47,7 +47,7 @@ class TorchReader:
         self.places = [(p.device, p.dtype) for p in self.parameters]
 
     def moved(self, *, wholly: bool) -> bool:
-        """Say whether the first parameter, or any if asked of all, is on another device now, or of another precision."""
+        """Say whether the first parameter, or any if asked of all, has another device or precision than it had."""
         asked = self.parameters if wholly else self.parameters[:1]
         return any((p.device, p.dtype) != place for p, place in zip(asked, self.places, strict=False))
 
