@@ -117,6 +117,7 @@ def hold(forward: Callable[[], Any], *, note: Callable[[Any], Any] = lambda tens
 
     with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
         result = forward()
+    read.clear()  # what a backward pass within it has read is free to go
     return Holding(result, tuple(saved for ref in owned if (saved := ref()) is not None), read)
 
 

@@ -1,6 +1,6 @@
 """What must hold before gradients can be compared. Each message says what came and what would do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,15 @@ def check_arguments(
             f'arrays must be a mapping of names to arrays, as in {{"x": x, "w": w}}, but it is a '
             f"{type(arrays).__name__}. The loss gets them under these names."
         )
+    if not isinstance(engines, Collection):
+        raise InputError(f"engines must be a sequence of names, such as {[*known]}, but it is {engines!r}.")
     unknown = {*engines, *(losses if isinstance(loss, Mapping) else ())} - set(known)
     if unknown or not engines:
         found = f"{sorted(unknown)} are not" if unknown else "there are none"
         raise InputError(f"engines must be among {[*known]}, but {found}. Name one at least.")
     for name, limit in limits.items():
-        if limit is not None and not 0 < limit < float("inf"):
-            raise InputError(f"{name} must be positive and finite, but it is {limit}. Leave it out if there is none.")
+        if limit is not None and not (hasattr(limit, "__float__") and 0 < limit < float("inf")):
+            raise InputError(f"{name} must be positive and finite, but it is {limit!r}. Leave it out if there is none.")
 
 
 def numbers(name: str, array: Any) -> np.ndarray[Any, Any]:

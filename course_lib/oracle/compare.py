@@ -1,7 +1,7 @@
 """Put one loss through every engine, and say what differs first."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,9 +37,10 @@ def compare(
     Parameters
     ----------
     loss : callable or mapping of str to callable
-        Takes the arrays by name and returns one number, written in operators and methods that all engines share. If it
-        has a parameter ``xp``, it gets the engine's functions under torch's names, ``xp.relu(x @ w)``; ``xp.watch("h",
-        h)`` returns h and lists its gradient as well. A mapping gives an engine a loss of its own.
+        Takes the arrays by name and returns one number, written in operators and methods that all engines share: JAX's
+        own ``.std()`` and ``.var()`` divide by n. If it has a parameter ``xp``, it gets the engine's functions under
+        torch's names, ``xp.relu(x @ w)``, with torch's meaning; ``xp.watch("h", h)`` returns h and lists its gradient
+        as well. A mapping gives an engine a loss of its own.
     arrays : mapping of str to array
         Inputs of any library and shape; labels and other integers are passed on and not differentiated.
     manual : mapping, sequence or callable, optional
@@ -156,7 +157,12 @@ def by_hand(manual: Manual, inputs: Arrays, found: Mapping[str, Arrays]) -> tupl
     if not isinstance(given, Mapping):
         order = [name for name, a in inputs.items() if a.dtype.kind == "f"]
         given = [given] if hasattr(given, "shape") else given  # an array alone
-        if len(given) != len(order):
+        if not isinstance(given, Iterable):
+            raise InputError(
+                f"manual must be gradients by name or in the order {order}, or a function that returns them, but it "
+                f"is {given!r}. Pass arrays."
+            )
+        if len(given := list(given)) != len(order):
             raise InputError(
                 f"gradients without names are taken in the order {order}, but {len(given)} came. Name them."
             )

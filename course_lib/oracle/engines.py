@@ -100,8 +100,9 @@ class Autograd(Engine):
             return float(self.call(self.leaves(arrays), self.leaves(probes)))
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
-        leaves, watched = self.leaves(arrays), self.leaves(probes)
-        self.tracked(leaves, watched).backward()
+        with autograd.enable_grad():  # also where the caller has switched it off
+            leaves, watched = self.leaves(arrays), self.leaves(probes)
+            self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
         return {n: filled(both[n].grad, a) for n, a in floats(arrays, probes)}
 
@@ -124,8 +125,10 @@ class Torch(Engine):
             return float(self.call(self.leaves(arrays), self.leaves(probes)))
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
-        leaves, watched = self.leaves(arrays), self.leaves(probes)
-        self.tracked(leaves, watched).backward()
+        torch = load("torch", extra="torch")
+        with torch.inference_mode(False):  # records, also where the caller has switched it off, by no_grad() too
+            leaves, watched = self.leaves(arrays), self.leaves(probes)
+            self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
         return {
             n: np.zeros(a.shape) if both[n].grad is None else both[n].grad.numpy() for n, a in floats(arrays, probes)

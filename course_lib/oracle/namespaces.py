@@ -9,6 +9,7 @@ from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.oracle.checks import numbers
+from course_lib.oracle.torch_in_jax import meant_otherwise, reduced
 
 __all__ = ["Namespace", "for_autograd", "for_jax", "for_torch"]
 
@@ -64,10 +65,11 @@ def for_autograd() -> Namespace:
 
 
 def for_torch() -> Namespace:
-    """Names of torch; labels come as tensors already, so ``xp.tensor`` lets them pass."""
+    """Names of torch, those of ``nn.functional`` first, as readers call them; ``xp.tensor`` lets tensors pass."""
     torch = load("torch", extra="torch")
     special = {"tensor": lambda x, **options: x if isinstance(x, torch.Tensor) else torch.tensor(x, **options)}
-    return Namespace("torch", [torch, torch.nn.functional], special)
+    # torch.embedding, torch.layer_norm and others are the kernels below, with other arguments or another order of them.
+    return Namespace("torch", [torch.nn.functional, torch], special)
 
 
 def for_jax() -> Namespace:
@@ -75,13 +77,14 @@ def for_jax() -> Namespace:
     jax = load("jax", extra="jax")
     jnp, nn = jax.numpy, jax.nn
 
-    def cross_entropy(scores: Any, labels: Any) -> Any:
-        return -nn.log_softmax(scores)[jnp.arange(len(scores)), labels].mean()
+    def cross_entropy(scores: Any, labels: Any, reduction: str = "mean") -> Any:
+        return reduced(jnp, -nn.log_softmax(scores)[jnp.arange(len(scores)), labels], reduction)
 
     special = {
+        **meant_otherwise(jnp),
         "cross_entropy": cross_entropy,
-        "mse_loss": lambda x, y: ((x - y) ** 2).mean(),
-        "gelu": lambda x: nn.gelu(x, approximate=False),
+        "mse_loss": lambda x, y, reduction="mean": reduced(jnp, (x - y) ** 2, reduction),
+        "gelu": lambda x, approximate="none": nn.gelu(x, approximate=approximate == "tanh"),
         "softmax": lambda x, dim: nn.softmax(x, axis=dim),
         "log_softmax": lambda x, dim: nn.log_softmax(x, axis=dim),
         "logsumexp": lambda x, dim, keepdim=False: nn.logsumexp(x, axis=dim, keepdims=keepdim),
@@ -95,8 +98,7 @@ def for_jax() -> Namespace:
         "bmm": jnp.matmul,
         "mm": jnp.matmul,
         "rsqrt": jax.lax.rsqrt,
-        "unsqueeze": jnp.expand_dims,
-        "var": lambda x, dim=None, correction=1, keepdim=False: jnp.var(x, dim, ddof=correction, keepdims=keepdim),
+        "unsqueeze": lambda x, dim: jnp.expand_dims(x, dim),
     }
     return Namespace("jax", [jnp, nn], special, {"dim": "axis", "keepdim": "keepdims", "dtype": "dtype"})
 
@@ -107,7 +109,16 @@ def as_float64(arrays: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     for name, array in arrays.items():
         array = array.detach() if hasattr(array, "detach") else array
         if hasattr(array, "is_floating_point"):  # a torch tensor: NumPy knows no bfloat16, and no GPU
-            array = (array.double() if array.is_floating_point() else array).cpu().numpy()
+            array = on_the_host(name, array)
         copy = numbers(name, array)
         copies[name] = copy.astype(np.float64) if copy.dtype.kind not in "biu" else copy
     return copies
+
+
+def on_the_host(name: str, tensor: Any) -> np.ndarray[Any, Any]:
+    """Copy a tensor of torch to NumPy, in float64 if it is floating, or say why it cannot be had."""
+    try:
+        found: np.ndarray[Any, Any] = (tensor.double() if tensor.is_floating_point() else tensor).cpu().numpy()
+    except (TypeError, RuntimeError) as why:  # sparse, or on the meta device
+        raise InputError(f"{name} must be dense, with numbers that NumPy can hold, but torch says: {why}") from why
+    return found

@@ -103,6 +103,8 @@ def cut(differing: list[str], case: "Case") -> Iterator[Found]:
     if not set(differing) <= set(names) or not all(np.isfinite(case.found[n]).all() for n in names):
         return
     same, sizes_of = tuple(differing), [norm(case.found, [n]) for n in names]
+    if not any(sizes_of):  # all are zero, which no clipping makes of them
+        return
     limit = case.max_norm or max(sizes_of)
     apart = {n: raw[n] * min(1.0, limit / (norm(raw, [n]) or limit)) for n in names}
     at_limit = sum(abs(size / limit - 1) < 1e-6 for size in sizes_of)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd import enable_grad
 from course_lib.autograd.reach import reached
 from course_lib.oracle.engines import Arrays, Autograd, Engine
 
@@ -105,7 +106,8 @@ def record(engine: Engine, inputs: Arrays, probes: Arrays) -> Tape | None:
     assert isinstance(engine, Autograd)
     leaves = engine.leaves(inputs)
     watched = engine.leaves(probes)
-    loss = engine.call(leaves, watched)
+    with enable_grad():  # also where the caller has switched it off
+        loss = engine.call(leaves, watched)
     if getattr(loss, "node", None) is None:
         return None
     nodes = sorted(reached([loss.node]), key=lambda node: node.seq)

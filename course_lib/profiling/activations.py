@@ -167,10 +167,13 @@ def operation(node: str) -> str:
     --------
     >>> operation("NativeLayerNormBackward0"), operation("MyFunctionBackward")
     ('native_layer_norm', 'MyFunction')
+    >>> operation("MaxPool2DWithIndicesBackward0"), operation("SmoothL1LossBackward0"), operation("Im2ColBackward0")
+    ('max_pool2d_with_indices', 'smooth_l1_loss', 'im2col')
     """
     if not (built_in := re.fullmatch(r"(\w+?)Backward\d+", node)):
         return node.removesuffix("Backward")
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", built_in[1]).lower()
+    # A digit goes with the letter after it, as in 2d, unless it ends a word of its own, as in l1.
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\d[A-Z])(?=[A-Z])|(?<=[A-Z]\d)(?=[A-Z][a-z])", "_", built_in[1]).lower()
 
 
 def inventory(holding: Holding, own: set[Any], names: dict[int, str]) -> Inventory:

@@ -98,8 +98,10 @@ def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def check_model(model: Any, loss_fn: Any) -> None:
-    """Refuse what cannot be called, and a model whose parameters have no shapes yet."""
+    """Refuse what cannot be called, a class, and a model whose parameters have no shapes yet."""
     for name, what in (("model", model), ("loss_fn", loss_fn)):
+        if isinstance(what, type):
+            raise InputError(f"{name} must be a module or a function, but the class {what.__name__} came. Add ().")
         if not callable(what):
             raise InputError(
                 f"{name} must be a module or a function, but a {type(what).__name__} came. Pass it uncalled."

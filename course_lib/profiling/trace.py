@@ -92,7 +92,12 @@ class Trace:
 
     def table(self, *, sort_by: str = "self_cpu_time_total", rows: int = 10) -> str:
         """Return the profiler's table of the last cycle that was recorded."""
-        return str(self.averages().table(sort_by=sort_by, row_limit=rows))
+        averages = self.averages()
+        try:
+            return str(averages.table(sort_by=sort_by, row_limit=rows))
+        except AttributeError as error:
+            usual = "'self_cpu_time_total' or 'count'"
+            raise InputError(f"sort_by must be what torch counts, such as {usual}, but it is {sort_by!r}.") from error
 
     def _write(self, profiler: Any) -> None:
         """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
@@ -196,7 +201,7 @@ def trace(
     watched = activities(device)
     if len(watched) == 1:  # else it may have to say that the GPU cannot be watched
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
-    make(folder := Path(folder))
+    folder = made(folder)
     options = {
         "activities": watched,
         "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),
@@ -207,8 +212,11 @@ def trace(
     return Trace(folder, skip + wait + warmup, handler, options)
 
 
-def make(folder: Path) -> None:
+def made(path: str | Path) -> Path:
     """Make a folder, and see that files can be made in it."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"folder must be a path to write traces to, but it is {path!r}. Pass one such as 'traces'.")
+    folder = Path(path)
     try:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
@@ -221,6 +229,7 @@ def make(folder: Path) -> None:
         raise InputError(
             f"folder must be a folder to write traces to, but {folder} may not be written to. Name another."
         )
+    return folder
 
 
 def activities(device: str | None) -> list[Any]:

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from course_lib.errors import InputError, TrainingError
-from course_lib.training.criterion import first_leaf
+from course_lib.training.criterion import leaves
 from course_lib.training.framework import Framework
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "check_metrics",
     "check_scheduler",
     "check_trainable",
+    "trained_by",
     "unpack",
 ]
 
@@ -80,10 +81,10 @@ def check_scheduler(scheduler: Any, optimizer: Any) -> None:
     """Refuse what cannot step, or steps for somebody else, before an epoch has been spent on it."""
     if scheduler is None:
         return
-    if isinstance(scheduler, type) or not callable(getattr(scheduler, "step", None)):
+    if isinstance(scheduler, type) or scheduler is optimizer or not callable(getattr(scheduler, "step", None)):
         raise InputError(
-            f"the scheduler must have a step(), but {scheduler!r:.60} came; use one of torch.optim.lr_scheduler, made "
-            "from the optimizer"
+            f"the scheduler must have a step() that changes the rate, but {scheduler!r:.60} came; use one of "
+            "torch.optim.lr_scheduler, made from the optimizer"
         )
     theirs, ours = (trained_by(one) for one in (getattr(scheduler, "optimizer", None), optimizer))
     if theirs and ours and not theirs & ours:  # a wrapper shares them
@@ -118,8 +119,7 @@ def check_trainable(model: Any, optimizer: Any) -> None:
             "the optimizer must step on gradients that are there, but LBFGS asks for the loss several times a step; "
             "use another, or write a loop around optimizer.step(closure)"
         )
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if not held & trainable:
+    if not trained_by(optimizer) & trainable:
         raise InputError(
             f"the optimizer must hold parameters of this {type(model).__name__} that require grad, but it holds none; "
             "make it from this model's parameters(), after the model was made or copied"
@@ -137,7 +137,7 @@ def check_connected(loss: Any, where: str) -> None:
 
 def check_gradients(model: Any, optimizer: Any, where: str) -> None:
     """See that the backward pass has reached something the optimizer holds."""
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    held = trained_by(optimizer)
     if all(p.grad is None for p in model.parameters() if id(p) in held):
         raise TrainingError(
             f"{where}: backward() must reach parameters that the optimizer holds, but all their gradients are None: "
@@ -158,8 +158,8 @@ def unpack(batch: Any, where: str) -> tuple[Any, Any]:
 
 def cause(framework: Framework, model: Any, inputs: Any = None, targets: Any = None) -> str:
     """Say what else is not finite: the first of inputs, targets and parameters that is not, or none of them."""
-    for name, value in (("inputs", first_leaf(inputs)), ("targets", first_leaf(targets))):
-        if _is_floating(value) and not framework.finite(value):
+    for name, value in (("inputs", inputs), ("targets", targets)):
+        if not all(framework.finite(leaf) for leaf in leaves(value) if _is_floating(leaf)):
             return f"Its {name} hold NaN or infinity: clean the data, or leave such samples out."
     for name, p in model.named_parameters():
         if not framework.finite(p):
@@ -175,4 +175,5 @@ def cause(framework: Framework, model: Any, inputs: Any = None, targets: Any = N
 
 
 def _is_floating(value: Any) -> bool:
-    return "float" in str(getattr(value, "dtype", ""))
+    dtype = str(getattr(value, "dtype", ""))
+    return ("float" in dtype or "complex" in dtype) and hasattr(value, "detach")

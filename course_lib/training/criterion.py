@@ -1,6 +1,6 @@
 """What a criterion averages over, so that epochs and accumulated steps weigh their batches rightly."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
@@ -12,7 +12,7 @@ from course_lib.autograd.ops.losses import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.notes import noted, on_criterion
 
-__all__ = ["Criterion", "first_leaf", "is_one_number", "samples_in"]
+__all__ = ["Criterion", "is_one_number", "leaves", "samples_in"]
 
 Reduction = Literal["mean", "sum"]
 
@@ -55,9 +55,10 @@ class Criterion:
         """Return what the loss of these targets is the mean over; a tensor where it depends on their values."""
         if self.count is not None:
             return self._counted(targets)
+        samples = samples_in(targets)
         ignored, weights = setting(self.function, "ignore_index"), setting(self.function, "weight")
         if (ignored is None and weights is None) or "int" not in str(getattr(targets, "dtype", "")):
-            return samples_in(targets)
+            return samples
         targets = targets.long()  # in uint8, -100 would be class 156, and an index would be a mask
         kept = targets != (-100 if ignored is None else ignored)
         return kept.sum() if weights is None else (weights[targets * kept] * kept).sum()
@@ -124,6 +125,21 @@ def default_arguments(function: Any) -> dict[str, Any]:
         return {}
     parameters = signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Go through what stands in tuples, lists and dicts.
+
+    Examples
+    --------
+    >>> list(leaves({"x": (1, [2]), "y": 3}))
+    [1, 2, 3]
+    """
+    if isinstance(value, (tuple, list, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from leaves(item)
+    else:
+        yield value
 
 
 def first_leaf(value: Any) -> Any:

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from course_lib.training.checks import check_count, check_gradients, check_hook, check_loader, check_trainable
+from course_lib.training.checks import (
+    check_count,
+    check_gradients,
+    check_hook,
+    check_loader,
+    check_trainable,
+    trained_by,
+)
 from course_lib.training.modes import mode
 from course_lib.training.passes import Pass, groups
 from course_lib.training.progress import shown
@@ -33,7 +40,8 @@ def train_epoch(
 
     For each batch: ``zero_grad``, forward, loss, ``backward``, ``step``, in training mode, except for modules that you
     have put in evaluation mode within a model in training mode, as a frozen batch norm. Afterwards every module is in
-    the mode it was in, also after an exception.
+    the mode it was in, also after an exception. Each step begins without gradients, also of those parameters of the
+    model that the optimizer does not hold.
 
     Parameters
     ----------
@@ -90,7 +98,8 @@ def train_epoch(
         If a loss is not finite (epoch and batch are named), no gradient reaches the optimizer's parameters, or not one
         target counts.
     Exception
-        What the model or the criterion raises for shapes and dtypes gets a note that names the batch, and both.
+        What the model, the criterion or a metric raises for shapes and dtypes gets a note that names the batch, and
+        both.
 
     Examples
     --------
@@ -110,10 +119,12 @@ def train_epoch(
     check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
-    taken = left_out = 0
+    others, taken, left_out = not_held(model, optimizer), 0, 0
     with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
         for group in groups(batches, accumulate):
             optimizer.zero_grad()
+            for p in others:  # or they would pile up, and before_step would clip by them
+                p.grad = None
             one_pass.framework.weights_changed()
             one_pass.backward(group)
             if one_pass.tally.batches <= accumulate:
@@ -127,6 +138,12 @@ def train_epoch(
     if left_out and not taken:
         warn_of_no_step(one_pass.title, left_out)
     return one_pass.result()
+
+
+def not_held(model: Any, optimizer: Any) -> list[Any]:
+    """List the parameters of a model that the optimizer does not train, such as those below a new head."""
+    held = trained_by(optimizer)
+    return [p for p in model.parameters() if id(p) not in held]
 
 
 def validate(

@@ -75,6 +75,11 @@ def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
+def native(array: Any) -> Any:
+    """Return an array in this machine's byte order: itself, or a copy, as of digits that were read from a file."""
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
 class TorchFramework:
     """torch, on any device."""
 
@@ -111,8 +116,7 @@ class TorchFramework:
 
         def moved(leaf: Any) -> Any:
             if isinstance(leaf, np.ndarray):
-                shareable = leaf.flags.writeable and min(leaf.strides, default=0) >= 0
-                leaf = self.torch.as_tensor(leaf if shareable else leaf.copy())
+                leaf = self._tensor(leaf)
             if isinstance(leaf, self.torch.Tensor):
                 # On the way from CUDA, and to other devices, one that does not wait may be used before it is done.
                 ordered = leaf.device.type == "cpu" and device.type == "cuda"
@@ -120,6 +124,18 @@ class TorchFramework:
             return leaf.to(device) if hasattr(leaf, "to") else leaf
 
         return tree_map(moved, value)
+
+    def _tensor(self, array: Any) -> Any:
+        """Make a tensor of an array: on its memory, unless that is backwards, read-only, or of another byte order."""
+        array = native(array)
+        shareable = array.flags.writeable and min(array.strides, default=0) >= 0
+        try:
+            return self.torch.as_tensor(array if shareable else array.copy())
+        except TypeError as error:
+            raise InputError(
+                f"arrays must be of a dtype that torch has too, but {array.dtype} {array.shape} came; convert it, as "
+                "with .astype('float32'), or leave it out of the batch"
+            ) from error
 
     def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
         """Bring columns of single numbers to the host, waiting for the device at most once."""
@@ -186,7 +202,7 @@ class AutogradFramework:
         def moved(leaf: Any) -> Any:
             if isinstance(leaf, autograd.Tensor) or not hasattr(leaf, "__array__"):
                 return leaf
-            return autograd.tensor(np.asarray(leaf))
+            return autograd.tensor(native(np.asarray(leaf)))
 
         return tree_map(moved, value)
 

@@ -37,7 +37,8 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     ------
     InputError
         If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is not
-        floating point, or the loss is not one real number of JAX's.
+        real and floating point (of a complex one JAX's gradient is the conjugate of the one to go against), or the
+        loss is not one real number of JAX's.
     MissingExtraError
         Without JAX or optax.
 
@@ -109,10 +110,10 @@ def check_trainable(jax: Any, params: Any) -> None:
         raise InputError("params must hold at least one array to train, but it holds none; pass a pytree of arrays")
     for path, leaf in leaves:
         dtype = jax.numpy.asarray(leaf).dtype
-        if not jax.numpy.issubdtype(dtype, jax.numpy.inexact):
+        if not jax.numpy.issubdtype(dtype, jax.numpy.floating):
             raise InputError(
-                f"params must be floating point to be trained, but params{jax.tree_util.keystr(path)} is {dtype}; "
-                "convert it, or pass what is not trained with the batch"
+                f"params must be real and floating point to be trained, but params{jax.tree_util.keystr(path)} is "
+                f"{dtype}; convert it, of what is complex take two arrays, or pass what is not trained with the batch"
             )
 
 

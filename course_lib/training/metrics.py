@@ -25,7 +25,7 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     Raises
     ------
     InputError
-        If the shapes fit neither reading.
+        If the shapes fit neither reading, or one of the two has none.
 
     Examples
     --------
@@ -33,6 +33,12 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     >>> accuracy(np.array([[0.1, 0.9], [2.0, 1.0], [0.0, 3.0]]), np.array([1, 0, 0]))
     np.float64(0.6666666666666666)
     """
+    for name, value in (("outputs", outputs), ("targets", targets)):
+        if not hasattr(value, "shape"):
+            raise InputError(
+                f"accuracy needs tensors or arrays, but the {name} are a {type(value).__name__}. Take the one that "
+                'counts out of it: lambda z, y: accuracy(z["logits"], y).'
+            )
     shape, wanted = tuple(outputs.shape), tuple(targets.shape)
     if shape == wanted:
         right = (outputs > 0) == (targets > 0.5)

@@ -7,7 +7,7 @@ from typing import Any
 
 from course_lib.errors import TrainingError
 
-__all__ = ["noted", "on_count", "on_criterion", "on_model"]
+__all__ = ["noted", "on_count", "on_criterion", "on_metric", "on_model"]
 
 NAMED = 3  # how many entries of a container a note names
 
@@ -20,7 +20,7 @@ def noted(note: Callable[[], str]) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except (RuntimeError, IndexError, ValueError, TypeError, AttributeError) as error:
         ours = isinstance(error, (TrainingError, NotImplementedError)) or "Memory" in type(error).__name__
         if not ours and (words := note()) not in getattr(error, "__notes__", []):
             error.add_note(words)
@@ -45,6 +45,13 @@ def on_criterion(where: str, targets: Any, *outputs: Any) -> str:
         f"{where}: the criterion is for {came}targets {described(targets)}. Classes must be int64, from 0 to C - 1, of "
         "shape (N,) for outputs (N, C), as from y.long(); other targets need the dtype and the shape of the outputs, "
         "as from y.float() and y.reshape(-1, 1)."
+    )
+
+
+def on_metric(where: str, name: str, outputs: Any, targets: Any) -> str:
+    """Say what a metric was called with."""
+    return (
+        f"{where}: the metric {name!r} was called with outputs {described(outputs)} and targets {described(targets)}."
     )
 
 

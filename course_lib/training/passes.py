@@ -12,7 +12,7 @@ from course_lib.training.averages import kept_unless_good, running_averages
 from course_lib.training.checks import cause, check_connected, check_count, check_library, check_metrics, unpack
 from course_lib.training.criterion import Criterion, samples_in
 from course_lib.training.framework import Framework, framework_of
-from course_lib.training.notes import noted, on_count, on_criterion, on_model
+from course_lib.training.notes import described, noted, on_count, on_criterion, on_model
 from course_lib.training.tally import EpochLoss, Metrics, Tally
 
 __all__ = ["Pass", "groups"]
@@ -65,23 +65,28 @@ class Pass:
 
     def evaluate(self, batch: Any) -> None:
         """Note the loss of a batch."""
-        inputs, targets = self.framework.move(unpack(batch, self.where(self.tally.batches)), self.device)
-        self._loss(inputs, targets, self._weight(targets, self.where(self.tally.batches)))
+        where = self.where(self.tally.batches)
+        inputs, targets = self._moved(unpack(batch, where), where)
+        self._loss(inputs, targets, self._weight(targets, where))
 
     def backward(self, group: list[Any]) -> None:
         """Add up the gradients of some batches as those of one: each mean counts by its share of the whole."""
         pairs = [unpack(batch, self.where(self.tally.batches + i)) for i, batch in enumerate(group)]
-        wanted = [self.framework.move(targets, self.device) for _, targets in pairs]
+        wanted = [self._moved(targets, self.where(self.tally.batches + i)) for i, (_, targets) in enumerate(pairs)]
         weights = [self._weight(targets, self.where(self.tally.batches + i)) for i, targets in enumerate(wanted)]
         shared = len(group) > 1 and self.criterion.reduction == "mean"
         total = sum(weights) if shared else 1
         for (inputs, _), targets, weight in zip(pairs, wanted, weights, strict=True):
             where = self.where(self.tally.batches)
-            loss = self._loss(self.framework.move(inputs, self.device), targets, weight)
+            loss = self._loss(self._moved(inputs, where), targets, weight)
             check_connected(loss, where)
             if shared:  # in this order, integer tensors do not make float32 of it; and 0 is not divided by 0
                 loss = loss / (total + (total == 0)) * weight
             loss.backward()
+
+    def _moved(self, value: Any, where: str) -> Any:
+        with noted(lambda: f"{where}: what was to become tensors is {described(value)}."):
+            return self.framework.move(value, self.device)
 
     def _weight(self, targets: Any, where: str) -> Any:
         about = on_criterion if self.criterion.count is None else on_count

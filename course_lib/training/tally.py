@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.criterion import is_one_number
 from course_lib.training.framework import Framework
+from course_lib.training.notes import noted, on_metric
 
 __all__ = ["EpochLoss", "Metrics", "Tally"]
 
@@ -63,7 +65,10 @@ class Tally:
     def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any, *, where: str) -> None:
         """Note a batch, and let its graph go."""
         outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
-        measured = {name: metric(outputs, targets) for name, metric in self.metrics.items()}
+        measured = {}
+        for name, metric in self.metrics.items():
+            with noted(partial(on_metric, where, name, outputs, targets)):
+                measured[name] = metric(outputs, targets)
         for name, value in measured.items():
             if not is_one_number(value):
                 shape = getattr(value, "shape", None)

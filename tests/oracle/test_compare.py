@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from course_lib.autograd import no_grad
 from course_lib.errors import InputError
 from course_lib.mlp import manual_mlp_grad, mlp_grad
 from course_lib.oracle import compare
@@ -75,6 +76,81 @@ def test_jax_runs_the_same_spelling():
     assert report.agrees, report
     assert not report.failed
     assert report.names == ("w", "x")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, w, xp: xp.std(x @ w) + xp.std(x @ w, dim=0).sum() + xp.var(x @ w, dim=1, keepdim=True).sum(),
+        lambda x, w, xp: sum((part**2).sum() * k for k, part in enumerate(xp.split(x @ w, 1, dim=1), 1)),
+        lambda x, w, xp: sum((part**2).sum() * k for k, part in enumerate(xp.split(x @ w, [1, 4], dim=1), 1)),
+        lambda x, w, xp: xp.gelu(x @ w, approximate="tanh").sum() + (xp.unsqueeze(x, dim=0) @ w).sum(),
+        lambda x, w, xp: xp.mse_loss(x @ w, x @ w * 2, reduction="sum"),
+        lambda x, w, xp: xp.cross_entropy(x @ w, xp.tensor([0, 4, 2, 2]), reduction="sum"),
+        lambda x, w, xp: (xp.cross_entropy(x @ w, xp.tensor([0, 4, 2, 2]), reduction="none") ** 2).sum(),
+    ],
+)
+def test_what_jax_calls_the_same_and_means_otherwise_is_as_in_torch(loss):
+    """Degrees of freedom, sizes or counts of parts, and reductions: else a right engine would be accused."""
+    x, w = arrays_of((4, 3), (3, 5))
+    report = compare(loss, {"x": x, "w": w})
+    assert report.agrees, report
+    assert not report.failed
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, w, xp: xp.max(x @ w) + xp.min(x @ w) + xp.max(x, x**2).sum() + xp.min(x, x**2).sum(),
+        lambda x, w, xp: (xp.max(x @ w, dim=1)[0] ** 2).sum() + (xp.min(x @ w, 0, keepdim=True).values ** 2).sum(),
+        lambda x, w, xp: ((x @ w)[xp.max(x @ w, dim=0).indices] ** 2).sum(),
+        lambda x, w, xp: (xp.sort(x @ w)[0][:, 0] ** 2).sum() + xp.sort(x, dim=0, descending=True)[0][0].sum(),
+        lambda x, w, xp: xp.median(x) + (xp.median(x @ w, dim=0)[0] ** 2).sum() + w.sum(),
+        lambda x, w, xp: (xp.pad(x @ w, (1, 0, 0, 2), value=3.0)[1:, :3] ** 2).sum(),
+        lambda x, w, xp: (xp.meshgrid(x[0], w[0])[0][0] ** 2).sum(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.meshgrid")
+def test_what_only_torch_and_jax_have_is_as_in_torch(loss):
+    """Pairs of values and indices, the lower median, padding from the last axis, grids by rows."""
+    x, w = arrays_of((4, 3), (3, 5))
+    report = compare(loss, {"x": x, "w": w}, engines=["torch", "jax", "differences"])
+    assert report.agrees, report
+    assert not report.failed
+
+
+def test_of_equal_entries_one_gets_the_cotangent():
+    """As in torch, along an axis."""
+    report = compare(lambda x, xp: xp.max(x, dim=1)[0].sum(), {"x": np.ones((2, 3))}, engines=["torch", "jax"])
+    assert report.agrees
+    assert report.grads["jax"]["x"].tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, w, xp: xp.binary_cross_entropy_with_logits(x @ w, xp.ones_like(x @ w)),
+        lambda x, w, xp: (xp.layer_norm(x @ w, (5,)) ** 3).sum(),
+        lambda x, w, xp: xp.dropout(x @ w, 0.5, training=False).sum(),
+    ],
+)
+def test_a_name_that_torch_has_twice_is_that_of_its_functional(loss):
+    """``torch.layer_norm`` and others are the kernels, with arguments that no reader writes."""
+    x, w = arrays_of((4, 3), (3, 5))
+    report = compare(loss, {"x": x, "w": w}, engines=["autograd", "torch", "differences"])
+    assert report.agrees, report
+    assert not report.failed
+
+
+@pytest.mark.parametrize("off", [torch.no_grad, torch.inference_mode, no_grad])
+def test_gradients_are_found_where_they_are_switched_off(off):
+    """By both engines that can be switched off, and with a cause that only the graph tells."""
+    x, w_0, w_1 = arrays().values()
+    without_mask = x.T @ (np.maximum(x @ w_0, 0) @ w_1 @ w_1.T)
+    with off():
+        report = compare(two_layers, arrays(), {"w_0": without_mask})
+    assert not report.failed
+    assert report.first.cause == "missing mask"
 
 
 def test_the_order_is_that_of_the_backward_pass():
@@ -305,12 +381,30 @@ def noisy(x):
         (lambda: compare(two_layers, arrays(), {"x": [[1, 2], [3]]}), "NumPy cannot make one of it"),
         (lambda: compare(two_layers, arrays(), max_norm=-1), "max_norm must be positive and finite, but it is -1"),
         (lambda: compare(two_layers, arrays(), loss_scale=0), "loss_scale must be positive"),
+        (lambda: compare(two_layers, arrays(), max_norm="1"), "max_norm must be positive and finite, but it is '1'"),
+        (lambda: compare(two_layers, arrays(), engines=None), "engines must be a sequence of names.*but it is None"),
+        (lambda: compare(two_layers, arrays(), 3), "manual must be gradients by name or in the order.*is 3"),
+        (lambda: compare(two_layers, arrays(), {"x": torch.eye(5, 4).to_sparse()}), r"x must be dense.*to_dense\(\)"),
+        (lambda: compare(two_layers, arrays(), {"x": torch.ones(5, 4, device="meta")}), "x must be dense, .* no data"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_reason(call, message):
     """Each message says what came and what to do."""
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("max_norm", [None, 1.0])
+def test_gradients_that_are_all_zero_are_a_detached_path_and_not_clipped(max_norm):
+    """As None for each, or as integers."""
+    for nothing in ([None] * 3, [np.zeros_like(a, int) for a in arrays().values()]):
+        first = compare(two_layers, arrays(), nothing, engines=["autograd"], max_norm=max_norm).first
+        assert (first.cause, first.also) == ("detached path", ())
+
+
+def test_gradients_may_come_from_a_generator():
+    """In the order of the arrays, and one by one."""
+    assert compare(two_layers, arrays(), iter(manual_mlp_grad(**arrays())), engines=["autograd"]).agrees
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf])

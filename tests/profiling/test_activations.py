@@ -45,6 +45,14 @@ def test_what_was_dropped_on_the_way_is_not_held():
     assert [entry.op for entry in saved_activations(forward).entries] == ["addmm"]
 
 
+def test_what_a_backward_pass_within_it_has_read_is_not_held():
+    """As where an inner gradient is taken on the way: its graph is gone when the result is there."""
+    model, x = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)), torch.randn(4, 8)
+    once = saved_activations(lambda: model(x).sum())
+    after = saved_activations(lambda: [model(x).sum().backward(), model(x).sum()][1])
+    assert [str(entry) for entry in after.entries] == [str(entry) for entry in once.entries]
+
+
 def test_parameters_and_buffers_are_left_out():
     """Batch norm saves its weight and running statistics, which are in memory anyway; a raw leaf is a parameter too."""
     norm, w = nn.BatchNorm1d(4), torch.randn(4, 4, requires_grad=True)
@@ -63,6 +71,22 @@ def test_a_slice_holds_its_whole_storage():
     x = torch.rand(100, requires_grad=True) * 1
     (entry,) = saved_activations(lambda: x[:2].log().sum()).entries
     assert (entry.shape, entry.bytes, entry.op) == ((2,), 400, "log")
+
+
+@pytest.mark.parametrize(
+    ("forward", "name"),
+    [
+        (lambda x: nn.functional.max_pool2d(x, 2), "max_pool2d_with_indices"),
+        (lambda x: nn.functional.smooth_l1_loss(x, x + 1), "smooth_l1_loss"),
+        (lambda x: torch.log1p(x), "log1p"),
+        (lambda x: nn.functional.interpolate(x**2, scale_factor=2, mode="bilinear", antialias=True).exp(), "exp"),
+    ],
+)
+def test_operations_have_the_names_that_torch_gives_them(forward, name):
+    """Also those with a digit in them."""
+    x = 2 * torch.ones(1, 1, 4, 4, requires_grad=True)
+    assert name in {entry.op for entry in saved_activations(lambda: forward(x).sum()).entries}
+    assert hasattr(torch.ops.aten, name)
 
 
 def test_custom_functions_are_named_by_their_class():

@@ -111,12 +111,14 @@ def test_inside_an_older_checkpoint_there_is_no_backward_time():
     [
         (None, torch.sum, "model must be a module or a function, but a NoneType came"),
         (nn.Linear(4, 2), None, "loss_fn must be a module or a function, but a NoneType came"),
+        (nn.Linear, torch.sum, r"model must be a module or a function, but the class Linear came\. Add \(\)\."),
+        (nn.Linear(4, 2), nn.MSELoss, r"loss_fn must be a module or a function, but the class MSELoss came\. Add"),
         (nn.LazyLinear(2), torch.sum, "must know the shapes of its parameters, but a LazyLinear with lazy ones came"),
         (nn.Linear(4, 2), lambda out: out.sum() * 1j, r"its dtype is torch\.complex64\. Take its \.real or \.abs\(\)"),
     ],
 )
 def test_a_model_or_loss_that_cannot_be_profiled_is_refused(model, loss_fn, message):
-    """Nothing, a model without shapes, a complex loss."""
-    parameters = nn.Linear(4, 2).parameters() if model is None else model.parameters()
+    """Nothing, a class, a model without shapes, a complex loss."""
+    parameters = (model if isinstance(model, nn.Module) else nn.Linear(4, 2)).parameters()
     with pytest.raises(InputError, match=message):
         profile_step(model, loss_fn, torch.optim.SGD(parameters, lr=0.1), torch.ones(3, 4), **SHORT)

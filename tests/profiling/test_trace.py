@@ -99,6 +99,15 @@ def test_a_table_is_of_the_last_cycle_alone(tmp_path):
     assert counts(run)["aten::mm"] == 2
 
 
+def test_a_table_is_sorted_by_what_torch_counts(tmp_path):
+    """Another name is refused with one that would do."""
+    with trace(tmp_path, wait=0, active=1) as run:
+        loop(run, 2)
+    assert "aten::mm" in run.table(sort_by="count")
+    with pytest.raises(InputError, match="such as 'self_cpu_time_total' or 'count', but it is 'time'"):
+        run.table(sort_by="time")
+
+
 def test_a_loop_that_ends_with_a_warm_up_writes_no_empty_cycle(tmp_path):
     """Nor at the end of the first one, where it is told that nothing was recorded."""
     with trace(tmp_path, wait=0, active=1, repeat=2) as run:
@@ -175,6 +184,13 @@ def test_options_out_of_range_are_refused(tmp_path, options, message):
     """Each message has the value."""
     with pytest.raises(InputError, match=message):
         trace(tmp_path, **options)
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"traces"])
+def test_what_is_no_path_is_refused(folder):
+    """With one that is."""
+    with pytest.raises(InputError, match=r"folder must be a path .*, but it is .*\. Pass one such as 'traces'"):
+        trace(folder)
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -17,6 +17,7 @@ from torch.nn import functional as F  # noqa: N812 - everybody's name for it
 from torch.utils.data import DataLoader, TensorDataset
 
 from course_lib import autograd
+from course_lib.clipping import clip_by_global_norm
 from course_lib.errors import InputError, TrainingError
 from course_lib.training import ArrayLoader, accuracy, train_epoch, validate
 from course_lib.training.framework import TorchFramework
@@ -567,3 +568,36 @@ def test_what_waits_to_be_read_keeps_no_graph_and_no_memory_of_others():
     loss = train_epoch(Named(), batches, criterion, optimizer, "cpu", **options)
     assert loss == pytest.approx(sum(right) / 3)
     assert alive == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", [">", "<"])
+def test_arrays_of_either_byte_order_become_tensors(order):
+    """As files of digits and of measurements hold them."""
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 2), np.arange(12).reshape(4, 3) / 12, np.array([0, 1, 1, 0])
+    ours = validate(model, [(x.astype(f"{order}f4"), y.astype(f"{order}i8"))], nn.CrossEntropyLoss(), "cpu")
+    assert ours == validate(model, [(x.astype("f4"), y)], nn.CrossEntropyLoss(), "cpu")
+    mini = autograd.nn.Linear(3, 2)
+    theirs = validate(mini, [(x.astype(f"{order}f4"), y.astype(f"{order}i8"))], autograd.nn.CrossEntropyLoss(), "cpu")
+    assert theirs == validate(mini, [(x.astype("f4"), y)], autograd.nn.CrossEntropyLoss(), "cpu")
+
+
+@pytest.mark.parametrize("library", [torch, autograd])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_gradients_that_no_optimizer_clears_do_not_pile_up(library, frozen):
+    """Below a head that is trained alone: clipped by the norm of all, its steps would get smaller and smaller."""
+    body, head = library.nn.Linear(3, 3), library.nn.Linear(3, 2)
+    model, norms = library.nn.Sequential(body, head), []
+    batch = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    library.nn.MSELoss()(model(library.tensor(batch[0])), library.tensor(batch[1])).backward()
+    if frozen:
+        for p in body.parameters():
+            p.requires_grad_(False)
+    optimizer = library.optim.SGD(head.parameters(), lr=0.0)
+
+    def norm_of_all(model):
+        norms.append(float(clip_by_global_norm(model, float("inf"))))
+
+    train_epoch(model, [batch] * 3, library.nn.MSELoss(), optimizer, "cpu", before_step=norm_of_all)
+    assert norms[0] == norms[1] == norms[2]
+    assert all((p.grad is None) == frozen for p in body.parameters())

@@ -140,6 +140,13 @@ def test_parameters_without_a_gradient_are_refused_by_name():
             step(params, optimizer.init(params))
 
 
+def test_complex_parameters_are_refused():
+    """JAX's gradient of |z|^2 is the conjugate of 2z: a step against it would go up along the imaginary axis."""
+    optimizer, z = optax.sgd(0.1), jnp.array(1 + 1j)
+    with pytest.raises(InputError, match=r"params must be real .* is complex64; .* take two arrays"):
+        make_jax_step(lambda z: jnp.abs(z) ** 2, optimizer)(z, optimizer.init(z))
+
+
 def test_bad_losses_and_parameters_are_refused():
     """Before anything is compiled."""
     optimizer = optax.sgd(0.1)

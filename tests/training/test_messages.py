@@ -204,6 +204,33 @@ def test_bad_data_are_found_before_they_do_harm(part, value):
         validate(model, spoiled(part, value), nn.MSELoss(), "cpu")
 
 
+class Both(nn.Module):
+    """Takes two inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, a, b):  # noqa: D102
+        return self.layer(a + b.real)
+
+
+@pytest.mark.parametrize("wrap", [lambda a, b: (a, b), lambda a, b: {"a": a, "b": b}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_bad_data_are_found_in_each_of_several_inputs(wrap, dtype):
+    """The second holds NaN, so the inputs are not all finite, whatever the first is like."""
+    inputs = wrap(X, torch.full((4, 3), math.nan).to(dtype))
+    with pytest.raises(TrainingError, match=r"batch 1 .*it is nan\. Its inputs hold NaN"):
+        train(Both(), [(wrap(X, X), Y), (inputs, Y)])
+
+
+def test_bad_data_are_found_in_packed_sequences():
+    """Which are one to be moved, and several tensors to be looked at."""
+    packed = nn.utils.rnn.pack_sequence([torch.full((3, 2), math.nan), torch.ones(2, 2)])
+    with pytest.raises(TrainingError, match="Its inputs hold NaN"):
+        validate(nn.GRU(2, 1), [(packed, torch.ones(2, 1))], lambda z, y: z[1].mean() + y.mean(), "cpu")
+
+
 @pytest.mark.parametrize("library", [torch, autograd])
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_running_averages_are_those_before_the_bad_batch(library, accumulate):
@@ -281,17 +308,23 @@ def fit_line(train_loader=(BATCH,), **options):
         (lambda: fit_line(train_loader=None), "must give batches when a loop goes over it, but None came"),
         (lambda: fit_line(train_loader=5), "the loader must give batches .* but 5 came"),
         (lambda: fit_line(val_loader=5), "the loader must give batches .* but 5 came"),
-        (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\), but <class .*StepLR'> came"),
+        (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\) .*, but <class .*StepLR'> came"),
         (
             lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR(SGD, 1)),
             "the rate of this optimizer, but this StepLR was made from another; make it anew",
         ),
+        (
+            lambda: fit(LINE, [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=SGD),
+            r"the scheduler must have a step\(\) that changes the rate, but .*SGD",
+        ),
         (lambda: History().best_epoch, "must have an epoch to name the best one, but it is empty"),
         (
             lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=0.5),
-            r"must have a step\(\), but 0.5 came",
+            r"must have a step\(\) .*, but 0.5 came",
         ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
+        (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Take the one that counts .*z\[\"logits\"\]"),
+        (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Take"),
         (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but a type"),
     ],
 )

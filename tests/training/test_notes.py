@@ -43,6 +43,19 @@ CASES = {
         RuntimeError,
         CRITERION.format(1, r"int64 \(4, 1\)"),
     ),
+    "single class": ((X, np.int64(1)), nn.CrossEntropyLoss(), ValueError, "the criterion is for targets int64"),
+    "strings": (
+        (np.array([["a"] * 3] * 4), Y),
+        nn.MSELoss(),
+        ValueError,
+        r"what was to become tensors is .*<U1 \(4, 3\)",
+    ),
+    "strings as targets": (
+        (X, np.array(["a"] * 4)),
+        nn.MSELoss(),
+        ValueError,
+        r"what was to become tensors is .*<U1 \(4,\)",
+    ),
     "single samples": ((X, np.float32(1)), nn.MSELoss(), ValueError, "the criterion is for targets float32"),
 }
 
@@ -93,6 +106,23 @@ def test_containers_and_other_things_are_named():
         validate(model, [(inputs, Y)], nn.MSELoss(), "cpu")
     text = r"\{a: \[float32 \(4, 3\), float32 \(4, 3\), float32 \(4, 3\), \.\.\.\], b: NoneType\}"
     assert_noted(caught.value, rf"the model was called with {text}; its")
+
+
+def test_a_model_that_returns_more_than_its_outputs_is_noted():
+    """A recurrent one, whose states the criterion gets too: it is said what they are."""
+    with pytest.raises(AttributeError) as caught:
+        validate(nn.GRU(3, 1), [(X[:, None], Y[:, None])], nn.MSELoss(), "cpu")
+    assert_noted(caught.value, r"outputs \[float32 \(4, 1, 1\), float32 \(1, 1, 1\)\] and targets float32 \(4, 1, 1\)")
+
+
+def test_the_metric_that_fails_is_named():
+    """Of two."""
+    metrics = {"good": lambda z, y: z.mean(), "bad": lambda z, y: z.mean() + y.no_such_thing}
+    with pytest.raises(AttributeError) as caught:
+        validate(nn.Linear(3, 1), [(X, Y)], nn.MSELoss(), "cpu", metrics=metrics)
+    assert_noted(
+        caught.value, r"batch 0 .* the metric 'bad' was called with outputs float32 \(4, 1\) and targets float"
+    )
 
 
 def test_a_key_pressed_gets_no_note():

@@ -1,0 +1,77 @@
+"""What torch and ``jax.numpy`` call by one name and mean differently: no error would tell, only other gradients."""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+__all__ = ["meant_otherwise", "reduced"]
+
+
+class Selected(NamedTuple):
+    """Entries along an axis, and where they stood, as torch returns them."""
+
+    values: Any
+    indices: Any
+
+
+def meant_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
+    """Return functions of ``jax.numpy`` with torch's arguments, defaults and results.
+
+    Variances divide by n - 1; what selects along an axis returns a pair; ``split`` takes sizes, ``pad`` begins with the
+    last axis, and a grid has the axes of its arguments.
+    """
+
+    def spread(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, dim=None, correction=1, keepdim=False: function(x, dim, ddof=correction, keepdims=keepdim)
+
+    def extreme(all_of: Any, pairwise: Any, where: Any) -> Callable[..., Any]:
+        def call(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+            if dim is None:
+                return all_of(x)
+            if not isinstance(dim, int):
+                return pairwise(x, dim)  # what torch takes in its place
+            return selected(jnp, x, where(x, dim), dim, keepdim)
+
+        return call
+
+    def sort(x: Any, dim: int = -1, descending: bool = False) -> Selected:
+        order = jnp.argsort(x, dim, descending=descending)
+        return Selected(jnp.take_along_axis(x, order, dim), order)
+
+    def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        """Take the lower of the two in the middle, where ``jax.numpy`` takes their mean."""
+        if dim is None:
+            return median(x.ravel(), 0).values
+        return selected(jnp, x, jnp.take(jnp.argsort(x, dim), (x.shape[dim] - 1) // 2, dim), dim, keepdim)
+
+    def split(x: Any, sizes: int | Sequence[int], dim: int = 0) -> Any:
+        ends = range(sizes, x.shape[dim], sizes) if isinstance(sizes, int) else [*accumulate(sizes)][:-1]
+        return jnp.split(x, list(ends), dim)
+
+    def pad(x: Any, pad: Sequence[int], value: float = 0.0) -> Any:
+        given = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+        return jnp.pad(x, [(0, 0)] * (x.ndim - len(given)) + given, constant_values=value)
+
+    return {
+        "std": spread(jnp.std),
+        "var": spread(jnp.var),
+        "max": extreme(jnp.max, jnp.maximum, jnp.argmax),
+        "min": extreme(jnp.min, jnp.minimum, jnp.argmin),
+        "sort": sort,
+        "median": median,
+        "split": split,
+        "pad": pad,
+        "meshgrid": lambda *axes, indexing="ij": jnp.meshgrid(*axes, indexing=indexing),
+    }
+
+
+def selected(jnp: Any, x: Any, index: Any, dim: int, keepdim: bool) -> Selected:
+    """Take one entry along an axis: the whole cotangent goes there, though others may equal it."""
+    index = jnp.expand_dims(index, dim)
+    pair = Selected(jnp.take_along_axis(x, index, dim), index)
+    return pair if keepdim else Selected(*(jnp.squeeze(part, dim) for part in pair))
+
+
+def reduced(jnp: Any, losses: Any, reduction: str) -> Any:
+    """Reduce losses as torch's option of that name says."""
+    return {"mean": jnp.mean, "sum": jnp.sum, "none": jnp.asarray}[reduction](losses)
