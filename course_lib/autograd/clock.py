@@ -24,7 +24,7 @@ views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of ano
 
 def owner(x: Any) -> Any:
     """Follow views down to the array that owns the memory."""
-    while x.base is not None and isinstance(x.base, np.ndarray):
+    while isinstance(x.base, np.ndarray):
         x = x.base
     return x
 

@@ -124,9 +124,9 @@ def linspace(start: float, end: float, steps: int, dtype: Any = float32, require
 
 def randn(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
-    return Tensor(np.asarray(random.generator().standard_normal(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator.standard_normal(sizes(size)), dtype), requires_grad)
 
 
 def rand(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
-    return Tensor(np.asarray(random.generator().random(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator.random(sizes(size)), dtype), requires_grad)

@@ -92,7 +92,11 @@ def transposed(rule: Any, saved: Any, out: Tensor, tangent: Any) -> Any:
     """Run a vjp backwards: from the tangent of an input to that of the output."""
     g = Tensor(np.zeros(out.shape, out.dtype), True)
     x = rule(g, *saved)
-    return grad(x, g, new_tensor(tangent))[0].value if x.requires_grad else np.zeros(out.shape, out.dtype)
+    return (
+        grad(x, g, new_tensor(tangent))[0].value
+        if getattr(x, "requires_grad", False)
+        else np.zeros(out.shape, out.dtype)
+    )
 
 
 def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:

@@ -48,13 +48,17 @@ def output(name: str, i: int, n: int) -> Operation:
     return Operation(name, (lambda g: Cotangents(tuple(g if j == i else None for j in range(n))),))
 
 
+def form_of(x: Any) -> Any:
+    """Say how the cotangent of an argument or a result looks; that of what is no tensor is None."""
+    return (x.shape, x.dtype) if isinstance(x, Variable) else None
+
+
 class Call(Operation):
     """One call of a function: in the graph it takes the place of a primitive."""
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
         self.function, self.ctx = function, ctx
-        self.takes = [(a.shape, a.dtype) if isinstance(a, Variable) else None for a in args]
-        self.like = [(out.shape, out.dtype) for out in outs]
+        self.takes, self.forms = [*map(form_of, args)], [*map(form_of, outs)]
         places = [*enumerate(args), *((OUT, out) for out in outs)]
         self.name = f"{function.__name__}Backward"
         self.saves = [f"saved tensor {k}" for k in range(len(ctx.saved_tensors))]
@@ -69,8 +73,8 @@ class Call(Operation):
             parts = g.parts if isinstance(g, Cotangents) else (g,)
             if latest[0] is not g:
                 self.ctx.saved_tensors = tuple(map(as_tensor, saved))
-                filled = (np.zeros(*like) if p is None else p for p, like in zip(parts, self.like, strict=True))
-                latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, filled)))
+                gs = (np.zeros(*form) if g is None and form else g for g, form in zip(parts, self.forms, strict=True))
+                latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, gs)))
             x = latest[1 + i]
             return x if x is None or any(isinstance(p, Variable) for p in parts) else x.value
 
@@ -143,7 +147,7 @@ class Function:
         outs = result if isinstance(result, tuple) else (result,)
         if not grad_mode.recording or not any(parents):
             return result
-        constants = [x for x in outs if any(x is c for c in ctx.constants) or x.dtype.kind != "f"]
+        constants = [x for x in outs if any(x is c for c in ctx.constants) or not form_of(x) or x.dtype.kind != "f"]
         if len(constants) == len(outs):
             return result
         call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)

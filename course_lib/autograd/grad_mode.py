@@ -10,16 +10,13 @@ recording = True
 observers: list[Callable[[Any], None]] = []  # each is called with every new tensor that has a node
 
 
-def tell(tensor: Any) -> None:
-    """Show the observers a tensor that has just been recorded."""
-    for observe in observers:
-        observe(tensor)
-
-
 class GradMode(ContextDecorator):
     """A block, or a decorated function, in which operations are recorded or not."""
 
     mode: bool
+
+    def __new__(cls, func: Any = None, **_: Any) -> Any:
+        return cls()(func) if callable(func) else super().__new__(cls)  # ``@no_grad`` is ``@no_grad()``
 
     def __init__(self) -> None:
         self.outer: list[bool] = []  # one entry for each entry: a decorated function may call itself
@@ -60,10 +57,9 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
     """Record or not, as ``mode`` says, from here on or, used with ``with``, until the block ends."""
 
     def __init__(self, mode: bool) -> None:
-        global recording
+        super().__init__()
         self.mode = mode
-        self.outer = [recording]
-        recording = mode
+        super().__enter__()
 
     def __enter__(self) -> None:
         global recording

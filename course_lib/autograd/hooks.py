@@ -1,6 +1,7 @@
 """What happens besides maths when the walk visits a node: hooks run, ``.grad`` is filled, arrays are unpacked."""
 
 from collections.abc import Callable
+from functools import partial
 from sys import getrefcount
 from typing import Any
 from weakref import ref
@@ -29,7 +30,7 @@ class RemovableHandle:
 class Watch:
     """The hooks of one node, and the tensor whose ``.grad`` its cotangent is to be kept in."""
 
-    __slots__ = ("on_deposit", "on_enter", "on_leave", "on_tensor", "tensor", "unpack")
+    __slots__ = ("on_deposit", "on_enter", "on_leave", "on_tensor", "tensor")
 
     def __init__(self) -> None:
         self.tensor: Any = lambda: None  # or a weak reference: a graph does not keep its leaves alive
@@ -37,7 +38,6 @@ class Watch:
         self.on_deposit: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_enter: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.unpack: Callable[[Any], Any] = lambda saved: saved  # undoes what a pack hook did to the saved arrays
 
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one goes nowhere from here."""
@@ -53,6 +53,10 @@ class Watch:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
         return g
+
+    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Undo what a pack hook did to saved arrays."""
+        return tuple(s().value if isinstance(s, partial) else s for s in saved)
 
     def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
         """Give the rules of the node, or, where a hook wants to see them all, their results behind the same face."""
@@ -110,16 +114,6 @@ def keep_grad(tensor: Tensor) -> None:
     watch(tensor.node).tensor = ref(tensor)
 
 
-packing: list["saved_tensors_hooks"] = []  # one for each block under way, the innermost last
-
-
-class Packed:
-    """What a pack hook returned."""
-
-    def __init__(self, content: Any) -> None:
-        self.content = content
-
-
 class saved_tensors_hooks:  # noqa: N801 - torch's name
     """Pass what is saved for the backward pass through ``pack_hook``, and what is taken out through ``unpack_hook``.
 
@@ -136,24 +130,20 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        packing.append(self)
         grad_mode.observers.append(self.pack)
 
     def __exit__(self, *_: object) -> None:
-        packing.pop()
         grad_mode.observers.remove(self.pack)
 
     def pack(self, tensor: Tensor) -> None:
         """Replace what the node of a new tensor has saved, if no block further in does."""
         node = tensor.node
-        if packing[-1] is not self or node.saved is None:
+        if grad_mode.observers[-1] != self.pack or node.saved is None:
             return
         with grad_mode.no_grad():
-            node.saved = tuple(
-                Packed(self.pack_hook(new_tensor(s))) if isinstance(s, np.ndarray) else s for s in node.saved
-            )
-        watch(node).unpack = self.unpack
+            node.saved = tuple(map(self.packed, node.saved))
+        watch(node)  # which unpacks
 
-    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the arrays out again."""
-        return tuple(self.unpack_hook(s.content).value if isinstance(s, Packed) else s for s in saved)
+    def packed(self, x: Any) -> Any:
+        """Put the way to get a saved array in its place."""
+        return partial(self.unpack_hook, self.pack_hook(new_tensor(x))) if isinstance(x, np.ndarray) else x

@@ -7,7 +7,7 @@ import numpy as np
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.ops import elementwise
 from course_lib.autograd.ops.indexing import parted, picked, plain
-from course_lib.autograd.ops.operands import sum_to
+from course_lib.autograd.ops.operands import as_tensor_like, sum_to, to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, new_tensor
 from course_lib.errors import AutogradError
@@ -67,10 +67,9 @@ def div_(self: Tensor, other: Any) -> Tensor:
     return write(self, "div_", elementwise.div, other)
 
 
-filled = Primitive("fill", lambda x, value: np.full_like(x, value), lambda g, value: put_in(g, 0, ...))
 put_in: Primitive = Primitive(
     "index_put",
-    lambda x, y, index: assigned(x.copy(), index, y),
+    lambda x, y, index: assigned(np.array(x), index, y),
     lambda g, y_shape, index: put_in(g, np.zeros((), g.dtype), index),  # what was overwritten is cut off
     lambda g, y_shape, index: sum_to(picked(g, parted(index)), y_shape),
 )
@@ -83,21 +82,29 @@ def assigned(x: Any, index: Any, y: Any) -> Any:
     return x
 
 
-def fill_(self: Tensor, value: float) -> Tensor:
+def put(x: Tensor, what: str, y: Any, index: Any = ...) -> Tensor:
+    """Set elements, in the dtype that they have, to what may broadcast, and have more dimensions, of size 1."""
+    y = to(as_tensor_like(y, x), x.dtype)
+    while y.dims[:1] == (1,):
+        y = y[0]
+    return write(x, what, put_in, y, index)
+
+
+def fill_(self: Tensor, value: float | Tensor) -> Tensor:
     """Set every element."""
-    return write(self, "fill_", filled, value)
+    return put(self, "fill_", value)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0."""
-    return write(self, "zero_", filled, 0)
+    return write(self, "zero_", put_in, 0, ...)
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
     """Take the elements of another tensor, which may broadcast."""
-    return write(self, "copy_", put_in, src, ...)
+    return put(self, "copy_", src)
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``."""
-    write(self, "__setitem__", put_in, value, plain(index))
+    put(self, "__setitem__", value, plain(index))

@@ -24,7 +24,7 @@ functional = ops
 
 def uniform(bound: float, *size: int) -> Parameter:
     """Draw a parameter from ``[-bound, bound]``."""
-    return Parameter(new_tensor(random.generator().uniform(-bound, bound, size).astype(np.float32)))
+    return Parameter(new_tensor(random.generator.uniform(-bound, bound, size).astype(np.float32)))
 
 
 class Linear(Module):

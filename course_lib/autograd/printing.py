@@ -56,18 +56,11 @@ def tensor_repr(tensor: Tensor) -> str:
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     shorten = x.size > THRESHOLD
-    text = "tensor(" + (body(x, formatter(shown(x) if shorten else x), INDENT, shorten) if x.size else "[]")
+    printed = np.ix_(*(sorted({*range(n)[:EDGE], *range(n)[-EDGE:]}) for n in x.shape)) if shorten else ...
+    text = "tensor(" + (body(x, formatter(x[printed]), INDENT, shorten) if x.size else "[]")
     column = len(text) - text.rfind("\n") + 1  # the 1 is torch's, and moves its line breaks
     for suffix in suffixes:
         fits = column + 2 + len(suffix) <= LINE_WIDTH
         text += (", " if fits else ",\n" + " " * INDENT) + suffix
         column = (column + 2 if fits else INDENT) + len(suffix)
     return text + ")"
-
-
-def shown(x: Any) -> Any:
-    """Keep the elements that are printed of a large tensor."""
-    for dim, n in enumerate(x.shape):
-        if n > 2 * EDGE:
-            x = np.take(x, [*range(EDGE), *range(n - EDGE, n)], axis=dim)
-    return x

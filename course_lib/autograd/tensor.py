@@ -210,8 +210,8 @@ class Tensor(Variable):
     __isub__ = inplace.sub_
     __imul__ = inplace.mul_
     __itruediv__ = inplace.div_
-    __eq__ = ops.eq  # type: ignore[assignment]
-    __ne__ = ops.ne  # type: ignore[assignment]
+    __eq__: Any = lambda self, x: NotImplemented if x is None else ops.eq(self, x)
+    __ne__: Any = lambda self, x: NotImplemented if x is None else ops.ne(self, x)
     __lt__ = ops.lt
     __le__ = ops.le
     __gt__ = ops.gt

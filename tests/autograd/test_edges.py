@@ -64,6 +64,20 @@ def test_integers_clamped_to_fractions_become_float32():
     assert found.dtype == np.float32
 
 
+def test_nothing_is_equal_to_none():
+    """Comparing with None, as ``in`` may do, is a question that Python answers."""
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, 2.0])
+        assert (x == None) is False  # noqa: E711 - the operator is what is tested
+        assert (x != None) is True  # noqa: E711
+        assert None not in [x]
+
+
+def test_booleans_have_integer_powers():
+    """As in all arithmetic of booleans with a Python integer."""
+    assert repr(ours.tensor([True, False]) ** 2) == repr(torch.tensor([True, False]) ** 2)
+
+
 def test_a_product_of_small_integers_is_int64():
     """So is their sum."""
     assert ours.tensor(np.array([200, 2], "u1")).prod().item() == 400
@@ -206,3 +220,23 @@ def test_a_dtype_that_is_equal_and_not_the_same():
     (x * y / 2).sum().backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([1.5, 2], [0.5, 1])
     assert ours.mse_loss(x, y).item() == 4
+
+
+def test_a_function_may_return_what_is_no_tensor():
+    """It is handed through, and its cotangent is None."""
+    for base, lib in ((ours.Function, ours), (torch.autograd.Function, torch)):
+
+        class Counted(base):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2, 3, None
+
+            @staticmethod
+            def backward(ctx, g, *others):
+                assert others == (None, None)
+                return g * 2
+
+        x = lib.ones(2, requires_grad=True)
+        y, *others = Counted.apply(x)
+        y.sum().backward()
+        assert (others, x.grad.tolist()) == ([3, None], [2, 2])

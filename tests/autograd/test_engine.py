@@ -274,6 +274,17 @@ def test_no_grad_and_detach_stop_recording():
     ag.set_grad_enabled(True)
 
 
+def test_no_grad_decorates_without_brackets_too():
+    """A function is known from a mode, so both forms that torch takes are taken."""
+    for lib in (ag, torch):
+        x = lib.tensor(1.0, requires_grad=True)
+        assert not lib.no_grad(lambda x: x * 2)(x).requires_grad
+        with lib.no_grad():
+            assert lib.enable_grad(lambda x: x * 2)(x).requires_grad
+            with lib.set_grad_enabled(mode=True):
+                assert (x * 2).requires_grad
+
+
 def test_set_grad_enabled_decorates():
     """Nothing changes until the function is called, however deep it calls itself; afterwards all is as it was."""
     for lib in (ag, torch):

@@ -39,6 +39,47 @@ def test_a_recorded_change_has_torchs_gradient(name):
         np.testing.assert_allclose(a, b)
 
 
+@pytest.mark.parametrize("index", [0, (1, 2), [0, 2], ...])
+def test_what_is_written_may_have_more_dimensions_of_size_1(index):
+    """Leading ones do not matter, and the gradient has them too."""
+    answers = []
+    for lib in (ag, torch):
+        y = lib.ones(1, 1, 1, requires_grad=True)
+        h = lib.zeros(3, 4)
+        h[index] = y * 2
+        (h * h).sum().backward()
+        answers.append((h.tolist(), y.grad.tolist()))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("name", ["copy_", "fill_", "setitem"])
+def test_what_is_written_is_converted_and_its_gradient_converted_back(name):
+    """A float32 tensor takes a float64 one, a number too, and the gradient of that is float64."""
+    for lib in (ag, torch):
+        y = lib.tensor(3.0, dtype=lib.float64, requires_grad=True)
+        h = lib.zeros(2)
+        if name == "setitem":
+            h[:] = y
+        else:
+            getattr(h, name)(y)
+        h.sum().backward()
+        assert (h.tolist(), y.grad.item(), y.grad.dtype) == ([3, 3], 2, lib.float64)
+
+
+@pytest.mark.parametrize("name", ["copy_", "fill_", "setitem"])
+def test_a_number_can_be_written_to(name):
+    """A tensor without dimensions too, whose cotangent NumPy may hold as a scalar."""
+    for lib in (ag, torch):
+        x, y = (lib.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+        h = x * 1
+        if name == "setitem":
+            h[...] = y
+        else:
+            getattr(h, name)(y)
+        (h * h).backward()
+        assert (h.item(), x.grad.item(), y.grad.item()) == (3, 0, 6)
+
+
 @pytest.mark.parametrize("through", ["itself", "detached", "view", "data"])
 def test_a_change_of_what_was_saved_is_noticed(through):
     """A write through any tensor that shares the memory raises at backward, and names node, array and write."""

@@ -72,6 +72,8 @@ MISTAKES = {
     "a negative section": (lambda: ag.split(X, [3, -1]), ["not be negative", "[3, -1] adds up to 2"]),
     "a split into nothing": (lambda: ag.split(X, 0), ["add up to 2", "(2, 3)", "positive size"]),
     "a split of a number": (lambda: ag.split(ag.tensor(1.0), 1), ["shape ()", "a single number has none"]),
+    "cat of a matrix and a vector": (lambda: ag.cat([X.T, V], 1), ["dim=1", "(3, 2), (2,)", "stack()"]),
+    "a difference of booleans": (lambda: (V > 1) - (V > 1), ["sub must be defined", "boolean subtract", "Convert"]),
     "a stack of unlike shapes": (lambda: ag.stack([X, X.T]), ["one shape", "(2, 3), (3, 2)", "cat()"]),
     "dimensions joined backwards": (lambda: X.flatten(1, 0), ["from the first to the last", "1 > 0", "Swap"]),
     "a condition of another shape": (lambda: ag.where(V > 0, X, X), ["where()", "(2, 3) and (2, 3)", "(2,)"]),
@@ -163,6 +165,34 @@ MISTAKES = {
         lambda: ag.cross_entropy(X, ag.tensor([1, 2]), weight=ag.ones(2)),
         ["each of the 3 classes", "(2,)", "none"],
     ),
+    "targets in a list": (
+        lambda: ag.cross_entropy(X, [1, 2]),
+        ["cross_entropy() takes tensors", "a list came", "tensor(...)"],
+    ),
+    "classes in a list": (lambda: ag.nll_loss(X, [1, 2]), ["nll_loss() takes tensors", "a list came"]),
+    "a mean error from a list": (lambda: ag.mse_loss(V, [1.0, 2.0]), ["mse_loss() takes tensors", "a list came"]),
+    "yes or no in a list": (
+        lambda: ag.binary_cross_entropy_with_logits(V, [1.0, 0.0]),
+        ["binary_cross_entropy_with_logits() takes tensors", "a list came"],
+    ),
+    "weights in a list": (
+        lambda: ag.cross_entropy(X, ag.tensor([1, 2]), weight=[1.0, 1.0, 2.0]),
+        ["cross_entropy() takes tensors", "a list came"],
+    ),
+    "classes that are not whole": (
+        lambda: ag.nll_loss(X, ag.tensor([1.0, 2.0])),
+        ["a class from 0 to 2", "as float32", ".long()"],
+    ),
+    "a loss of one number": (lambda: ag.nll_loss(X[0, 0], ag.tensor(0)), ["without the classes", "() and ()"]),
+    "a cross-entropy of integers": (
+        lambda: ag.cross_entropy(ag.tensor([[1, 2]]), ag.tensor([0])),
+        ["floating point", "int64", "x.float()"],
+    ),
+    "an integer to a negative power": (
+        lambda: ag.tensor([1, 2]) ** -1,
+        ["pow must be defined", "negative", "allowed. "],
+    ),
+    "a list written into a tensor": (lambda: ag.zeros(2).copy_([1.0, 2.0]), ["a list", "tensor(...)"]),
     "a softmax of integers": (lambda: ag.softmax(ag.tensor([1, 2]), 0), ["softmax() needs a floating", "int64"]),
     "comparing unlike shapes": (lambda: X == V, ["eq", "(2, 3) and (2,)", "3 and 2 at dimension -1"]),
     "bits of fractions": (lambda: V & V, ["bitwise_and must be defined", "Convert"]),

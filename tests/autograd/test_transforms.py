@@ -128,3 +128,19 @@ def test_forward_mode_takes_any_shape(shape):
     )
     assert forward.shape == backward.shape == shape * 2
     np.testing.assert_allclose(forward.numpy(), backward.numpy())
+
+
+def test_forward_mode_goes_past_an_input_without_gradient():
+    """Where backward returns None, the tangent is 0."""
+
+    class Rounded(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    y, t = ag.jvp(lambda x: Rounded.apply(x) * x, ag.ones(2), ag.ones(2))
+    assert (y.tolist(), t.tolist()) == ([2, 2], [2, 2])

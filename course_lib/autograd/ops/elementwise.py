@@ -23,7 +23,7 @@ Operand = Any  # a tensor, an array, or a number
 
 def signs(x: Any) -> Any:
     """Compare with 0, where ``np.sign`` would pass NaN on and torch does not."""
-    return np.asarray(x > 0, x.dtype) - np.asarray(x < 0, x.dtype)
+    return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
 add: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
@@ -99,9 +99,7 @@ tensor_power: Op = binary(
 
 def within(x: Any, min: Any, max: Any) -> Any:
     """Say which elements are inside the bounds."""
-    if min is None:
-        return x <= max
-    return x >= min if max is None else (x >= min) & (x <= max)
+    return (x >= (-math.inf if min is None else min)) & (x <= (math.inf if max is None else max))
 
 
 def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
@@ -113,9 +111,9 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0."""
-    if not isinstance(exponent, (int, float)) or not isinstance(input, Variable):
+    if not isinstance(exponent, (int, float)) or not isinstance(input, Variable) or input.dtype.kind != "f":
         return tensor_power(input, exponent)
-    return power(to_floating(input) if isinstance(exponent, float) else input, exponent)
+    return power(input, exponent)
 
 
 def to_floating(input: Any) -> Any:

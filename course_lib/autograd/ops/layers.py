@@ -113,7 +113,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     check_probability(p)
     if not training or p == 0:
         return input
-    kept = random.generator().random(input.shape) >= p
+    kept = random.generator.random(input.shape) >= p
     return mul(input, (kept / (1 - p if p < 1 else 1)).astype(input.dtype))
 
 

@@ -52,11 +52,6 @@ def product_and_sum(x: Any, w: Any, b: Any) -> Any:
     return out
 
 
-def bias_vjp(g: Any, _x: Any, _w: Any) -> Any:
-    """Sum the rows; of arrays as a product with ones, which takes a third of the time of ``sum``."""
-    return ones(len(g), g.dtype).dot(g) if type(g) is np.ndarray else g.sum(0)
-
-
 @lru_cache(maxsize=4)
 def ones(n: int, dtype: Any) -> Any:
     """Make a vector of ones, once for each batch size."""
@@ -68,7 +63,8 @@ affine: Primitive = Primitive(
     product_and_sum,
     lambda g, _x, w: g.dot(w) if type(g) is np.ndarray else g @ w,
     lambda g, x, _w: times(g.T, x),
-    bias_vjp,
+    # a sum of rows: of arrays as a product with ones, which takes a third of the time of ``sum``
+    lambda g, _x, _w: ones(len(g), g.dtype).dot(g) if type(g) is np.ndarray else g.sum(0),
 )
 
 

@@ -9,8 +9,9 @@ from course_lib.autograd.node import Node
 from course_lib.autograd.ops.activations import sigmoid
 from course_lib.autograd.ops.elementwise import add, mul, select, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
+from course_lib.autograd.ops.operands import values
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor, wrapped
+from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, record, wrapped
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
 from course_lib.autograd.silence import silent
@@ -25,8 +26,7 @@ class Fused(Primitive):
 
     def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Give the intermediate result the node that it did not need in the forward pass."""
-        middle = Node(self.inner, node.parents, saved[: len(self.inner.saves)])
-        return (new_tensor(saved[0], middle), *saved[1:])
+        return (record(self.inner, saved[0], node.parents, saved[: len(self.inner.saves)]), *saved[1:])
 
 
 def reduced(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
@@ -52,7 +52,7 @@ def times(g: Any, factor: float) -> Any:
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`."""
-    x, t = input.value, target.value
+    x, t, _ = values("mse_loss", input, target)
     if reduction != "mean" or input.dims != target.dims or x.dtype is not t.dtype or not x.size:
         return plain_mse_loss(input, target, reduction)
     d, loss = silent.copy().run(difference_and_loss, x, t)
@@ -132,9 +132,9 @@ def cross_entropy(
     >>> cross_entropy(tensor([[2.0, 0.0], [0.0, 0.0]], requires_grad=True), tensor([0, 1]))
     tensor(0.4100, grad_fn=<NllLossBackward0>)
     """
-    z, y = input.value, target.value
+    z, y, _ = values("cross_entropy", input, target, weight)
     plain = weight is not None or ignore_index >= 0 or reduction != "mean" or label_smoothing
-    plain = plain or z.ndim != 2 or y.dtype.kind != "i" or not z.size
+    plain = plain or z.ndim != 2 or (z.dtype.kind, y.dtype.kind) != ("f", "i") or not z.size
     if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
         return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     right = np.arange(0, z.size, z.shape[1]) + y  # where the right classes are, counted through all elements
@@ -189,10 +189,10 @@ def nll_loss(
 
 def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
-    x, y = input, target.value
+    x, y = input, values("nll_loss", input, target, weight)[1]
     dim = 0 if x.ndim == 1 else 1
     shape = x.shape[:dim] + x.shape[dim + 1 :]
-    if y.shape != shape:
+    if y.shape != shape or not x.ndim:
         raise AutogradError(
             f"target must have the shape of input without the classes, {shape}, but the shapes are {x.shape} and "
             f"{y.shape}. The classes are dimension {dim} of input; permute() or flatten() one of the two."
@@ -202,10 +202,10 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
     y = y.ravel()
     kept = y != ignore_index
     y = np.where(kept, y, 0)
-    if y.size and not (y.min() >= 0 and y.max() < classes):
+    if y.size and not (target.dtype.kind in "iu" and y.min() >= 0 and y.max() < classes):
         raise AutogradError(
-            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}. Check the "
-            f"labels, or mark those that do not count with {ignore_index}."
+            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}, as "
+            f"{target.dtype}. Check the labels, use .long(), or mark those that do not count with {ignore_index}."
         )
     if weight is not None and weight.shape != (classes,):
         raise AutogradError(
@@ -232,7 +232,8 @@ def binary_cross_entropy_with_logits(
 
     ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.
     """
-    if input.shape != target.shape:
+    x, t, _ = values("binary_cross_entropy_with_logits", input, target)
+    if x.shape != t.shape:
         raise AutogradError(
             f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use unsqueeze(), "
             "squeeze() or expand()."

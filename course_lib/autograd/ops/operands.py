@@ -7,27 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor
 
-__all__ = [
-    "as_floating", "as_tensor_like", "cast", "expand_to", "mismatch", "promoted", "repeat_to", "sum_to", "to",
-]  # fmt: skip
+__all__ = ["as_tensor_like", "cast", "expand_to", "mismatch", "promoted", "repeat_to", "sum_to", "to", "values"]
 
 cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 
-def result_dtype(x: Any, y: Any) -> Any:
-    """Find the dtype of an operation on two arrays."""
-    a, b = (RANK[x.dtype.kind], x.ndim > 0), (RANK[y.dtype.kind], y.ndim > 0)
-    if a == b:
-        return np.promote_types(x.dtype, y.dtype)
-    return x.dtype if a > b else y.dtype
-
-
 def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
     """Cast two tensors to their common dtype, to float32 if it must be ``floating`` and is not."""
-    dtype = result_dtype(x.value, y.value)
+    a, b = ((RANK[t.value.dtype.kind], t.value.ndim > 0) for t in (x, y))
+    dtype = np.promote_types(x.dtype, y.dtype) if a == b else x.dtype if a > b else y.dtype
     if floating and dtype.kind != "f":
         dtype = np.dtype(np.float32)
     return to(x, dtype), to(y, dtype)
@@ -36,11 +27,6 @@ def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, T
 def to(x: Tensor, dtype: Any) -> Tensor:
     """Cast, unless there is nothing to cast."""
     return x if x.value.dtype == dtype else cast(x, dtype, x.value.dtype)
-
-
-def as_floating(x: Any) -> Any:
-    """Turn integers and booleans into float32, which is what functions with fractional results make of them."""
-    return x if x.dtype.kind == "f" else x.astype(np.float32)
 
 
 def as_tensor_like(x: Any, like: Any) -> Tensor:
@@ -58,6 +44,14 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
         f"the other operand must be a tensor, a NumPy array or a number, but it is a {type(x).__name__}. Make a tensor "
         "of it first: tensor(...)."
     )
+
+
+def values(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
+    """Give the arrays of two tensors, and of a third if there is one; refuse what is no tensor."""
+    try:
+        return x.value, y.value, None if z is None else z.value
+    except AttributeError:
+        raise no_tensor(name, *(a for a in (x, y, z) if a is not None)) from None
 
 
 def summed(x: Any, shape: tuple[int, ...]) -> Any:
@@ -87,7 +81,9 @@ def mismatch(name: str, *shapes: tuple[int, ...], error: Exception) -> AutogradE
     a, b = ((1,) * (width - len(s)) + s for s in shapes)
     unlike = [i for i in range(width) if a[i] != b[i] and 1 not in (a[i], b[i])]
     if not unlike:
-        return AutogradError(f"{name} must be defined for these numbers, but: {error}. Convert them first.")
+        return AutogradError(
+            f"{name} must be defined for these numbers, but: {str(error).rstrip('.')}. Convert them first."
+        )
     dim = unlike[-1] - width
     return AutogradError(
         f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, but the "

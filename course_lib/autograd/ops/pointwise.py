@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.operands import as_floating, as_tensor_like, mismatch, promoted, sum_to
+from course_lib.autograd.ops.operands import as_tensor_like, mismatch, promoted, sum_to
 from course_lib.autograd.ops.primitive import Op, Primitive, Variable, new_tensor, no_tensor, record
 from course_lib.autograd.silence import silent
 
@@ -31,8 +31,8 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
                 raise no_tensor(name, input) from None
             return forward(input)  # a vjp at work on arrays
         x = input.value
-        if parent is None and floating:  # what has a node is floating already
-            x = as_floating(x)
+        if parent is None and floating and x.dtype.kind != "f":  # what has a node is floating already
+            x = x.astype(np.float32)
         z = silently().run(forward, x)
         if parent is None or not grad_mode.recording:
             return new_tensor(z)
@@ -61,7 +61,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
             p, q, x, y = input.node, other.node, input.value, other.value
         try:
             z = silently().run(forward, x, y)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise mismatch(name, x.shape, y.shape, error=error) from None
         if (p is None and q is None) or not grad_mode.recording:
             return new_tensor(z)
@@ -77,10 +77,8 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
 
 def mixed(op: Any, forward: Any, input: Any, other: Any) -> Any:
     """Compute with an operand that is not a tensor: make it one if the other is, else work on arrays."""
-    if isinstance(input, Variable):
-        return op(input, as_tensor_like(other, input))
-    if isinstance(other, Variable):
-        return op(as_tensor_like(input, other), other)
+    if isinstance(input, Variable) or isinstance(other, Variable):
+        return op(as_tensor_like(input, other), as_tensor_like(other, input))
     return forward(input, other)
 
 

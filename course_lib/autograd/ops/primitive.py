@@ -117,5 +117,6 @@ def record(
     node.saved = saved
     node.grad = node.watch = None
     if grad_mode.observers:
-        grad_mode.tell(tensor)
+        for observe in grad_mode.observers:
+            observe(tensor)
     return tensor

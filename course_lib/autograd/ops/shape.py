@@ -66,9 +66,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return viewed(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
 
 
-def ravel(input: Tensor) -> Tensor:
-    """Join all dimensions into one."""
-    return flatten(input)
+ravel = flatten
 
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
@@ -127,7 +125,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     dtypes = [x.dtype for x in tensors]
     tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
     i = axis(dim, tensors[0].ndim)
-    rest = {x.shape[:i] + x.shape[i + 1 :] for x in tensors}
+    rest = {(x.ndim, *x.shape[:i], *x.shape[i + 1 :]) for x in tensors}
     if len(rest) > 1 or not all(x.ndim for x in tensors):
         raise AutogradError(
             f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
