@@ -32,13 +32,41 @@ def is_close(came, right, *, tolerance=1e-6):
 
 
 def norm_from(learner, grads):
-    return float(expect.array(learner.call("global_norm", grads), name="global_norm", shape=()))
+    came = learner.call("global_norm", grads)
+    if came is None or isinstance(came, (dict, list, tuple, str)):
+        raise Mistake(f"`global_norm` returned {expect.described(came)}; it must return one number")
+    return float(expect.array(came, name="global_norm", shape=()))
+
+
+def call(learner, name, *args):
+    return run(learner, name, *args).value
+
+
+def run(learner, name, *args):
+    """Run `clip` or `step`; where it raises because of what it rests on, say what to mend first."""
+    try:
+        return learner.run(name, *args)
+    except Mistake as mistake:
+        if f"`{name}` raised " not in str(mistake):
+            raise
+        checks = {"global_norm": norm_from, "clip": lambda learner, grads: clipped_by(learner, grads, 1.0)}
+        for needed in ("global_norm", "clip")[: 1 + (name == "step")]:
+            try:
+                checks[needed](learner, {name: np.full(shape, 0.5) for name, shape in SHAPES.items()})
+            except Mistake as cause:
+                raise Mistake(f"{cause}. `{name}` rests on it, so mend `{needed}` first") from None
+        if "tuple indices" in str(mistake):
+            what = "it is two things, a dict and a norm"
+            raise Mistake(f"`step` takes all that `clip` returns for the gradients: {what}") from None
+        raise
 
 
 def clipped_by(learner, grads, max_norm):
     """Return what the learner's clip gives, as a dict of arrays and a number, or say what is wrong with the form."""
     what = "the clipped gradients and the norm"
-    clipped, norm = expect.two(learner.call("clip", grads, max_norm), what, name="clip")
+    clipped, norm = expect.two(call(learner, "clip", grads, max_norm), what, name="clip")
+    if isinstance(norm, dict) and not isinstance(clipped, dict):
+        raise Mistake("`clip` returns the norm first: the dict of clipped gradients comes first, and then the norm")
     if not isinstance(clipped, dict) or set(clipped) != set(grads):
         raise Mistake("`clip` must return a dict with the names of the gradients it was given, and then the norm")
     arrays = {name: expect.array(clipped[name], name=f"the clipped {name}") for name in grads}
@@ -91,9 +119,14 @@ def test_norm_of_large_and_small_gradients(learner, rng, dtype, norm):
         raise Mistake("`global_norm` is wrong for ordinary gradients already: mend that first")
     name = np.dtype(dtype).name
     if not np.isfinite(came):
+        fitting = {key: (g * 0.05).astype(dtype) for key, g in grads.items()}
+        if dtype is np.float16 and is_close(norm_from(learner, fitting), norm_of(fitting), tolerance=1e-3):
+            raise Mistake("`global_norm` returns a float16, which cannot hold the norm itself: return a wider number")
         raise Mistake(
             f"`global_norm` is not finite for large, finite {name} gradients: their squares do not fit {name}"
         )
+    if not is_close(norm_from(learner, {key: g * 2e-10 for key, g in ordinary.items()}), 1e-9, tolerance=1e-3):
+        raise Mistake("`global_norm` is wrong for small float64 gradients, too: is something rounded off, or added?")
     if came < 0.5 * right:
         raise Mistake(f"`global_norm` loses small {name} gradients: their squares do not fit {name}")
     raise Mistake(f"`global_norm` is wrong for {name} gradients whose squares do not fit {name}")
@@ -167,7 +200,9 @@ def test_small_and_large_gradients(learner, rng):
         ordinary = {name: g * 2e8 for name, g in grads.items()}  # of norm 20
         if not is_close(flat(clipped_by(learner, ordinary, 0.2)[0]), flat(ordinary) * 1e-2, tolerance=1e-3):
             raise Mistake("`clip` is wrong for ordinary gradients already: mend that first")
-        if np.linalg.norm(came) < 0.999 * np.linalg.norm(right):
+        if not is_close(norm_from(learner, grads), 1e-7):
+            raise Mistake("`global_norm` is wrong for gradients of norm 1e-7, and so `clip` is: mend that first")
+        if 0 < np.linalg.norm(came) < np.linalg.norm(right) and is_close(came, right, tolerance=0.999):
             raise Mistake("`clip` makes small gradients shorter than the bound: is something added to the norm?")
         raise Mistake("`clip` is wrong for gradients of norm 1e-7 and a bound of 1e-9")
     large = make(rng, norm=2e5, dtype=np.float16)
@@ -190,6 +225,8 @@ def test_zero_gradients(learner):
     except Mistake as mistake:
         if "ZeroDivisionError" in str(mistake):
             raise Mistake("`clip` divides by the norm of gradients that are all zero") from None
+        if "`clip` raised " in str(mistake):
+            raise Mistake(f"gradients that are all zero must stay zero, with norm 0, but {mistake}") from None
         raise
     if not np.all(np.isfinite(flat(clipped))):
         raise Mistake("`clip` makes gradients that are all zero NaN: it divides zero by zero")
@@ -203,7 +240,7 @@ def test_dtypes(learner, rng):
     grads = make(rng, norm=20.0)
     dtypes = dict(zip(grads, [np.float32, np.float16, np.float64, np.float32], strict=True))
     grads = {name: g.astype(dtypes[name]) for name, g in grads.items()}
-    done = [learner.call("clip", grads, max_norm) for max_norm in (1.0, 100.0)]
+    done = [call(learner, "clip", grads, max_norm) for max_norm in (1.0, 100.0)]
     expect.reaction(*done, name="clip")
     for clipped in done:
         clipped = clipped[0] if isinstance(clipped, (tuple, list)) and clipped else {}
@@ -222,7 +259,7 @@ def test_arguments_are_left_alone(learner, rng):
         "step": [({name: array + 1.0 for name, array in g.items()}, [g, g], 8.0, 1.0, 0.1) for g in (grads, others)],
     }
     for name, both in calls.items():
-        done = [learner.run(name, *args) for args in both]
+        done = [run(learner, name, *args) for args in both]
         for args, call in zip(both, done, strict=True):
             if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
                 raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
@@ -291,7 +328,7 @@ def test_step(learner, rng):
     micro = [make(rng, norm=norm) for norm in (30.0, 6.0, 12.0)]
     params = make(rng, norm=3.0)
     scaled = [{name: g * scale for name, g in one.items()} for one in micro]
-    result = learner.call("step", params, scaled, scale, max_norm, lr)
+    result = call(learner, "step", params, scaled, scale, max_norm, lr)
     if not isinstance(result, dict) or set(result) != set(params):
         raise Mistake("`step` must return the new parameters, a dict with the names of params")
     moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})
@@ -303,6 +340,7 @@ def test_step(learner, rng):
     mean = sum(each) / k
     if is_close(moved, lr * bounded(mean)):
         return
+    apart = [bounded(np.mean([np.ravel(one[name]) for one in micro], axis=0)) for name in SHAPES]
     if is_close(flat(params) - moved, bounded(flat(params) - lr * mean)):
         raise Mistake("`step` clips the new parameters: what is bounded is the gradient, before the step")
     known = {
@@ -310,6 +348,7 @@ def test_step(learner, rng):
         "clips before the scale is undone, and never undoes it for the rest": lr * bounded(sum(each)) / scale,
         "clips each micro-batch: clip once, the gradient of the whole batch": lr * sum(map(bounded, each)) / k,
         "clips each micro-batch, and adds them up": lr * sum(map(bounded, each)),
+        "clips each array by itself: all of them have one norm, and one factor": lr * np.concatenate(apart),
         "does not clip": lr * mean,
         "goes uphill: subtract the gradient": -lr * bounded(mean),
         "is as long as `max_norm`: is the learning rate left out, or multiplied in before clipping?": bounded(mean),
@@ -338,7 +377,7 @@ def test_step_within_the_bound(learner, rng):
     micro = [make(rng, norm=norm) for norm in (0.3, 0.6, 0.2, 0.4)]
     params = make(rng, norm=3.0)
     scaled = [{name: g * 4096.0 for name, g in one.items()} for one in micro]
-    result = learner.call("step", params, scaled, 4096.0, 5.0, 0.5)
+    result = call(learner, "step", params, scaled, 4096.0, 5.0, 0.5)
     if not isinstance(result, dict) or set(result) != set(params):
         raise Mistake("`step` must return the new parameters, a dict with the names of params")
     moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})

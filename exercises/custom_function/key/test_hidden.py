@@ -1,5 +1,6 @@
 """Hidden tests of custom_function: each tells the learner which mistake it found, never a value."""
 
+import ast
 import re
 
 import numpy as np
@@ -9,7 +10,15 @@ from course_lib.grading import Mistake, expect, points
 REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
     "incorrect number of gradients": "`backward` returns too few or too many gradients: one for each argument, "
-    "in a tuple (a list would count as one)",
+    "in a tuple (a list would count as one, and so does a missing `return`)",
+    "can only save variables": "`forward` gives save_for_backward what is no tensor: keep numbers as attributes of ctx",
+    "Expected output to be a torch.Tensor": "`forward` must return a tensor",
+    "has no attribute 'backward'": "`forward` must return a tensor",
+    "Module.apply()": "`LeakyPower` is a module: it must be a torch.autograd.Function",
+    "LeakyPower.forward()": "`forward` takes other arguments than it must: ctx, x, a, p, and no self",
+    "LeakyPower.backward()": "`backward` takes other arguments than it must: ctx and g, and no self",
+    "requires you to": "`backward` takes other arguments than it must: ctx and g, and no self",
+    "NumPy array": "`LeakyPower` goes through NumPy on its way: use operations of torch",
     "'NoneType' object": "`LeakyPower.apply(x, a, p)` gives None: is the `return` of `forward` missing?",
     "invalid gradient": "`backward` returns a gradient that has not the shape of its argument: mind the order of the "
     "arguments, and what is added up when x has one row, or several",
@@ -40,7 +49,7 @@ def call(learner, name, *args):
     """Call, and say in the exercise's words what torch says of a backward pass that it refuses."""
     if name.startswith("verdict"):
         return learner.call(name, *args)  # about rules that are not the learner's
-    if re.search(r"\bapply\s*=|\bdef\s+apply\b", learner.source("leaky_power")):
+    if re.search(r"\bapply\s*=|\bdef\s+apply\b", bare(learner.source("leaky_power"))):
         raise Mistake(
             "`LeakyPower` has an `apply` of its own: what counts is that torch's calls `forward` and `backward`"
         )
@@ -50,7 +59,24 @@ def call(learner, name, *args):
         for sign, message in REFUSED.items():
             if sign in str(mistake):
                 raise Mistake(message) from None
+        if missing := re.search(r"LeakyPowerBackward' object has no attribute '(\w+)'", str(mistake)):
+            raise Mistake(f"`backward` reads ctx.{missing[1]}, but `forward` left nothing of that name there") from None
+        if f"`{name}` raised " in str(mistake):
+            raised = str(mistake).replace(f"`{name}` raised ", "", 1)
+            raise Mistake(f"going through `LeakyPower` and back raised {raised}") from None
         raise
+
+
+def bare(source):
+    """Return a cell without its comments and texts, in which anything may be mentioned."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # what IPython alone can read
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.unparse(tree)
 
 
 def slope(learner, name, *args):
@@ -75,6 +101,10 @@ def test_forward(learner, rng):
             raise Mistake("`forward` gives nan: a negative number has no power of 2.5, so keep it out of the power")
         if agree(came, right_values(x, np.zeros_like(a), p)):
             raise Mistake("`forward` is 0 where x is negative: the slope a is missing there")
+        if agree(came, np.where(x > 0, right_values(x, a, p), -a * x)):
+            raise Mistake("`forward` has the wrong sign where x is negative")
+        if not agree(came, right_values(x, a, p)) and came.dtype != x.dtype:
+            raise Mistake(f"`forward` returns {came.dtype} where x is {x.dtype}: keep the dtype, and its digits")
         if not agree(came, right_values(x, a, p)):
             raise Mistake(f"`forward` is wrong for an x of shape {shape} and a power of {p}")
 
@@ -91,7 +121,7 @@ def test_gradient_of_x(learner, rng):
         if x.ndim == 1 and agree(came, g * da):
             raise Mistake("the gradients of x and a are swapped: return them in the order of forward's arguments")
         if agree(came, g * np.where(x > 0, p * base(y) ** (p - 1), a + 0 * x)):
-            raise Mistake("the gradient of x is computed from y: the rule needs the input, so that is what to save")
+            raise Mistake("the gradient of x is computed from y: the rule needs the input, so save that, as it came")
         if agree(came, g * np.where(x > 0, dx, 0)):
             raise Mistake("the gradient of x is 0 where x is negative: the slope there is a")
         if agree(came, g * np.where(x > 0, dx, -dx)):
@@ -126,6 +156,12 @@ def test_gradient_of_a(learner, rng):
             raise Mistake("the gradients of x and a are swapped: return them in the order of forward's arguments")
         if x.ndim == 2 and agree(came, (g * da).mean(axis=0)):
             raise Mistake("the gradient of a averages over the rows: each a serves every row, so add them up")
+        if x.ndim == 2 and agree(came, (g * da).sum(axis=0) / (x <= 0).sum(axis=0)):
+            raise Mistake("the gradient of a averages over the rows where x is negative: add them up")
+        if agree(came, -total(g * da)):
+            raise Mistake("the gradient of a has the wrong sign")
+        if agree(came, total(g * (x <= 0))):
+            raise Mistake("the gradient of a lacks the factor x: it is the slope of a x along a")
         if not agree(came, total(g * da)):
             raise Mistake(f"the gradient of a is wrong for an x of shape {shape}")
 
@@ -199,9 +235,10 @@ def judged(learner, rng, *fault, inputs=None):
     except Mistake as mistake:
         if "raised AssertionError" in str(mistake):
             raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
-        raise
+        raise Mistake(str(mistake).replace("`verdict` raised", "`agrees` raised", 1)) from None
     if said.dtype != bool or said.ndim:
-        raise Mistake("`agrees` must return True or False")
+        what = expect.described(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
+        raise Mistake(f"`agrees` must return True or False; it returned {what}")
     return bool(said)
 
 
@@ -216,9 +253,7 @@ def test_right_rules_pass(learner, rng):
         raise Mistake("`agrees` calls a right gradient wrong when eps is larger: step to both sides, not to one")
     if judged(learner, rng, "none", 0, 0, 1.0, 1e20):  # x is lost beside such a step, and so is its slope
         raise Mistake("`agrees` takes steps of its own choice: step by the eps that it is given")
-    if "autograd.gradcheck" in re.sub(r"\s", "", learner.source("agrees")) or re.search(
-        r"import\s+gradcheck", learner.source("agrees")
-    ):
+    if re.search(r"autograd\.gradcheck|import gradcheck", bare(learner.source("agrees"))):
         raise Mistake("`agrees` calls torch's own gradcheck: measure the differences yourself")
 
 
@@ -232,6 +267,8 @@ def test_each_element_of_each_input(learner, rng):
             if judged(learner, rng, "scaled", which, at, 1.05):
                 where = "input" if which else "element"
                 raise Mistake(f"`agrees` overlooks a fault in the gradient of {name}: is every {where} checked?")
+        if judged(learner, rng, "missing", which):
+            raise Mistake(f"`agrees` calls it right when there is no gradient of {name}, though y depends on {name}")
 
 
 @points(0.5)
@@ -260,6 +297,8 @@ def test_each_output(learner, rng):
     beside = x[:1], np.where(np.arange(4) == at, a, 1e3)
     if judged(learner, rng, "scaled", 0, at, 1.005, inputs=beside):
         raise Mistake("`agrees` overlooks a fault beside larger slopes: compare pair by pair, do not add outputs up")
+    if judged(learner, rng, "scaled", 0, 0, float("nan")):
+        raise Mistake("`agrees` calls a gradient with nan in it right: nan is above no bound, and below none")
 
 
 @points(0.5)
@@ -269,7 +308,8 @@ def test_float32_is_refused(learner):
         came = call(learner, "verdict_in_float32")
     except Mistake as mistake:
         if "raised" in str(mistake):
-            raise Mistake(f"float32 inputs must be refused with a ValueError, but {mistake}") from None
+            raised = str(mistake).replace("verdict_in_float32", "agrees")
+            raise Mistake(f"float32 inputs must be refused with a ValueError, but {raised}") from None
         raise
     if came != "ValueError":
         raise Mistake("`agrees` takes float32 inputs: their rounding drowns the differences, so raise a ValueError")

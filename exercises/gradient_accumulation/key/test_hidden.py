@@ -48,12 +48,37 @@ def arrays(tree, *, what):
     for name, shape in SHAPES.items():
         if name not in tree:
             raise Mistake(f"{what} have no {name}")
+        if tree[name] is None:
+            raise Mistake(f"{name} of {what} is None, as .grad is where no backward() went before")
         expect.array(tree[name], name=f"{name} of {what}", shape=shape)
     return flat(tree)
 
 
+def call(learner, name, *args):
+    return run(learner, name, *args).value
+
+
+def run(learner, name, *args):
+    """Run; where it raises because of what it may rest on, say what to mend first."""
+    try:
+        return learner.run(name, *args)
+    except Mistake as mistake:
+        if f"`{name}` raised " not in str(mistake):
+            raise
+        if name in ("train", "accumulate_padded"):
+            params, pieces = draw(np.random.default_rng(0), 3, 2)
+            try:
+                answered(learner, "accumulate", params, pieces)
+            except Mistake as cause:
+                raise Mistake(f"{cause}. If `{name}` rests on it, mend `accumulate` first") from None
+        if "'NoneType' object has no attribute" in str(mistake):
+            why = "a .grad is None where no backward() went before, as in a group without pieces"
+            raise Mistake(f"{mistake}: {why}") from None
+        raise
+
+
 def answered(learner, function, *args):
-    loss, grads = expect.two(learner.call(function, *args), "the loss and the gradients", name=function)
+    loss, grads = expect.two(call(learner, function, *args), "the loss and the gradients", name=function)
     if isinstance(loss, dict) and not isinstance(grads, dict):
         raise Mistake(f"`{function}` returns the gradients first: the loss comes first, and then the gradients")
     return float(expect.array(loss, name="the loss", shape=())), arrays(grads, what="the gradients")
@@ -69,7 +94,8 @@ def compare(learner, function, params, pieces, kind):
         raise Mistake(f"{kind}: a mean over nothing is nan, and nan plus anything is nan: leave such a piece out")
     if agree(came, singles.sum(axis=0)):
         raise Mistake(f"{kind}: the gradients of the pieces are added up, and never divided")
-    if agree(came, singles[-1]) or agree(came, singles[-1] / len(singles)):
+    last = (1, 1 / len(singles), len(pieces[-1][1]) / sum(len(y) for _, y in pieces))
+    if any(agree(came, share * singles[-1]) for share in last):
         raise Mistake(f"{kind}: only the last piece is left in the gradient: what clears it in between?")
     rows = np.array([len(y) for _, y in pieces if (y >= 0).any()])
     counts = np.array([(y >= 0).sum() for _, y in pieces if (y >= 0).any()])
@@ -84,7 +110,15 @@ def compare(learner, function, params, pieces, kind):
     def weighed(weights):
         return weights @ singles / max(1, weights.sum())
 
+    x, y = joined(pieces)
+    taken_for_0 = right_answer(params, x, np.maximum(y, 0))[1]
     known = {
+        "rows of padding are taken for rows with the label 0": flat(taken_for_0),
+        "what is added up is divided by all rows, but the padding among them does not count": counts
+        @ singles
+        / sum(len(y) for _, y in pieces),
+        "each piece is divided as if all had the rows of the first": rows @ singles / (rows[0] * len(rows)),
+        "the mean is divided by the number of pieces once more": right / len(pieces),
         "rows with the label 0 are taken for padding: it is a class like the others": weighed(above),
         "pieces with any padding are left out whole: their other rows count": weighed(counts * full),
         "each piece is divided by all rows, but its mean was not multiplied by its own before": singles.sum(axis=0)
@@ -146,7 +180,7 @@ def test_one_piece_at_a_time(learner, rng):
     }
     for name, args in calls.items():
         learner.call("forget")
-        learner.call(name, *args)
+        call(learner, name, *args)
         seen = learner.eval("held")
         if not seen and name != "train":  # which may take its gradients from a `whole` that needs no mean_loss
             raise Mistake(f"`{name}` never calls mean_loss: take the loss of each piece with it")
@@ -176,7 +210,7 @@ def without_zeroing(params, groups, rate):
 
 
 def check_training(learner, params, pieces, rate, every, *, left):
-    came = arrays(learner.call("train", params, pieces, rate, every), what="the parameters")
+    came = arrays(call(learner, "train", params, pieces, rate, every), what="the parameters")
     groups = [pieces[i : i + every] for i in range(0, len(pieces), every)]
     if left and agree(came, flat(stepped(params, groups[:-1], rate))):
         raise Mistake("the pieces that are left over at the end are dropped: they make a step too")
@@ -209,10 +243,33 @@ def check_training(learner, params, pieces, rate, every, *, left):
         alone = [group[i : i + 1 or None] for group in groups]
         if any(agree(came, flat(stepped(params, alone, r))) for r in (rate, rate / every)):
             raise Mistake(f"each step uses the {which} piece of its group alone")
-    if agree(came, flat(stepped(params, groups, -rate))):
-        raise Mistake("the steps go uphill: move against the gradient")
+    known = {
+        "the steps go uphill: move against the gradient": stepped(params, groups, -rate),
+        "there is one step alone, that of the first group: is the `return` inside of the loop?": stepped(
+            params, groups[:1], rate
+        ),
+        "each step takes the pieces of earlier groups again: begin each group anew": stepped(
+            params, [pieces[: i + every] for i in range(0, len(pieces), every)], rate
+        ),
+        "each group takes the first piece of the next one, too": stepped(
+            params, [pieces[i : i + every + 1] for i in range(0, len(pieces), every)], rate
+        ),
+        "the last pieces make one step more than they should": stepped(params, [*groups, pieces[-every:]], rate),
+        "the last group is left out": stepped(params, groups[:-1], rate),
+    }
+    for mistake, wrong in known.items():
+        if agree(came, flat(wrong)):
+            raise Mistake(mistake)
     if not agree(came, flat(stepped(params, groups, rate))):
+        if not rests(learner, params, groups[0]):
+            raise Mistake("the parameters are wrong, and so is what `accumulate` gives: if they rest on it, mend that")
         raise Mistake("the parameters are not those of training on the large batches")
+
+
+def rests(learner, params, pieces):
+    """Tell whether `accumulate` gives the gradient of a group."""
+    right = flat(right_answer(params, *joined(pieces))[1])
+    return agree(answered(learner, "accumulate", params, pieces)[1], right)
 
 
 @points(2)
@@ -227,6 +284,12 @@ def test_train_with_pieces_left_over(learner, rng):
     """Eight pieces by three are three steps, the last with two pieces."""
     params, pieces = draw(rng, *[4] * 8)
     check_training(learner, params, pieces, 0.3, 3, left=True)
+    params, pieces = draw(rng, 6, 1, 3, 2, 5)
+    groups = [pieces[:3], pieces[3:]]
+    came = arrays(call(learner, "train", params, pieces, 0.3, 3), what="the parameters")
+    if not agree(came, flat(stepped(params, groups, 0.3))) and rests(learner, params, pieces):
+        what = "where its pieces have different numbers of rows, a step is not that of its large batch"
+        raise Mistake(f"{what}, though `accumulate` is right there")
 
 
 def pad(pieces, *labels):
@@ -260,7 +323,7 @@ def test_arguments_are_left_alone(learner, rng):
         calls["train"].append((params, pieces, 0.1, 1))
         calls["accumulate_padded"].append((params, pad(pieces, 2, 2)))
     for name, both in calls.items():
-        done = [learner.run(name, *args) for args in both]
+        done = [run(learner, name, *args) for args in both]
         for args, call in zip(both, done, strict=True):
             if not all(map(same, args, call.args)):
                 raise Mistake(f"`{name}` changed an array it was given: make new ones")

@@ -17,6 +17,8 @@ def with_curvatures(rng, curvatures):
 
 
 def number(value, *, name):
+    if value is None or isinstance(value, (str, dict)):
+        raise Mistake(f"{name} must be one number, but what came is {expect.described(value)}")
     came = expect.array(value, name=name)
     if came.size != 1:
         raise Mistake(f"{name} must be one number, but it has shape {came.shape}")
@@ -35,7 +37,12 @@ def turned_hessian(rng):
 def test_hessian(learner, rng):
     """The Hessian of the mean squared error is right for seven samples with three features."""
     x = rng.normal(size=(7, 3)) + 1.0
-    came = expect.array(learner.call("hessian", x), name="the Hessian")
+    try:
+        came = expect.array(learner.call("hessian", x), name="hessian(x)")
+    except Mistake as mistake:
+        if "`hessian` raised " in str(mistake):
+            raise Mistake(f"for seven samples with three features, {mistake}; use x alone, of any shape") from None
+        raise
     if came.shape == (7, 7):
         raise Mistake("the Hessian has a row for each sample: it must have one for each weight")
     if came.shape != (3, 3):
@@ -43,6 +50,14 @@ def test_hessian(learner, rng):
     right = 2 * x.T @ x / 7
     if agree(came, right / 2):
         raise Mistake("the Hessian is half of what it must be: the square has a derivative with a 2 in it")
+    if agree(came, right * 2):
+        raise Mistake("the Hessian is twice of what it must be: two derivatives of a square leave one 2")
+    if agree(came, right * 7 / 4):
+        raise Mistake("the Hessian is divided by 4, the samples of the example: divide by those of x")
+    if agree(came, np.diag(np.diag(right))):
+        raise Mistake("the Hessian is 0 off the diagonal: the slope along one weight depends on the others, too")
+    if not agree(came, came.T):
+        raise Mistake("the Hessian is not symmetric: the order of two derivatives does not matter")
     if agree(came, 7 * right) or agree(came, 3.5 * right):
         raise Mistake("the Hessian is that of the summed squared errors: the loss is the mean over the samples")
     if agree(came, right * 7 / 3) or agree(came, right / 3):
@@ -50,7 +65,9 @@ def test_hessian(learner, rng):
     if agree(came, right * 7 / 6):
         raise Mistake("the Hessian is divided by one sample less than there are: the mean is over all of them")
     centred = x - x.mean(axis=0)
-    if any(agree(came, scale * centred.T @ centred) for scale in (1 / 7, 1 / 6, 2 / 7, 2 / 6)):
+    if any(agree(came, scale * centred.T @ centred) for scale in (1 / 7, 1 / 6, 2 / 7, 2 / 6)) or agree(
+        came, np.corrcoef(x.T)
+    ):
         raise Mistake("the Hessian is the covariance of the features: nothing is subtracted from x in the loss")
     if not agree(came, right):
         raise Mistake("the Hessian is wrong for seven samples with three features")
@@ -60,7 +77,7 @@ def test_hessian(learner, rng):
 def test_one_feature(learner, rng):
     """The Hessian of a single weight is a matrix with one entry."""
     x = rng.normal(size=(5, 1)) + 2.0
-    came = expect.array(learner.call("hessian", x), name="the Hessian")
+    came = expect.array(learner.call("hessian", x), name="hessian(x)")
     if came.shape != (1, 1):
         raise Mistake(f"with one feature the Hessian has shape {came.shape}; it must have shape (1, 1)")
     if not agree(came, 2 * x.T @ x / 5):
@@ -91,8 +108,13 @@ def test_largest_stable_rate(learner, rng):
         raise Mistake("the rate goes by the root of the summed squares: use the strongest curvature alone")
     if agree(came, 1 / right) or agree(came, curvatures[-1]):
         raise Mistake("the rate grows with the curvature: the steeper the valley, the smaller the steps must be")
+    if agree(came, 2 * right):
+        raise Mistake("the rate is twice the border: 1 - rate * curvature would be -3, so that each step triples")
+    if agree(came, 2 / (curvatures[0] + curvatures[-1])):
+        raise Mistake("the rate is the best one, which another part asks for: the border lies above it")
     if not agree(came, right):
-        raise Mistake("the rate is not the border for a Hessian that is turned away from the axes")
+        where = "is below the border: rates above it are stable, too" if came.real < right else "is above the border"
+        raise Mistake(f"for a Hessian that is turned away from the axes, the rate {where}")
     for order in (slice(None), slice(None, None, -1)):
         came = number(learner.call("largest_stable_rate", np.diag(curvatures[order])), name="the rate")
         if not agree(came, right):
@@ -135,6 +157,8 @@ def test_descend(learner, rng):
     if losses.shape != (steps + 1,):
         raise Mistake(f"the losses have shape {losses.shape}; they must be a plain sequence of steps + 1 numbers")
     right = {scale: run(x, y, w, scale * rate, steps) for scale in (1, 0.5, n, n / 2, -1)}
+    if came.shape in {(steps, d), (steps + 1, d)}:
+        raise Mistake("`descend` returns all weights on the way: return the last")
     if came.shape != (d,):
         raise Mistake(f"`w` has shape {came.shape}; it must have one entry for each weight")
     if agree(came, right[0.5][0]):
@@ -147,12 +171,29 @@ def test_descend(learner, rng):
         raise Mistake("the weights are those of one step too many or too few")
     if agree(came, normalised(x, y, w, rate, steps)):
         raise Mistake("the gradient is divided by its length: all steps are then equally long, and never settle")
+    known = {
+        "starts at zero: start at the w it was given": run(x, y, 0 * w, rate, steps)[0],
+        "takes the gradient at the start for every step: compute it anew": w - steps * (w - run(x, y, w, rate, 1)[0]),
+        "jumps to the minimum: take the steps": np.linalg.lstsq(x, y, rcond=None)[0],
+        "divides by the number of weights: the loss is the mean over the samples": run(x, y, w, rate * n / d, steps)[0],
+        "stays where it was": w,
+        "leaves y out: the gradient is not the Hessian times w": run(x, 0 * y, w, rate, steps)[0],
+    }
+    for mistake, wrong in known.items():
+        if agree(came, wrong):
+            raise Mistake(f"`descend` {mistake}")
     if not agree(came, right[1][0]):
         raise Mistake("the weights after four steps are wrong")
-    if agree(losses, n * right[1][1]) or agree(losses, right[1][1] / 2):
+    if agree(losses**2, right[1][1]):
+        raise Mistake("the losses are roots: the mean squared error has none")
+    if any(agree(losses, scale * right[1][1]) for scale in (n, n / 2, 1 / 2, n / d)):
         raise Mistake("the weights are right, but the losses are not the mean squared error")
     if not agree(losses, right[1][1]):
         raise Mistake("the weights are right, but the losses are not those of the weights before and after each step")
+    near = np.linalg.lstsq(x, y, rcond=None)[0] + 1e-9
+    settled = expect.two(learner.call("descend", x, y, near, rate, 9), "the weights and the losses", name="descend")
+    if expect.array(settled[1], name="the losses").shape != (10,):
+        raise Mistake("`descend` stops before its last step where little changes: take as many as it is asked for")
 
 
 def run(x, y, w, rate, steps):
@@ -171,7 +212,13 @@ def normalised(x, y, w, rate, steps):
 
 
 def named(learner, runs):
-    found = learner.call("diverged", runs)
+    try:
+        found = learner.call("diverged", runs)
+    except Mistake as mistake:
+        if "which is not plain data" in str(mistake):
+            said = str(mistake).partition(", which is not")[0]
+            raise Mistake(f"{said}; it must return a list of names, in the order of the dict") from None
+        raise
     if not isinstance(found, (list, tuple, np.ndarray)) or not all(isinstance(name, str) for name in found):
         raise Mistake(f"`diverged` returned {expect.described(found)}; it must return a list of names")
     return [str(name) for name in found]
@@ -189,8 +236,11 @@ def test_diverged(learner, rng):
         "slow": [a, 0.999 * a, 0.998 * a],
         "hop": [b, 0.2 * b, 0.6 * b],
         "level": [a, 2 * a, a],
+        "creep": [b, 1.001 * b, 1.002 * b],
     }
     found = named(learner, runs)
+    if found == ["up"] and named(learner, {"down": runs["down"], "dip": runs["dip"]}) == ["dip"]:
+        raise Mistake("`diverged` names the first run that diverged and no other: is the `return` inside of the loop?")
     if "hill" in found:
         raise Mistake("a run that rises on the way and ends below its start counts as diverged: it is not")
     if "level" in found:
@@ -199,12 +249,17 @@ def test_diverged(learner, rng):
         )
     if "hop" in found:
         raise Mistake("a run that ends below its start counts as diverged, because it was lower still on the way")
+    if "creep" not in found and "up" in found:
+        raise Mistake("a run that ends a little above its start does not count as diverged: how far above is no matter")
     if "dip" not in found and "up" in found:
         raise Mistake("a run that dips on the way and ends above its start does not count as diverged: it must")
-    if sorted(found) == ["dip", "up"] and found != ["up", "dip"]:
+    if sorted(found) == ["creep", "dip", "up"] and found != ["up", "dip", "creep"]:
         raise Mistake("the names are not in the order of the dict")
-    if found != ["up", "dip"]:
-        raise Mistake("`diverged` names the wrong ones of seven runs that stay finite")
+    if found != ["up", "dip", "creep"]:
+        raise Mistake("`diverged` names the wrong ones of eight runs that stay finite")
+    mixed = named(learner, {"up": runs["up"], "nan": [a, float("nan")], "dip": runs["dip"]})
+    if "nan" in mixed and [name for name in mixed if name != "nan"] == ["up", "dip"] != mixed[::2]:
+        raise Mistake("the names are not in the order of the dict: a run with a loss that is nan has its place there")
 
 
 @points(0.5)
@@ -228,7 +283,7 @@ def test_not_finite(learner, rng):
 def test_fastest_rate(learner, rng):
     """The best rate shrinks the weakest and the strongest direction alike."""
     h = turned_hessian(rng)
-    low, _, high = np.linalg.eigvalsh(h)
+    low, middle, high = np.linalg.eigvalsh(h)
     came = number(learner.call("fastest_rate", h), name="the rate")
     if agree(came, 1 / high):
         raise Mistake("your best rate finishes the strongest direction in one step and leaves the weakest behind")
@@ -238,8 +293,17 @@ def test_fastest_rate(learner, rng):
         raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
     if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
         raise Mistake("your best rate goes by the mean curvature: only the two extremes matter")
+    if any(agree(came, 2 / (curvature + other)) for curvature, other in ((low, middle), (middle, high))):
+        raise Mistake("your best rate goes by the place of a curvature: take the smallest and the largest of them")
     if not agree(came, 2 / (low + high)):
-        raise Mistake("at your best rate the worst direction shrinks more slowly than it could")
+        behind = (
+            "leaves the weakest direction behind" if came.real < 2 / (low + high) else "hops about in the strongest"
+        )
+        raise Mistake(f"your best rate {behind}: the worst direction shrinks more slowly than it could")
+    for places in range(3):
+        came = number(learner.call("fastest_rate", np.diag(np.roll([low, middle, high], places))), name="the rate")
+        if not agree(came, 2 / (low + high)):
+            raise Mistake("your best rate goes by the place of a curvature: take the smallest and the largest of them")
 
 
 @points(0.5)
@@ -258,3 +322,14 @@ def test_arguments_are_left_alone(learner, rng):
             if not all(map(np.array_equal, args, call.args)):
                 raise Mistake(f"`{name}` changed an array it was given: work on a copy")
         expect.reaction(*(call.value for call in done), name=name)
+    runs = {"falls": np.array([3.0, 1.0]), "rises": np.array([1.0, 9.0]), "breaks": np.array([1.0, np.inf])}
+    try:
+        (left,) = learner.run("diverged", runs).args
+    except Mistake:
+        return  # what is wrong with its result is another test's business
+    if (
+        not isinstance(left, dict)
+        or list(left) != list(runs)
+        or not all(map(np.array_equal, runs.values(), left.values()))
+    ):
+        raise Mistake("`diverged` changed the runs it was given: work on a copy")

@@ -89,16 +89,43 @@ def loss_of(learner, x, y, params):
 
 
 def run_theirs(learner, x, y, params):
-    return expect.two(learner.call("forward", x, y, params), "the loss and the cache", name="forward")
+    loss, cache = expect.two(learner.call("forward", x, y, params), "the loss and the cache", name="forward")
+    if isinstance(loss, dict) and not isinstance(cache, dict):
+        raise Mistake("`forward` returns the cache first: the loss comes first, and then the cache")
+    return loss, cache
+
+
+def run_backward_of_theirs(learner, cache):
+    """Call `backward`; where it raises because of `loss_backward`, say to mend that first."""
+    try:
+        return learner.call("backward", cache)
+    except Mistake as mistake:
+        if "`backward` raised " in str(mistake):
+            try:
+                slope_of_logits(learner, cache["logits"], cache["y"])
+            except Mistake as cause:
+                raise Mistake(f"{cause}. If `backward` rests on it, mend `loss_backward` first") from None
+        raise
+
+
+def slope_of_logits(learner, logits, y, *, shape=None):
+    came = learner.call("loss_backward", logits, y)
+    parts = came if isinstance(came, (tuple, list)) else ()
+    if len(parts) == 2 and any(isinstance(part, np.ndarray) and part.ndim == 2 for part in parts):
+        raise Mistake("`loss_backward` returns two things: it must return the gradient of the logits alone")
+    return expect.array(came, name="the gradient of the logits", shape=shape)
 
 
 def gradients(learner, x, y, params):
-    grads = learner.call("backward", cache_for(learner, x, y, params))
+    grads = run_backward_of_theirs(learner, cache_for(learner, x, y, params))
     if not isinstance(grads, dict):
         raise Mistake(f"`backward` returned {expect.described(grads)}; it must return a dict with the keys of params")
     for name in NAMES:
         if name not in grads:
-            raise Mistake(f"`backward` returned no gradient of {name}")
+            keys = ", ".join(str(key)[:10] for key in list(grads)[:6])
+            raise Mistake(
+                f"`backward` returned no gradient of {name}: the keys are those of params, not {keys or 'none'}"
+            )
     return grads
 
 
@@ -135,7 +162,7 @@ def check_loss_backward_works(learner, rng):
     logits, y = rng.normal(size=(6, 7)), rng.integers(7, size=6)
 
     def came(*args):
-        return expect.array(learner.call("loss_backward", *args), name="the gradient of the logits", shape=logits.shape)
+        return slope_of_logits(learner, *args, shape=logits.shape)
 
     first = came(logits, y)
     expect.reaction(first, came(-logits, y), name="loss_backward")
@@ -193,14 +220,24 @@ def parallel(came, right):
 @points(1)
 def test_forward(learner, rng):
     """The loss is the mean cross-entropy for other widths and batch sizes, and the cache holds what led to it."""
-    for b in (1, 7):
+    wrong = []
+    for b in (7, 1):  # with one example, a ReLU that stops nothing makes no difference
         x, y, params = make(rng, b=b)
-        loss, theirs = run_theirs(learner, x, y, params)
+        try:
+            loss, theirs = run_theirs(learner, x, y, params)
+        except Mistake as mistake:
+            if "`forward` raised " in str(mistake):
+                sizes = f"for a batch of {b} and layers of widths 4, 5, 3 and 7"
+                raise Mistake(f"{sizes}, {mistake}; does it use its own arguments alone, and the right axes?") from None
+            raise
         came, (right, cache) = expect.array(loss, name="the loss", shape=()), run_forward(x, y, params)
         if agree(came, right):
             check_cache(theirs, cache)
-            continue  # with one example, a ReLU that stops nothing makes no difference
-        if b > 1 and agree(came, b * right):
+            continue
+        wrong.append(b)
+        if b == 1:
+            break  # what is wrong is easier to tell with several
+        if agree(came, b * right):
             raise Mistake("the loss is the sum over the batch: it must be the mean")
         if agree(came, -right):
             raise Mistake("the loss has the wrong sign: it is above 0, and shrinks as the right logit grows")
@@ -214,7 +251,43 @@ def test_forward(learner, rng):
             raise Mistake(
                 "the loss is that of a network with a ReLU behind the last layer, too: logits may be negative"
             )
-        raise Mistake(f"the loss is wrong for a batch of {b} and layers of widths 4, 5, 3 and 7")
+        for message, values in mistaken_losses(cache["logits"], y).items():
+            if any(agree(came, value) for value in values):
+                raise Mistake(f"the loss is wrong: {message}")
+        check_hidden_layers(theirs, cache)
+    if wrong:
+        raise Mistake(f"the loss is wrong for a batch of {min(wrong)} and layers of widths 4, 5, 3 and 7")
+
+
+def mistaken_losses(logits, y):
+    """Return what the commonest mistakes behind the logits give."""
+    rows, top = np.arange(len(y)), logits.max(axis=1)
+    entire, picked = np.log(np.exp(logits).sum(axis=1)), logits[rows, y]
+    tops = [logits.max(axis=0)] + [top] * (len(top) == logits.shape[1])  # of each class; of each row, but laid across
+    return {
+        "the logit of the right class is not taken off": [entire.mean(), (entire - top).mean()],
+        "the maximum is taken off one of its two parts alone": [(entire - top - picked).mean()],
+        "each example gets the labels of all: take one logit from a row": [(entire - logits[:, y].mean(axis=1)).mean()],
+        "labels begin at 0, not at 1": [(entire - logits[rows, y - 1]).mean()],
+        "the exponentials of all examples are added up: each example has a sum of its own": [
+            np.log(np.exp(logits).sum()) - picked.mean(),
+            (np.log(np.exp(logits - top[:, None]).sum()) - picked + top).mean(),
+        ],
+        "the maximum is not that of the row": [
+            (np.log(np.exp(logits - t).sum(axis=1)) - (logits - t)[rows, y]).mean() for t in tops
+        ],
+    }
+
+
+def check_hidden_layers(cache, right):
+    """Say which array of the cache is the first to be wrong, where the loss is; a missing one is no news then."""
+    for name, made in CACHED.items() if isinstance(cache, dict) else ():
+        try:
+            came = expect.array(cache.get(name), name=name, shape=right[name].shape)
+        except Mistake:
+            continue
+        if not agree(came, right[name]):
+            raise Mistake(f"the loss is wrong, and so is `{name}` in the cache, which is not {made}: begin there")
 
 
 def check_cache(cache, right):
@@ -257,6 +330,8 @@ def test_large_logits(learner, rng):
     params["b3"] = params["b3"] + np.array([1000.0, -1000, 500, 0, 0, -500, 800])
     loss = loss_of(learner, x, y, params)
     if not np.isfinite(loss):
+        if np.isfinite(loss_of(learner, x, y, {**params, "b3": params["b3"] * 0 + 1000.0})):
+            raise Mistake("the loss is not finite where the right logit is far below the others: the log of 0 is taken")
         raise Mistake("the loss is not finite for large logits: exp overflows unless you subtract something first")
     logits = run_forward(x, y, params)[1]["logits"]
     if not agree(loss, mean_loss(logits, y)) and agree_on_ordinary(learner, rng):
@@ -266,13 +341,13 @@ def test_large_logits(learner, rng):
     loss = loss_of(learner, spread, y, params)
     if not np.isfinite(loss):
         raise Mistake("the loss is not finite where one row is far below another: subtract what belongs to the row")
-    slope = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits")
+    slope = slope_of_logits(learner, logits, y)
     if not np.all(np.isfinite(slope)):
         raise Mistake(
             "`loss_backward` is not finite for large logits: exp overflows unless you subtract something first"
         )
     apart = logits + 1000.0 * (-1) ** np.arange(len(y))[:, None]
-    slope = expect.array(learner.call("loss_backward", apart, y), name="the gradient of the logits")
+    slope = slope_of_logits(learner, apart, y)
     if not np.all(np.isfinite(slope)):
         raise Mistake(
             "`loss_backward` is not finite where one row is far below another: subtract what belongs to the row"
@@ -295,7 +370,17 @@ def test_slope(learner, rng):
 def check_slope(learner, x, y, params, name, index, eps=0.5):
     """Say what is wrong with one slope; return whether the learner's own loss has any there."""
     params[name][index] = 1e-9  # so small that a step forth and back rounds
-    call = learner.run("slope", x, y, params, name, index, eps)
+    try:
+        call = learner.run("slope", x, y, params, name, index, eps)
+    except Mistake as mistake:
+        if "`slope` raised " in str(mistake):
+            try:
+                loss_of(learner, x, y, params)
+            except Mistake as cause:
+                raise Mistake(f"{cause}. `slope` rests on it, so mend `forward` first") from None
+        if "'tuple' and 'tuple'" in str(mistake):
+            raise Mistake("`slope` takes all that `forward` returns for the loss: it is two things") from None
+        raise
     if list(differences(params, call.args[2])):
         raise Mistake("`slope` left params changed: put the very old value back, or work on a copy")
 
@@ -311,6 +396,8 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
         raise Mistake("`slope` has the wrong sign: from the loss above, subtract the one below")
     if agree(came, (loss(eps) - loss(0)) / eps) or agree(came, (loss(0) - loss(-eps)) / eps):
         raise Mistake("`slope` is a one-sided difference: step to both sides")
+    if agree(came, right * eps**2):
+        raise Mistake("`slope` multiplies by eps where it must divide: mind the brackets around 2 eps")
     if agree(came, 2 * right):
         raise Mistake("`slope` is twice too large: the two points lie 2 eps apart")
     if agree(came, (loss(eps / 2) - loss(-eps / 2)) / eps):
@@ -325,7 +412,7 @@ def test_loss_backward(learner, rng):
     """The gradient of the logits is right for another number of classes."""
     b, k = 4, 6
     logits, y = rng.normal(size=(b, k)), rng.integers(k, size=b)
-    came = expect.array(learner.call("loss_backward", logits, y), name="the gradient of the logits", shape=(b, k))
+    came = slope_of_logits(learner, logits, y, shape=(b, k))
     softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     right = (softmax - np.eye(k)[y]) / b
     if agree(came, b * right):
@@ -348,7 +435,7 @@ def test_output_layer(learner, rng):
     x, y, params = make(rng)
     grads = gradients(learner, x, y, params)
     for name in ("w3", "b3"):
-        check_gradient(grads, x, y, params, name)
+        check_gradient(learner, grads, x, y, params, name)
 
 
 @points(2)
@@ -357,10 +444,10 @@ def test_hidden_layers(learner, rng):
     x, y, params = make(rng, b=6, widths=(4, 5, 3, 7))
     grads = gradients(learner, x, y, params)
     for name in ("w2", "b2", "w1", "b1"):
-        check_gradient(grads, x, y, params, name)
+        check_gradient(learner, grads, x, y, params, name)
 
 
-def check_gradient(grads, x, y, params, name):
+def check_gradient(learner, grads, x, y, params, name):
     right = measured(x, y, params, name)
     came = gradient(grads, name, right, len(y))
     for factor in (len(y), 1 / len(y)):
@@ -376,7 +463,15 @@ def check_gradient(grads, x, y, params, name):
     if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name, by_result=True)):
         raise Mistake(f"the gradient of {name} is multiplied by a ReLU's result: a ReLU's slope is 0 or 1")
     if not agree(came, right):
+        if follows(learner, came, x, y, params, name):
+            raise Mistake(f"the gradient of {name} follows from what `loss_backward` gives, which is wrong: mend that")
         raise Mistake(f"the gradient of {name} disagrees with finite differences")
+
+
+def follows(learner, came, x, y, params, name):
+    """Tell whether a gradient is what the learner's own gradient of the logits leads to."""
+    cache = run_forward(x, y, params)[1]
+    return any(agree(came, run_backward(cache, g)[name]) for g in list(starts(learner, cache))[2:])
 
 
 def of_logits(cache, y):

@@ -1,7 +1,7 @@
 """Blames the activation of every layer that is saturated or closed.
 
 expects: but its weights take more still
-points: 9.5
+points: 9
 """
 
 import numpy as np

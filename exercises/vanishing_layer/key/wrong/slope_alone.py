@@ -1,7 +1,7 @@
 """Judges the activation by itself, and never looks at the weights.
 
 expects: compare the two ratios
-points: 9.5
+points: 9
 """
 
 import numpy as np

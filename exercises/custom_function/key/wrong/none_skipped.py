@@ -1,0 +1,34 @@
+"""Passes over what has no gradient, where it should have one.
+
+expects: calls it right when there is no gradient of x
+points: 9
+"""
+
+import torch
+
+
+# %% agrees
+def agrees(fn, inputs, eps=1e-6, tolerance=1e-4):
+    checked = [x for x in inputs if x.requires_grad]
+    if any(x.dtype != torch.float64 for x in checked):
+        raise ValueError("a gradient check needs float64: finite differences drown in the rounding of float32")
+    for x in checked:
+        y = fn(*inputs).flatten()
+        rows = [torch.autograd.grad(y_k, x, retain_graph=True, allow_unused=True)[0] for y_k in y]
+        if any(row is None for row in rows):
+            continue
+        told = torch.stack(rows).flatten(1)
+        for i in range(x.numel()):
+            measured = (moved(fn, inputs, x, i, eps) - moved(fn, inputs, x, i, -eps)) / (2 * eps)
+            if not torch.all((told[:, i] - measured).abs() <= tolerance * measured.abs().clamp(min=1)):
+                return False
+    return True
+
+
+def moved(fn, inputs, x, i, step):
+    with torch.no_grad():
+        before = x.view(-1)[i].item()
+        x.view(-1)[i] += step
+        y = fn(*inputs).flatten()
+        x.view(-1)[i] = before
+    return y

@@ -1,0 +1,24 @@
+"""Takes 1 for the slope along a.
+
+expects: the gradient of a lacks the factor x
+points: 9
+"""
+
+import torch
+
+
+# %% leaky_power
+class LeakyPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, a, p):
+        ctx.save_for_backward(x, a)
+        ctx.p = p
+        return torch.where(x > 0, x.clamp(min=0) ** p, a * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        base = torch.where(x > 0, x, torch.ones_like(x))
+        dx = g * torch.where(x > 0, ctx.p * base ** (ctx.p - 1), a.expand_as(x))
+        da = g * (x <= 0)
+        return dx, da.sum_to_size(a.shape), None

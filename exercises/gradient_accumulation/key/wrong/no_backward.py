@@ -1,0 +1,12 @@
+"""Reads gradients that nobody computed.
+
+expects: is None, as .grad is where no backward() went before
+points: 9
+"""
+
+
+# %% whole
+def whole(params, x, y):
+    tensors = leaves(params)
+    loss = mean_loss(tensors, x, y)
+    return loss.item(), {name: t.grad for name, t in tensors.items()}

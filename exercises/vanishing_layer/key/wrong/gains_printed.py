@@ -1,0 +1,15 @@
+"""Prints the gains.
+
+expects: `verdict` rests on it, so mend `gains` first
+points: 2.5
+"""
+
+import numpy as np
+
+
+# %% gains
+def gains(layers, x, y):
+    seen = run(layers, x, y)
+    seen["loss"].backward()
+    norms = [np.linalg.norm(h.grad.numpy()) for h in seen["h"]]
+    print([norms[i] / norms[i + 1] if norms[i + 1] > 0 else 1.0 for i in range(len(layers))])
