@@ -3,6 +3,8 @@
 NumPy is loaded by the functions that use it: this module comes with the package, also where nothing is graded.
 """
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from course_lib.grading.points import Mistake
@@ -10,7 +12,7 @@ from course_lib.grading.points import Mistake
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["array", "described", "reaction", "two"]
+__all__ = ["array", "described", "reaction", "resting", "two"]
 
 KINDS = "biufc"  # of NumPy: what a number can be
 
@@ -124,6 +126,42 @@ def _numeric(value: Any) -> bool:
     if isinstance(value, (np.generic, np.ndarray)):
         return value.dtype.kind in KINDS
     return isinstance(value, (int, float, complex))
+
+
+@contextmanager
+def resting(name: str, needed: Mapping[str, Callable[[], Any]], *, maybe: bool = False) -> Iterator[None]:
+    """Where a call raises because of another function of the learner's, say which to mend first.
+
+    Parameters
+    ----------
+    name : str
+        The function that is called in the block.
+    needed : mapping of str to callable
+        What it rests on, the first one first, and for each a check that raises :class:`Mistake` if that is wrong.
+    maybe : bool
+        Whether an answer may also do without them.
+
+    Examples
+    --------
+    >>> def check():
+    ...     raise Mistake("`norm` returned None; it must return one number")
+    >>> with resting("clip", {"norm": check}):
+    ...     raise Mistake("`clip` raised TypeError: unsupported operand")
+    Traceback (most recent call last):
+    course_lib.grading.points.Mistake: `norm` returned None; it must return one number. `clip` rests on it, so mend \
+`norm` first
+    """
+    try:
+        yield
+    except Mistake as mistake:
+        if f"`{name}` raised " in str(mistake):
+            for other, check in needed.items():
+                try:
+                    check()
+                except Mistake as cause:
+                    rests = f"If `{name}` rests on it, mend" if maybe else f"`{name}` rests on it, so mend"
+                    raise Mistake(f"{cause}. {rests} `{other}` first") from None
+        raise
 
 
 def described(value: Any) -> str:

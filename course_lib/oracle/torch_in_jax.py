@@ -1,6 +1,7 @@
 """What torch and ``jax.numpy`` call by one name and mean differently: no error would tell, only other gradients."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -20,49 +21,60 @@ def meant_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
     Variances divide by n - 1; what selects along an axis returns a pair; ``split`` takes sizes, ``pad`` begins with the
     last axis, and a grid has the axes of its arguments.
     """
-
-    def spread(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda x, dim=None, correction=1, keepdim=False: function(x, dim, ddof=correction, keepdims=keepdim)
-
-    def extreme(all_of: Any, pairwise: Any, where: Any) -> Callable[..., Any]:
-        def call(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-            if dim is None:
-                return all_of(x)
-            if not isinstance(dim, int):
-                return pairwise(x, dim)  # what torch takes in its place
-            return selected(jnp, x, where(x, dim), dim, keepdim)
-
-        return call
-
-    def sort(x: Any, dim: int = -1, descending: bool = False) -> Selected:
-        order = jnp.argsort(x, dim, descending=descending)
-        return Selected(jnp.take_along_axis(x, order, dim), order)
-
-    def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        """Take the lower of the two in the middle, where ``jax.numpy`` takes their mean."""
-        if dim is None:
-            return median(x.ravel(), 0).values
-        return selected(jnp, x, jnp.take(jnp.argsort(x, dim), (x.shape[dim] - 1) // 2, dim), dim, keepdim)
-
-    def split(x: Any, sizes: int | Sequence[int], dim: int = 0) -> Any:
-        ends = range(sizes, x.shape[dim], sizes) if isinstance(sizes, int) else [*accumulate(sizes)][:-1]
-        return jnp.split(x, list(ends), dim)
-
-    def pad(x: Any, pad: Sequence[int], value: float = 0.0) -> Any:
-        given = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
-        return jnp.pad(x, [(0, 0)] * (x.ndim - len(given)) + given, constant_values=value)
-
     return {
         "std": spread(jnp.std),
         "var": spread(jnp.var),
-        "max": extreme(jnp.max, jnp.maximum, jnp.argmax),
-        "min": extreme(jnp.min, jnp.minimum, jnp.argmin),
-        "sort": sort,
-        "median": median,
-        "split": split,
-        "pad": pad,
+        "max": extreme(jnp, jnp.max, jnp.maximum, jnp.argmax),
+        "min": extreme(jnp, jnp.min, jnp.minimum, jnp.argmin),
+        "sort": partial(sort, jnp),
+        "median": partial(median, jnp),
+        "split": partial(split, jnp),
+        "pad": partial(pad, jnp),
         "meshgrid": lambda *axes, indexing="ij": jnp.meshgrid(*axes, indexing=indexing),
     }
+
+
+def spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Divide by n - 1, unless asked otherwise."""
+    return lambda x, dim=None, correction=1, keepdim=False: function(x, dim, ddof=correction, keepdims=keepdim)
+
+
+def extreme(jnp: Any, all_of: Any, pairwise: Any, where: Any) -> Callable[..., Any]:
+    """Take the largest, or the smallest: of all, along an axis, or of each pair in two arrays."""
+
+    def call(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return all_of(x)
+        if not isinstance(dim, int):
+            return pairwise(x, dim)  # what torch takes in its place
+        return selected(jnp, x, where(x, dim), dim, keepdim)
+
+    return call
+
+
+def sort(jnp: Any, x: Any, dim: int = -1, descending: bool = False) -> Selected:
+    """Sort along an axis, and say where each stood."""
+    order = jnp.argsort(x, dim, descending=descending)
+    return Selected(jnp.take_along_axis(x, order, dim), order)
+
+
+def median(jnp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Take the lower of the two in the middle, where ``jax.numpy`` takes their mean."""
+    if dim is None:
+        return median(jnp, x.ravel(), 0).values
+    return selected(jnp, x, jnp.take(jnp.argsort(x, dim), (x.shape[dim] - 1) // 2, dim), dim, keepdim)
+
+
+def split(jnp: Any, x: Any, sizes: int | Sequence[int], dim: int = 0) -> Any:
+    """Take pieces of one size, or of several, and not so many of equal size."""
+    ends = range(sizes, x.shape[dim], sizes) if isinstance(sizes, int) else [*accumulate(sizes)][:-1]
+    return jnp.split(x, list(ends), dim)
+
+
+def pad(jnp: Any, x: Any, pad: Sequence[int], value: float = 0.0) -> Any:
+    """Add numbers before and after, first along the last axis."""
+    given = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    return jnp.pad(x, [(0, 0)] * (x.ndim - len(given)) + given, constant_values=value)
 
 
 def selected(jnp: Any, x: Any, index: Any, dim: int, keepdim: bool) -> Selected:

@@ -142,13 +142,6 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def first_leaf(value: Any) -> Any:
-    """Return the first tensor in tuples, lists and dicts."""
-    while isinstance(value, (tuple, list, Mapping)) and len(value):
-        value = next(iter(value.values() if isinstance(value, Mapping) else value))
-    return value
-
-
 def is_one_number(value: Any) -> bool:
     """Tell whether float() can read a value, without reading it: that would wait for the device."""
     return hasattr(value, "__float__") and not tuple(getattr(value, "shape", ()))
@@ -158,7 +151,7 @@ def samples_in(targets: Any) -> int:
     """Return the number of samples of a batch: of dicts in a list, or the size of the first dimension."""
     if isinstance(targets, (list, tuple)) and targets and all(isinstance(sample, Mapping) for sample in targets):
         return len(targets)  # one for each image, as where objects are detected
-    shape = getattr(first_leaf(targets), "shape", None)
+    shape = getattr(next(leaves(targets), None), "shape", None)
     if not shape:
         came = type(targets).__name__ if shape is None else "a single number"
         raise InputError(

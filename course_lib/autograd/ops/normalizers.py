@@ -13,11 +13,6 @@ from course_lib.autograd.ops.shape import axis
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
-def total(x: Any, dim: int) -> Any:
-    """Add up along one dimension, and keep it."""
-    return add_up(x, dim, True)
-
-
 def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Take the largest element out of the exponentials, so that none overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
@@ -36,6 +31,11 @@ def stable_log_softmax(x: Any, dim: int) -> Any:
     """Subtract the logarithm of the sum of exponentials."""
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
+
+
+def total(x: Any, dim: int) -> Any:
+    """Add up along one dimension, and keep it."""
+    return add_up(x, dim, True)
 
 
 lse = Primitive(

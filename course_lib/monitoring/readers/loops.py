@@ -52,11 +52,31 @@ def loops() -> Loops | None:
     t = numba.types
     pointers, lengths, numbers = t.CPointer(t.CPointer(t.float32)), t.CPointer(t.int64), t.CPointer(t.float64)
     floats, steps = t.CPointer(t.float32), t.CPointer(t.int32)
+    measure_types = t.int64(pointers, lengths, numbers, lengths, steps, t.int64, t.int64)
+    compare_types = t.void(pointers, lengths, floats, numbers, t.int64)
+    return Loops(
+        compiled(numba, measuring(numba.carray), measure_types),
+        compiled(numba, comparing(numba.carray), compare_types),
+    )
+
+
+def compiled(numba: Any, loop: Callable[..., Any], types: Any) -> Callable[..., Any]:
+    """Compile a loop for arguments of these types, those of C."""
+    made = numba.cfunc(types, fastmath=REORDERED)(loop)
+    function: Any = made.ctypes
+    function.made = made  # else it would hold the address of the code alone, and not the code
+    pointer = numba.types.CPointer
+    function.argtypes = [ctypes.c_void_p if isinstance(a, pointer) else ctypes.c_int64 for a in types.args]
+    return function  # type: ignore[no-any-return]  # ctypes makes it, from the types above
+
+
+def measuring(carray: Any) -> Callable[..., int]:
+    """Write the loop :attr:`Loops.measure` for the compiler, whose ``carray`` sees an array at an address."""
 
     def measure(tensors: Any, sizes: Any, out: Any, starts: Any, seen: Any, count: int, step: int) -> int:
         nonfinite = 0
         for k in range(count):
-            x = numba.carray(tensors[k], sizes[k])
+            x = carray(tensors[k], sizes[k])
             total, squares, largest = 0.0, 0.0, np.int32(0)
             for start in range(0, len(x), BLOCK):
                 block = x[start : start + BLOCK]  # its indices begin at 0: others are checked, six times slower
@@ -77,10 +97,16 @@ def loops() -> Loops | None:
                         seen[starts[k] + i] = step
         return nonfinite
 
+    return measure
+
+
+def comparing(carray: Any) -> Callable[..., None]:
+    """Write the loop :attr:`Loops.compare` for the compiler."""
+
     def compare(tensors: Any, sizes: Any, kept: Any, out: Any, count: int) -> None:
         start = 0
         for k in range(count):
-            x, before = numba.carray(tensors[k], sizes[k]), numba.carray(kept, start + sizes[k])[start:]
+            x, before = carray(tensors[k], sizes[k]), carray(kept, start + sizes[k])[start:]
             moved, was, squares = 0.0, 0.0, 0.0
             for i in range(len(x)):
                 old, new = np.float64(before[i]), np.float64(x[i])
@@ -91,14 +117,4 @@ def loops() -> Loops | None:
             out[k], out[count + k], out[2 * count + k] = np.sqrt(moved), np.sqrt(was), np.sqrt(squares)
             start += sizes[k]
 
-    def compiled(loop: Callable[..., Any], *arguments: Any, returns: Any) -> Callable[..., Any]:
-        made = numba.cfunc(returns(*arguments), fastmath=REORDERED)(loop)
-        function: Any = made.ctypes
-        function.made = made  # else it would hold the address of the code alone, and not the code
-        function.argtypes = [ctypes.c_void_p if isinstance(a, t.CPointer) else ctypes.c_int64 for a in arguments]
-        return function  # type: ignore[no-any-return]  # ctypes makes it, from the types above
-
-    return Loops(
-        compiled(measure, pointers, lengths, numbers, lengths, steps, t.int64, t.int64, returns=t.int64),
-        compiled(compare, pointers, lengths, floats, numbers, t.int64, returns=t.void),
-    )
+    return compare

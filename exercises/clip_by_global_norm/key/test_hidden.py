@@ -44,18 +44,15 @@ def call(learner, name, *args):
 
 def run(learner, name, *args):
     """Run `clip` or `step`; where it raises because of what it rests on, say what to mend first."""
+    grads = {name: np.full(shape, 0.5) for name, shape in SHAPES.items()}
+    needed = {"global_norm": lambda: norm_from(learner, grads)}
+    if name == "step":
+        needed["clip"] = lambda: clipped_by(learner, grads, 1.0)
     try:
-        return learner.run(name, *args)
+        with expect.resting(name, needed):
+            return learner.run(name, *args)
     except Mistake as mistake:
-        if f"`{name}` raised " not in str(mistake):
-            raise
-        checks = {"global_norm": norm_from, "clip": lambda learner, grads: clipped_by(learner, grads, 1.0)}
-        for needed in ("global_norm", "clip")[: 1 + (name == "step")]:
-            try:
-                checks[needed](learner, {name: np.full(shape, 0.5) for name, shape in SHAPES.items()})
-            except Mistake as cause:
-                raise Mistake(f"{cause}. `{name}` rests on it, so mend `{needed}` first") from None
-        if "tuple indices" in str(mistake):
+        if "`step` raised TypeError: tuple indices" in str(mistake):
             what = "it is two things, a dict and a norm"
             raise Mistake(f"`step` takes all that `clip` returns for the gradients: {what}") from None
         raise

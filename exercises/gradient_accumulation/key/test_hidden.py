@@ -60,18 +60,12 @@ def call(learner, name, *args):
 
 def run(learner, name, *args):
     """Run; where it raises because of what it may rest on, say what to mend first."""
+    needed = {"accumulate": lambda: answered(learner, "accumulate", *draw(np.random.default_rng(0), 3, 2))}
     try:
-        return learner.run(name, *args)
+        with expect.resting(name, needed if name in ("train", "accumulate_padded") else {}, maybe=True):
+            return learner.run(name, *args)
     except Mistake as mistake:
-        if f"`{name}` raised " not in str(mistake):
-            raise
-        if name in ("train", "accumulate_padded"):
-            params, pieces = draw(np.random.default_rng(0), 3, 2)
-            try:
-                answered(learner, "accumulate", params, pieces)
-            except Mistake as cause:
-                raise Mistake(f"{cause}. If `{name}` rests on it, mend `accumulate` first") from None
-        if "'NoneType' object has no attribute" in str(mistake):
+        if f"`{name}` raised AttributeError: 'NoneType' object has no attribute" in str(mistake):
             why = "a .grad is None where no backward() went before, as in a group without pieces"
             raise Mistake(f"{mistake}: {why}") from None
         raise

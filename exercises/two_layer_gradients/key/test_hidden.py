@@ -97,15 +97,9 @@ def run_theirs(learner, x, y, params):
 
 def run_backward_of_theirs(learner, cache):
     """Call `backward`; where it raises because of `loss_backward`, say to mend that first."""
-    try:
+    needed = {"loss_backward": lambda: slope_of_logits(learner, cache["logits"], cache["y"])}
+    with expect.resting("backward", needed, maybe=True):
         return learner.call("backward", cache)
-    except Mistake as mistake:
-        if "`backward` raised " in str(mistake):
-            try:
-                slope_of_logits(learner, cache["logits"], cache["y"])
-            except Mistake as cause:
-                raise Mistake(f"{cause}. If `backward` rests on it, mend `loss_backward` first") from None
-        raise
 
 
 def slope_of_logits(learner, logits, y, *, shape=None):
@@ -371,13 +365,9 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
     """Say what is wrong with one slope; return whether the learner's own loss has any there."""
     params[name][index] = 1e-9  # so small that a step forth and back rounds
     try:
-        call = learner.run("slope", x, y, params, name, index, eps)
+        with expect.resting("slope", {"forward": lambda: loss_of(learner, x, y, params)}):
+            call = learner.run("slope", x, y, params, name, index, eps)
     except Mistake as mistake:
-        if "`slope` raised " in str(mistake):
-            try:
-                loss_of(learner, x, y, params)
-            except Mistake as cause:
-                raise Mistake(f"{cause}. `slope` rests on it, so mend `forward` first") from None
         if "'tuple' and 'tuple'" in str(mistake):
             raise Mistake("`slope` takes all that `forward` returns for the loss: it is two things") from None
         raise

@@ -94,17 +94,11 @@ RAISED = {
 def call(learner, name, *case):
     """Call; where it raises, say what to mend first, and what the commonest errors come from."""
     try:
-        return learner.call(name, *case)
+        with expect.resting(name, {"gains": lambda: gains_from(learner, case)} if name == "verdict" else {}):
+            return learner.call(name, *case)
     except Mistake as mistake:
-        if f"`{name}` raised " not in str(mistake):
-            raise
-        if name == "verdict":
-            try:
-                gains_from(learner, case)
-            except Mistake as cause:
-                raise Mistake(f"{cause}. `verdict` rests on it, so mend `gains` first") from None
         for sign, why in RAISED.items():
-            if sign in str(mistake):
+            if f"`{name}` raised " in str(mistake) and sign in str(mistake):
                 raise Mistake(f"{mistake}: {why}") from None
         raise
 
