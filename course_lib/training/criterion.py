@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from course_lib.autograd import nn
-from course_lib.autograd.ops.losses import cross_entropy, mse_loss
+from course_lib.autograd.nn.functional import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.notes import noted, on_criterion
 

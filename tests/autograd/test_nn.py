@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -150,14 +151,15 @@ def test_running_statistics_follow_torch():
 
 def test_fused_and_plain_forms_are_equal():
     """The fused linear, mean squared error and cross-entropy give what their plain forms give."""
-    from course_lib.autograd.ops import activations, elementwise, linalg, losses
+    from course_lib.autograd.nn.functional import affine, losses
+    from course_lib.autograd.ops import activations, elementwise
 
     rng = np.random.default_rng(0)
     x, w, b, t = (ag.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 3), (4, 3), (4,), (5, 4)))
     y = ag.tensor(rng.integers(0, 4, 5))
     pairs = [
-        (ag.linear(x, w, b), linalg.plain_linear(x, w, b)),
-        (ag.linear(x[:1], w, b), linalg.plain_linear(x[:1], w, b)),
+        (ag.linear(x, w, b), affine.plain_linear(x, w, b)),
+        (ag.linear(x[:1], w, b), affine.plain_linear(x[:1], w, b)),
         (ag.mse_loss(x @ w.T, t), losses.plain_mse_loss(x @ w.T, t)),
         (ag.cross_entropy(x @ w.T + b, y), losses.plain_cross_entropy(x @ w.T + b, y, None, -100, "mean", 0.0)),
     ]
@@ -242,3 +244,31 @@ def test_a_group_takes_what_torch_takes(params):
         found = optimizer.param_groups[0]["params"]
         assert [p is q for p, q in zip(found, model.parameters(), strict=False)] == [True] * len(found)
         assert len(found) == (1 if params(model) is model.weight else 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from torch import Tensor, nn, optim",
+        "import torch.nn.functional as F",
+        "from torch.nn import Linear, Module, functional",
+        "from torch.nn.functional import cross_entropy, softmax",
+        "from torch.optim import AdamW",
+        "from torch.linalg import vector_norm",
+        "from torch.autograd import Function, grad, gradcheck",
+        "from torch.autograd.functional import hvp, jacobian",
+        "from torch.autograd.graph import Node, saved_tensors_hooks",
+    ],
+)
+def test_a_snippet_moves_by_its_import_line(line):
+    """Whatever torch's name is imported from there, the engine has it at the same address."""
+    ours, theirs = {}, {}
+    exec(line, theirs)
+    exec(re.sub(r"torch(\.autograd)?", "course_lib.autograd", line, count=1), ours)
+    assert ours.keys() == theirs.keys()
+
+
+def test_functional_has_names_of_torch_only():
+    """What runs with our ``nn.functional`` runs with torch's."""
+    assert set(ag.nn.functional.__all__) <= set(dir(torch.nn.functional))
+    assert all(getattr(ag.nn.functional, name) is getattr(ag, name) for name in ag.nn.functional.__all__)

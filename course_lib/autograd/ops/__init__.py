@@ -4,9 +4,7 @@ from course_lib.autograd.ops.activations import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.comparison import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.elementwise import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.indexing import *  # noqa: F403 - its __all__
-from course_lib.autograd.ops.layers import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.linalg import *  # noqa: F403 - its __all__
-from course_lib.autograd.ops.losses import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.normalizers import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.reductions import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.shape import *  # noqa: F403 - its __all__

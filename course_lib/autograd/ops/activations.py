@@ -1,16 +1,14 @@
-"""Activation functions, each with its derivative beside it."""
+"""Activation functions that torch counts among the functions of each element, each with its derivative beside it."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.elementwise import erf, exp, select, tanh
+from course_lib.autograd.ops.elementwise import select
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive
-from course_lib.autograd.variable import Tensor
+from course_lib.autograd.ops.primitive import Op
 
-__all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
+__all__ = ["relu", "sigmoid"]
 
 FLOAT32 = np.dtype(np.float32)
 ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, for 0.4 us
@@ -26,26 +24,6 @@ relu: Op = unary(
 sigmoid: Op = unary(
     "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r":math:`1 / (1 + e^{-x})`"
 )
-silu: Op = unary("silu", lambda x: x * sigmoid(x), lambda g, x: g * silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`")
-erf_gelu: Op = unary("gelu", lambda x: x * normal_cdf(x), lambda g, x: g * (normal_cdf(x) + x * normal_pdf(x)), "gelu")
-tanh_gelu: Op = unary(
-    "gelu", lambda x: 0.5 * x * (1 + gelu_tanh(x)), lambda g, x: g * tanh_gelu_slope(x, gelu_tanh(x)), "gelu"
-)
-softplus_of = Primitive(
-    "softplus",
-    lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
-    lambda g, x, beta, threshold: select(
-        g, g * softplus_slope(select(threshold, x * beta, x * beta >= threshold)), x * beta > threshold
-    ),
-)
-elu_of = Primitive(
-    "elu",
-    lambda x, alpha: np.where(x <= 0, alpha * np.expm1(x), x),
-    lambda g, x, alpha: select(g * (alpha * exp(select(x, 0, x < 0))), g, x <= 0),
-)
-leaky_relu_of = Primitive(
-    "leaky_relu", lambda x, slope: np.where(x > 0, x, x * slope), lambda g, x, slope: select(g, g * slope, x > 0)
-)
 
 
 def passed(g: Any, out: Any) -> Any:
@@ -58,56 +36,3 @@ def passed(g: Any, out: Any) -> Any:
     bits = (out != (ZERO if out.dtype is FLOAT32 else 0)).astype(BITS[g.itemsize])
     bits *= g.view(bits.dtype)
     return bits.view(g.dtype)
-
-
-def softplus_slope(x: Any) -> Any:
-    """Compute the sigmoid from one exponential, which keeps small ones apart from 0."""
-    z = exp(x)
-    return z / (z + 1)
-
-
-def silu_slope(x: Any, s: Any) -> Any:
-    """Derive silu, given the sigmoid of x."""
-    return s * (1 + x * (1 - s))
-
-
-def normal_cdf(x: Any) -> Any:
-    """Cumulative distribution of the standard normal."""
-    return 0.5 * (1 + erf(x * math.sqrt(0.5)))
-
-
-def normal_pdf(x: Any) -> Any:
-    """Density of the standard normal."""
-    return exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
-
-
-def gelu_tanh(x: Any) -> Any:
-    """Approximate ``erf(x / sqrt(2))``."""
-    return tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x)))
-
-
-def tanh_gelu_slope(x: Any, t: Any) -> Any:
-    """Derive the tanh approximation of gelu, given its tanh."""
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))
-
-
-def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    r""":math:`x\, \Phi(x)`, or with ``approximate="tanh"`` its approximation (Hendrycks and Gimpel, 2016)."""
-    if approximate not in ("none", "tanh"):
-        raise AutogradError(f'approximate must be "none" or "tanh", but it is {approximate!r}. Pass one of the two.')
-    return erf_gelu(input) if approximate == "none" else tanh_gelu(input)
-
-
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    r""":math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
-    return softplus_of(input, beta, threshold)
-
-
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    r"""x above 0, and :math:`\alpha (e^x - 1)` below."""
-    return elu_of(input, alpha)
-
-
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x above 0, and x times the slope below."""
-    return leaky_relu_of(input, negative_slope)

@@ -1,6 +1,5 @@
 """Products of matrices and vectors. Every vjp is a product again."""
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -8,11 +7,10 @@ import numpy as np
 
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.operands import as_tensor_like, expand_to, promoted
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, no_tensor, wrapped
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
 from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
-from course_lib.autograd.silence import silent
 
-__all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv", "outer"]
+__all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
 
 
 def product(x: Any, y: Any) -> Any:
@@ -33,38 +31,6 @@ mv_of: Primitive = Primitive("mv", product, lambda g, _x, y: outer_of(g, y), lam
 dot_of: Primitive = Primitive("dot", np.dot, lambda g, _x, y: g * y, lambda g, x, _y: g * x, takes="x y")
 outer_of: Primitive = Primitive(
     "outer", np.outer, lambda g, _x, y: mv_of(g, y), lambda g, x, _y: mv_of(swap(g), x), takes="x y"
-)
-
-
-SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`` takes six times as long for one row
-
-
-def times(x: Any, y: Any) -> Any:
-    """Multiply two matrices; of small arrays ``dot`` makes the same product in half the time of ``@``."""
-    return x.dot(y) if type(x) is np.ndarray and y.size < SMALL else x @ y
-
-
-def product_and_sum(x: Any, w: Any, b: Any) -> Any:
-    """Compute ``x @ w.T + b``, adding in place."""
-    out = x.dot(w.T)
-    if b is not None:
-        out += b
-    return out
-
-
-@lru_cache(maxsize=4)
-def ones(n: int, dtype: Any) -> Any:
-    """Make a vector of ones, once for each batch size."""
-    return np.ones(n, dtype)
-
-
-affine: Primitive = Primitive(
-    "addmm",
-    product_and_sum,
-    lambda g, _x, w: g.dot(w) if type(g) is np.ndarray else g @ w,
-    lambda g, x, _w: times(g.T, x),
-    # a sum of rows: of arrays as a product with ones, which takes a third of the time of ``sum``
-    lambda g, _x, _w: ones(len(g), g.dtype).dot(g) if type(g) is np.ndarray else g.sum(0),
 )
 
 
@@ -174,31 +140,3 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     product = mm(mat1, mat2)
     input = input if input.shape == product.shape else expand_to(input, product.shape)
     return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``x @ weight.T + bias`` in one operation; ``weight`` has shape ``(out_features, in_features)``.
-
-    :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
-    """
-    try:
-        x, w, b = input.value, weight.value, None if bias is None else bias.value
-    except AttributeError:
-        raise no_tensor("linear", input, weight, bias) from None
-    rows, columns = input.dims, weight.dims
-    if len(rows) != 2 or len(columns) != 2 or rows[1] != columns[1] or x.dtype is not w.dtype:
-        return plain_linear(input, weight, bias)
-    if b is not None and (b.dtype is not x.dtype or b.shape != columns[:1]):
-        return plain_linear(input, weight, bias)
-    out = silent.copy().run(product_and_sum, x, w, b)
-    p, q, r = input.node, weight.node, None if bias is None else bias.node
-    return wrapped(affine, out, (p, q, r), (None if q is None else x, None if p is None else w))
-
-
-def plain_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute the same, for inputs of any number of dimensions, from operations that also stand alone."""
-    out = matmul(input, weight.T if weight.ndim == 2 else weight)
-    if bias is None:
-        return out
-    one_dtype("linear", out, bias)
-    return add(out, bias)

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import ops
-from course_lib.autograd.module import Module, Parameter
-from course_lib.autograd.ops import activations, elementwise, layers, linalg, losses, random, shape
+from course_lib.autograd.nn import functional as F  # noqa: N812 - as everybody calls it
+from course_lib.autograd.nn.functional.dropping import check_probability
+from course_lib.autograd.nn.module import Module, Parameter
+from course_lib.autograd.ops import random, shape
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = [
-    "GELU", "BatchNorm1d", "CrossEntropyLoss", "Dropout", "Flatten", "LayerNorm", "Linear", "MSELoss", "Module",
-    "Parameter", "RNNCell", "ReLU", "Sequential", "Sigmoid", "Tanh", "functional",
+    "GELU", "BatchNorm1d", "CrossEntropyLoss", "Dropout", "Flatten", "LayerNorm", "Linear", "MSELoss", "RNNCell",
+    "ReLU", "Sequential", "Sigmoid", "Tanh",
 ]  # fmt: skip
-
-functional = ops
 
 
 def uniform(bound: float, *size: int) -> Parameter:
@@ -38,7 +37,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """From ``(..., in_features)`` to ``(..., out_features)``."""
-        return linalg.linear(input, self.weight, self.bias)
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Describe the settings."""
@@ -60,8 +59,8 @@ class RNNCell(Module):
         """From ``(N, input_size)`` and ``(N, hidden_size)``, zeros if left out, to ``(N, hidden_size)``."""
         if hx is None:
             hx = new_tensor(np.zeros((*input.shape[:-1], self.weight_hh.shape[0]), input.dtype))
-        x, h = linalg.linear(input, self.weight_ih, self.bias_ih), linalg.linear(hx, self.weight_hh, self.bias_hh)
-        return elementwise.tanh(x + h)
+        x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(hx, self.weight_hh, self.bias_hh)
+        return F.tanh(x + h)
 
 
 class LayerNorm(Module):
@@ -76,7 +75,7 @@ class LayerNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Keep the shape."""
-        return layers.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class BatchNorm1d(Module):
@@ -100,7 +99,7 @@ class BatchNorm1d(Module):
         if self.training:
             self.num_batches_tracked.value += 1
         state = (self.running_mean, self.running_var, self.weight, self.bias)
-        return layers.batch_norm(input, *state, self.training, self.momentum, self.eps)
+        return F.batch_norm(input, *state, self.training, self.momentum, self.eps)
 
 
 class Dropout(Module):
@@ -108,12 +107,12 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        layers.check_probability(p)
+        check_probability(p)
         self.p = p
 
     def forward(self, input: Tensor) -> Tensor:
         """Keep the shape."""
-        return layers.dropout(input, self.p, self.training)
+        return F.dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
         """Describe the settings."""
@@ -166,14 +165,14 @@ def layer(name: str, function: Any, doc: str) -> Any:
     return Layer
 
 
-ReLU = layer("ReLU", activations.relu, "See :func:`relu`.")
-Tanh = layer("Tanh", elementwise.tanh, "See :func:`tanh`.")
-Sigmoid = layer("Sigmoid", activations.sigmoid, "See :func:`sigmoid`.")
-GELU = layer("GELU", activations.gelu, "See :func:`gelu`.")
+ReLU = layer("ReLU", F.relu, "See :func:`relu`.")
+Tanh = layer("Tanh", F.tanh, "See :func:`tanh`.")
+Sigmoid = layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
+GELU = layer("GELU", F.gelu, "See :func:`gelu`.")
 Flatten = layer(
     "Flatten",
     lambda input, start_dim=1, end_dim=-1: shape.flatten(input, start_dim, end_dim),
     "Keep the first dimension and join the others, or those that are named.",
 )
-MSELoss = layer("MSELoss", losses.mse_loss, "See :func:`mse_loss`.")
-CrossEntropyLoss = layer("CrossEntropyLoss", losses.cross_entropy, "See :func:`cross_entropy`.")
+MSELoss = layer("MSELoss", F.mse_loss, "See :func:`mse_loss`.")
+CrossEntropyLoss = layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")

@@ -1,16 +1,15 @@
-"""What layers compute besides products: normalization and dropout."""
+"""Normalization, of each sample and of each channel."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from course_lib.autograd import clock
-from course_lib.autograd.ops import random
 from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, new_tensor
 from course_lib.autograd.ops.reductions import average, count, variance
 from course_lib.autograd.ops.shape import reshape
 
-__all__ = ["batch_norm", "dropout", "layer_norm"]
+__all__ = ["batch_norm", "layer_norm"]
 
 
 def inverse_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
@@ -106,18 +105,3 @@ def move(running: Tensor, batch: Any, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
     clock.stamp("batch_norm()", running.value)
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
-    check_probability(p)
-    if not training or p == 0:
-        return input
-    kept = random.generator.random(input.shape) >= p
-    return mul(input, (kept / (1 - p if p < 1 else 1)).astype(input.dtype))
-
-
-def check_probability(p: float) -> None:
-    """Refuse what is no share."""
-    if not 0 <= p <= 1:
-        raise AutogradError(f"a probability is in [0, 1], but p is {p}. Pass the share of elements to drop.")

@@ -1,0 +1,5 @@
+"""What torch keeps in ``torch.linalg``."""
+
+from course_lib.autograd.ops.normalizers import vector_norm
+
+__all__ = ["vector_norm"]

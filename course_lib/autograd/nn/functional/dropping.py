@@ -1,0 +1,22 @@
+"""Dropout."""
+
+from course_lib.autograd.ops import random
+from course_lib.autograd.ops.elementwise import mul
+from course_lib.autograd.ops.primitive import AutogradError, Tensor
+
+__all__ = ["dropout"]
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    kept = random.generator.random(input.shape) >= p
+    return mul(input, (kept / (1 - p if p < 1 else 1)).astype(input.dtype))
+
+
+def check_probability(p: float) -> None:
+    """Refuse what is no share."""
+    if not 0 <= p <= 1:
+        raise AutogradError(f"a probability is in [0, 1], but p is {p}. Pass the share of elements to drop.")
