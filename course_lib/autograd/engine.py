@@ -81,12 +81,13 @@ def walk(
         node.grad = None
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
-        saved, vjps = node.saved, node.op.vjps
+        op, saved = node.op, node.saved
+        vjps = op.vjps
         if wanted is not None and is_last(node, wanted):
             continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             saved, vjps = node.opened(g, create_graph)
-        if not retain_graph and saved:  # a leaf, say, saved nothing, and can be walked again
+        if op.frees and not retain_graph:  # what saved only sizes can be walked again
             node.saved = None
         for parent, vjp in zip(node.parents, vjps):
             if parent is None or (wanted is not None and parent not in wanted):

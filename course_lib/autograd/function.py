@@ -61,6 +61,7 @@ class Call(Operation):
         self.takes, self.forms = [*map(form_of, args)], [*map(form_of, outs)]
         places = [*enumerate(args), *((OUT, out) for out in outs)]
         self.name = f"{function.__name__}Backward"
+        self.frees = bool(ctx.saved_tensors)
         self.saves = [f"saved tensor {k}" for k in range(len(ctx.saved_tensors))]
         self.origins = [next((place for place, x in places if x is s), None) for s in ctx.saved_tensors]
 

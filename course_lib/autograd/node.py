@@ -99,9 +99,12 @@ class Node:
 class Operation:
     """What a node stands for: a vjp for each parent, what they read, and where in the graph that came from.
 
+    ``frees`` says whether they are arrays, which are given up when the walk has passed, or only sizes and settings.
     ``origins`` has the number of the parent that each saved array was the value of, ``OUT`` if it was the result, and
     None for what is no part of the graph.
     """
+
+    frees = False
 
     def __init__(
         self, name: str, vjps: Any = (), saves: Sequence[str] = (), origins: Sequence[int | None] = ()

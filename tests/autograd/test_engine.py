@@ -182,6 +182,52 @@ def test_a_kept_graph_can_be_walked_again():
     assert x.grad.tolist() == first
 
 
+TWICE = {
+    "sizes only": [
+        lambda lib, x: x + 1,
+        lambda lib, x: x + x[0],
+        lambda lib, x: 1 - x,
+        lambda lib, x: -x,
+        lambda lib, x: x.sum(0),
+        lambda lib, x: x.mean(),
+        lambda lib, x: x.cumsum(1),
+        lambda lib, x: x.reshape(4, 3).T.unsqueeze(0).squeeze(),
+        lambda lib, x: x.expand(2, 3, 4).flatten(),
+        lambda lib, x: x[1:][0],
+        lambda lib, x: lib.stack([x, x]).split(1)[0],
+        lambda lib, x: x.clone().float(),
+        lambda lib, x: (x + 1).zero_(),
+    ],
+    "arrays": [
+        lambda lib, x: x * 2,
+        lambda lib, x: x.exp(),
+        lambda lib, x: x.var(),
+        lambda lib, x: x[[0, 1]],
+        lambda lib, x: x.gather(0, lib.tensor([[0, 1, 0, 1]])),
+        lambda lib, x: x.index_select(0, lib.tensor([0])),
+        lambda lib, x: lib.where(x.detach() > 0, x, 0.0),
+        lambda lib, x: x.clamp(-1, 1),
+    ],
+}
+
+
+@pytest.mark.parametrize(("saved", "f"), [(saved, f) for saved, many in TWICE.items() for f in many])
+def test_what_saved_only_sizes_can_be_walked_again(saved, f):
+    """A second backward through nodes that saved no array adds up, and is refused where one was freed, as in torch."""
+    grads = []
+    for lib in (ag, torch):
+        x = lib.tensor(np.arange(1.0, 13.0).reshape(3, 4) / 7, requires_grad=True)
+        y = f(lib, x)
+        y.backward(lib.ones_like(y))
+        if saved == "arrays":
+            with pytest.raises(RuntimeError, match="retain_graph=True"):
+                y.backward(lib.ones_like(y))
+        else:
+            y.backward(lib.ones_like(y))
+        grads.append(x.grad.tolist())
+    np.testing.assert_allclose(*grads)
+
+
 def test_an_error_on_the_way_leaves_nothing_behind():
     """After an exception in a hook the kept graph gives the right gradient, not one with leftovers."""
     x = ag.tensor([1.0, 2.0], requires_grad=True)

@@ -31,7 +31,7 @@ MISTAKES = {
         lambda: ag.tensor(1.0).backward(),
         ["grad_fn is None", "requires_grad=True", "no_grad"],
     ),
-    "a second backward": (again, ["SumBackward0", "walked before", "frees", "retain_graph=True"]),
+    "a second backward": (again, ["MulBackward0", "walked before", "frees", "retain_graph=True"]),
     "gradients of integers": (lambda: ag.tensor([1, 2], requires_grad=True), ["floating point", "int64", "x.float()"]),
     "a product along two dimensions": (lambda: X.prod((0, 1)), ["prod()", "one dimension", "(0, 1)", "once for each"]),
     "a number joined to a vector": (lambda: ag.cat([V, ag.tensor(1.0)]), ["cat()", "(2,), ()", "stack()"]),

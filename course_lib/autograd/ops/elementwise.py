@@ -64,6 +64,7 @@ select: Primitive = Primitive(
     lambda x, y, c: np.where(c, x, y),
     lambda g, x_shape, y_shape, c: sum_to(select(g, 0, c), x_shape),
     lambda g, x_shape, y_shape, c: sum_to(select(0, g, c), y_shape),
+    frees=True,
 )
 
 

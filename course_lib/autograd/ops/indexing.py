@@ -29,8 +29,9 @@ def is_basic(index: Any) -> bool:
 
 put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
 picks: dict[str, Primitive] = {
-    name: Primitive(name, lambda x, index: x[index], lambda g, index, x_shape: put(g, index, x_shape))
-    for name in ("select", "slice", "index", "index_select", "gather")
+    name: Primitive(name, lambda x, index: x[index], lambda g, index, x_shape: put(g, index, x_shape), frees=arrays)
+    for arrays, names in ((False, ("select", "slice")), (True, ("index", "index_select", "gather")))
+    for name in names
 }
 
 

@@ -40,10 +40,18 @@ class Primitive(Operation):
         The parameters of ``forward``, where it is a NumPy ufunc, which does not tell.
     saves : tuple of str
         What is to be saved, where the parameters of the vjps do not tell.
+    frees : bool
+        Whether there is an array among what it saves, also if none is the value of a tensor in the graph.
     """
 
     def __init__(
-        self, name: str, forward: Any, *vjps: Callable[..., Any], takes: str = "", saves: tuple[str, ...] = ()
+        self,
+        name: str,
+        forward: Any,
+        *vjps: Callable[..., Any],
+        takes: str = "",
+        saves: tuple[str, ...] = (),
+        frees: bool = False,
     ) -> None:
         self.title, self.forward = name, forward
         names = [saves or tuple(signature(vjp).parameters)[1:] for vjp in vjps]
@@ -58,6 +66,7 @@ class Primitive(Operation):
         ]
         name = "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         super().__init__(name, vjps, reads, origins)
+        self.frees = frees or any(origin is not None for origin in origins)
 
     def __call__(self, *args: Any) -> Tensor:
         """Compute, and record if an argument requires grad; on arrays alone, compute."""
