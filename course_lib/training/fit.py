@@ -38,7 +38,8 @@ def fit(
     Parameters
     ----------
     model, train_loader, criterion, optimizer, device
-        As :func:`train_epoch` takes them.
+        As :func:`train_epoch` takes them. A loader or sampler that has ``set_epoch``, as torch's
+        ``DistributedSampler``, is told each epoch: without, it would shuffle in the same way every time.
     epochs : int
         How many passes over the data.
     val_loader : iterable of (inputs, targets), optional
@@ -86,6 +87,7 @@ def fit(
     with left_on_errors(past), epochs_bar(epochs, train_loader, progress=progress) as bar:
         for epoch in range(epochs):
             start, shared["epoch"] = time.perf_counter(), epoch
+            announce(train_loader, epoch)
             batches = bar.watch(train_loader, epoch)
             train = train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared)
             rate = float(optimizer.param_groups[0]["lr"])
@@ -94,6 +96,13 @@ def fit(
             past.append(Epoch(train, val, rate, time.perf_counter() - start))
             bar.note(train=train, **({} if val is None else {"val": val}))
     return history_of(past)
+
+
+def announce(loader: Any, epoch: int) -> None:
+    """Tell whoever shuffles by the number of the epoch which one begins."""
+    for part in (loader, getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+        if callable(set_epoch := getattr(part, "set_epoch", None)):
+            set_epoch(epoch)
 
 
 def advance(scheduler: Any, loss: float) -> None:

@@ -190,3 +190,19 @@ def test_a_run_that_stops_names_its_epoch(problem):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(TrainingError, match="train, epoch 1, batch 0 "):
         fit(model, Loader(), nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, progress=False)
+
+
+def test_a_distributed_sampler_shuffles_anew_in_each_epoch():
+    """The sampler is told each epoch, so that no two epochs go through its share in the same order."""
+    data = torch.utils.data.TensorDataset(torch.arange(16.0)[:, None], torch.zeros(16, 1))
+    sampler = torch.utils.data.DistributedSampler(data, num_replicas=2, rank=0, seed=1)
+    loader = torch.utils.data.DataLoader(data, batch_size=8, sampler=sampler)
+    model, seen, expected = nn.Linear(1, 1), [], []
+    handle = model.register_forward_pre_hook(lambda _, args: seen.append(args[0].ravel().tolist()))
+    fit(model, loader, nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=0.0), "cpu", epochs=3, progress=False)
+    handle.remove()
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        expected += [x.ravel().tolist() for x, _ in loader]
+    assert seen == expected
+    assert seen[0] != seen[1]
