@@ -373,6 +373,15 @@ def test_the_graph_looks_like_torchs():
     assert shown[0] == shown[1]
 
 
+@pytest.mark.parametrize(
+    "index", [0, slice(1, None), (slice(None), 0), (..., -1), (0, slice(1, None)), (0, 1), None, (..., None), [0, 0]]
+)
+def test_an_index_is_named_as_torch_names_its_last_part(index):
+    """A number selects, a slice slices, None inserts a dimension."""
+    names = [lib.ones(2, 3, requires_grad=True)[index].grad_fn.name() for lib in (ag, torch)]
+    assert names[0] == names[1]
+
+
 def test_the_engine_knows_no_maths():
     """The walk imports no operation, and fits on a page and a half."""
     source = Path(engine.__file__).read_text()

@@ -30,7 +30,7 @@ def is_basic(index: Any) -> bool:
 put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
 picks: dict[str, Primitive] = {
     name: Primitive(name, lambda x, index: x[index], lambda g, index, x_shape: put(g, index, x_shape), frees=arrays)
-    for arrays, names in ((False, ("select", "slice")), (True, ("index", "index_select", "gather")))
+    for arrays, names in ((False, ("select", "slice", "unsqueeze")), (True, ("index", "index_select", "gather")))
     for name in names
 }
 
@@ -70,8 +70,16 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
     *before, index = parted(plain(index))
     input = picked(input, before)
-    kind = "index" if not is_basic(index) else "select" if isinstance(index, int) else "slice"
-    return picks[kind](input, index)
+    return picks[kind_of(index)](input, index)
+
+
+def kind_of(index: Any) -> str:
+    """Name the operation as torch does, where each part of an index is one, and the last is seen."""
+    if not is_basic(index):
+        return "index"
+    parts = [i for i in (index if isinstance(index, tuple) else (index,)) if i not in (slice(None), Ellipsis)]
+    last = parts[-1] if parts else ...
+    return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
 def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
