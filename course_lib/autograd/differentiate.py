@@ -21,6 +21,8 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             "grad_fn is None. Make an input with requires_grad=True, and check that nothing on the way was in "
             "no_grad() or detached."
         )
+    if output.node.parents == (None,):
+        output.node.taken_out()  # which is refused inside jvp()
     x = output.value
     if gradient is None:
         if x.size != 1:

@@ -41,8 +41,9 @@ def backward(
     try:
         with np.errstate(all="ignore"):  # hooks run in here too, so it is no context of our own: see silence.py
             for node, g in roots:
-                add_into(node, g)
-                heappush(heap, (node.seq, node))
+                if wanted is None or node in wanted:
+                    add_into(node, g)
+                    heappush(heap, (node.seq, node))
             walk(heap, leaves, wanted, caught, retain_graph, create_graph)
             for node in leaves:
                 arrived(node, caught)
@@ -83,10 +84,10 @@ def walk(
             continue
         op, saved = node.op, node.saved
         vjps = op.vjps
-        if wanted is not None and is_last(node, wanted):
+        if wanted is not None and wanted.isdisjoint(node.parents):  # nothing that was asked for lies behind it
             continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
-            saved, vjps = node.opened(g, create_graph)
+            g, saved, vjps = node.opened(g, create_graph)
         if op.frees and not retain_graph:  # what saved only sizes can be walked again
             node.saved = None
         for parent, vjp in zip(node.parents, vjps):
@@ -104,11 +105,6 @@ def walk(
                 heappush(heap, (parent.seq, parent))
         # What was saved goes now, not while the next node is visited.
         g = saved = vjps = vjp = None
-
-
-def is_last(node: Node, wanted: set[Node]) -> bool:
-    """Say whether nothing that was asked for lies behind a node; behind one that was freed, it may have lain."""
-    return wanted.isdisjoint(node.parents) and (node.saved is not None or node in wanted)
 
 
 def arrived(node: Node, caught: dict[Node, Any]) -> Any:

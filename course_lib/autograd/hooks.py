@@ -41,9 +41,10 @@ class Watch:
 
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one goes nowhere from here."""
-        if self.on_tensor or self.on_enter:  # each gets what the one before returned
-            for hook in (*self.on_tensor.values(), *self.on_enter.values()):
-                g = replaced(g, hook(as_tensor(g)))
+        if self.on_tensor:
+            g = run(self.on_tensor, g)
+        if self.on_enter and last and deposit:
+            g = run(self.on_enter, g)
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
@@ -52,6 +53,9 @@ class Watch:
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
+            if self.on_leave and last:
+                for hook in tuple(self.on_leave.values()):
+                    hook((), (as_tensor(g),))
         return g
 
     def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -68,6 +72,13 @@ class Watch:
             if new is not None:
                 results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
         return tuple(lambda *_, r=r: r for r in results)
+
+
+def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", g: Any) -> Any:
+    """Pass a cotangent through hooks: each gets what the one before returned."""
+    for hook in tuple(hooks.values()):
+        g = replaced(g, hook(as_tensor(g)))
+    return g
 
 
 def copied(g: Any) -> Any:

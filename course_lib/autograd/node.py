@@ -75,13 +75,15 @@ class Node:
             clock.check_unchanged(self, saved)
         return saved
 
-    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any]:
-        """Give what was saved, and the rules: where hooks, a write or ``create_graph`` ask for a closer look."""
-        saved = self.taken_out()
+    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
+        """Give cotangent, what was saved, and rules: where hooks, a write or ``create_graph`` ask for a closer look."""
+        saved, watch = self.taken_out(), self.watch
         if create_graph:
             saved = self.op.recorded(self, saved)
-        vjps = self.op.vjps
-        return saved, vjps if self.watch is None else self.watch.vjps(vjps, g, saved, self.parents)
+        if watch is None:
+            return g, saved, self.op.vjps
+        g = hooks.run(watch.on_enter, g)
+        return g, saved, watch.vjps(self.op.vjps, g, saved, self.parents)
 
     def __call__(self, grad_output: Any) -> Any:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result an input, nothing kept or freed."""

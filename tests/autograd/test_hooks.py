@@ -221,3 +221,55 @@ def test_a_hook_returns_a_tensor(wrong, name):
     x.register_hook(lambda g: wrong)
     with pytest.raises(AutogradError, match=f"a hook must return a tensor, or None, but it returned a {name}"):
         x.sum().backward()
+
+
+def retained_before_the_node(lib):
+    """What a tensor retains has been through its own hooks, and not through those of its node."""
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    y.retain_grad()
+    y.grad_fn.register_prehook(lambda g: (g[0] * 10,))
+    y.register_hook(lambda g: g * 2)
+    y.sum().backward()
+    return [y.grad.tolist(), x.grad.tolist()]
+
+
+def asked_for_before_the_node(lib):
+    """A node that only had to be reached is not visited: its own hooks do not run."""
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y, seen = x * 3, []
+    y.register_hook(lambda g: seen.append("tensor"))
+    y.grad_fn.register_prehook(lambda g: seen.append("node"))
+    return [lib.autograd.grad((y * y).sum(), y)[0].tolist(), seen]
+
+
+def around_the_end_of_a_path(lib):
+    """The node that fills ``.grad`` has hooks, too, which run where it is filled, and not where it is asked for."""
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y, seen = x * 3, []
+    end = y.grad_fn.next_functions[0][0]
+    end.register_hook(lambda inputs, outputs: seen.append(("after", len(inputs), outputs[0].tolist())))
+    end.register_prehook(lambda g: (g[0] * 10,))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(("filled", p.grad.tolist())))
+    x.register_hook(lambda g: seen.append(("tensor", g.tolist())))
+    y.sum().backward(retain_graph=True)
+    return [seen[:], lib.autograd.grad(y.sum(), x)[0].tolist(), seen[3:], x.grad.tolist()]
+
+
+def beside_what_was_asked_for(lib):
+    """An output that does not lead to what is asked for is not visited, even if it cannot be any more."""
+    x, z = (lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    y, w, seen = (x * 2).sum(), (z * z).sum(), []
+    w.backward()
+    for out, name in ((y, "y"), (w, "w")):
+        out.register_hook(lambda g, name=name: seen.append(name))
+    return [[g.tolist() for g in lib.autograd.grad([y, w], [x])], seen]
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [retained_before_the_node, asked_for_before_the_node, around_the_end_of_a_path, beside_what_was_asked_for],
+)
+def test_hooks_run_when_torch_runs_them(scene):
+    """The same hooks in the same places see the same in both."""
+    assert scene(ag) == scene(torch)
