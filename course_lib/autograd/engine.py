@@ -84,7 +84,7 @@ def walk(
             continue
         op, saved = node.op, node.saved
         vjps = op.vjps
-        if wanted is not None and wanted.isdisjoint(node.parents):  # nothing that was asked for lies behind it
+        if wanted is not None and wanted.isdisjoint(node.parents):  # asked for, and the last of its path
             continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             g, saved, vjps = node.opened(g, create_graph)
