@@ -41,7 +41,7 @@ def backward(
     try:
         with np.errstate(all="ignore"):  # hooks run in here too, so it is no context of our own: see silence.py
             for node, g in roots:
-                if wanted is None or node in wanted:
+                if wanted is None or node in wanted or len(roots) == 1:  # where one starts, hooks run at any rate
                     add_into(node, g)
                     heappush(heap, (node.seq, node))
             walk(heap, leaves, wanted, caught, retain_graph, create_graph)

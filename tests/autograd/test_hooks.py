@@ -266,9 +266,25 @@ def beside_what_was_asked_for(lib):
     return [[g.tolist() for g in lib.autograd.grad([y, w], [x])], seen]
 
 
+def where_nothing_asked_for_is_reached(lib):
+    """The one output that a walk starts from has its turn at any rate."""
+    x, z = (lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    y, seen = x * 2, []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.retain_grad()
+    y.backward(lib.ones(2), inputs=[z])
+    return [seen, y.grad.tolist(), x.grad, z.grad]
+
+
 @pytest.mark.parametrize(
     "scene",
-    [retained_before_the_node, asked_for_before_the_node, around_the_end_of_a_path, beside_what_was_asked_for],
+    [
+        retained_before_the_node,
+        asked_for_before_the_node,
+        around_the_end_of_a_path,
+        beside_what_was_asked_for,
+        where_nothing_asked_for_is_reached,
+    ],
 )
 def test_hooks_run_when_torch_runs_them(scene):
     """The same hooks in the same places see the same in both."""
