@@ -1,0 +1,21 @@
+"""Puts new parameters into the list and does not move the old ones.
+
+expects: where they are: move them in place
+points: 9
+"""
+
+import torch
+
+
+# %% fast_step
+def fast_step(params, x, y, rate):
+    w1, b1, w2, b2 = params
+    x = x.to(torch.float32)
+    logits = torch.relu(x @ w1.t() + b1) @ w2.t() + b2
+    loss = torch.nn.functional.cross_entropy(logits, soft_labels(logits.shape[1])[y])
+    accuracy = (logits.argmax(dim=1) == y).float().mean()
+    loss.backward()
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            params[i] = (p - rate * p.grad).requires_grad_()
+    return loss.item(), accuracy.item()

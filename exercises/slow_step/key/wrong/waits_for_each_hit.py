@@ -1,0 +1,25 @@
+"""Asks each sample whether it was right.
+
+expects: an `if` on a tensor
+points: 9
+"""
+
+import torch
+
+
+# %% fast_step
+def fast_step(params, x, y, rate):
+    w1, b1, w2, b2 = params
+    x = x.to(torch.float32)
+    logits = torch.relu(x @ w1.t() + b1) @ w2.t() + b2
+    loss = torch.nn.functional.cross_entropy(logits, soft_labels(logits.shape[1])[y])
+    correct = 0
+    for hit in logits.argmax(dim=1) == y:
+        if hit:
+            correct += 1
+    loss.backward()
+    with torch.no_grad():
+        for p in params:
+            p -= rate * p.grad
+            p.grad = None
+    return loss.item(), correct / len(y)

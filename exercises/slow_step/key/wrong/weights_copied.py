@@ -1,0 +1,22 @@
+"""Leaves the turned weights contiguous.
+
+expects: `aten::clone` copies
+points: 9
+"""
+
+import torch
+
+
+# %% fast_step
+def fast_step(params, x, y, rate):
+    w1, b1, w2, b2 = params
+    x = x.to(torch.float32)
+    logits = torch.relu(x @ w1.t().contiguous() + b1) @ w2.t().contiguous() + b2
+    loss = torch.nn.functional.cross_entropy(logits, soft_labels(logits.shape[1])[y])
+    accuracy = (logits.argmax(dim=1) == y).float().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in params:
+            p -= rate * p.grad
+            p.grad = None
+    return loss.item(), accuracy.item()

@@ -1,0 +1,20 @@
+"""Adds with += to what a vjp returned.
+
+expects: the walk changes it though another value has it
+points: 9.5
+"""
+
+
+# %% backward
+def backward(result, g):
+    arrived = {result: g}
+    for value in users_first(result):
+        g = arrived.pop(value)
+        if not value.parents:
+            value.grad = g.copy() if value.grad is None else value.grad + g
+        for parent, vjp in zip(value.parents, value.vjps, strict=True):
+            share = vjp(g)
+            if parent in arrived:
+                arrived[parent] += share
+            else:
+                arrived[parent] = share
