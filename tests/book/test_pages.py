@@ -19,11 +19,14 @@ PAGES = [
     "chapters/profiling/profiling_a_step",
     "chapters/profiling/bottlenecks",
     "exercises/two_layer_gradients/two_layer_gradients",
+    "exercises/walk_the_graph/walk_the_graph",
     "exercises/learning_rates/learning_rates",
     "exercises/gradient_accumulation/gradient_accumulation",
     "exercises/custom_function/custom_function",
     "exercises/clip_by_global_norm/clip_by_global_norm",
     "exercises/vanishing_layer/vanishing_layer",
+    "exercises/watch_a_model/watch_a_model",
+    "exercises/slow_step/slow_step",
 ]
 PHONE = 390
 

@@ -1,0 +1,24 @@
+"""Divides by n in the standard deviation.
+
+expects: that of a whole population: divide by n - 1
+points: 9.5
+"""
+
+
+# %% record
+def record(model):
+    rows, squares = {}, 0.0
+    for name, p in model.named_parameters():
+        rows[name] = None if p.grad is None else numbers(p.grad.double())
+        squares += rows[name]["norm"] ** 2 if rows[name] else 0.0
+    return rows, squares**0.5
+
+
+def numbers(g):
+    return {
+        "norm": g.norm().item(),
+        "mean": g.mean().item(),
+        "std": g.std(correction=0).item(),
+        "largest": g.abs().max().item(),
+        "nonfinite": int((~g.isfinite()).sum()),
+    }
