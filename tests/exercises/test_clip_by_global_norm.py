@@ -1,15 +1,6 @@
 """Right answers to clip_by_global_norm that look nothing like the reference get every point."""
 
-from pathlib import Path
-
-import nbformat
 import pytest
-
-from course_lib.grading.exercise import find
-from course_lib.grading.merge import merge
-from course_lib.grading.submission import grade_submission
-
-EXERCISES = Path(__file__).parents[2] / "exercises"
 
 LOOPS = {
     "global_norm": """
@@ -136,21 +127,14 @@ def step(params, micro_grads, loss_scale, max_norm, lr):
 @pytest.mark.parametrize(
     "style", [LOOPS, SCALED, TORCH, FLAT, HYPOT], ids=["loops", "scaled", "torch", "one flat vector", "hypot"]
 )
-def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
     """Python floats one by one; in units of the largest entry, with long doubles; torch tensors."""
-    exercise = find("clip_by_global_norm", exercises=EXERCISES)
-    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "clip_by_global_norm.ipynb")
-    for learner in ("ada", "bob"):
-        report = grade_submission(path, learner=learner, exercise=exercise)
-        assert (report.points, report.messages) == (10, ())
-        assert {row.status for row in report.rows} == {"passed"}
+    earns_every_point(style)
 
 
-def test_an_error_of_a_class_of_ones_own_is_called_what_it_is(tmp_path):
+def test_an_error_of_a_class_of_ones_own_is_called_what_it_is(grade):
     """Its name is all that crosses over, so it is not said to be no ValueError."""
-    exercise = find("clip_by_global_norm", exercises=EXERCISES)
     own = {"clip": "class Bad(ValueError): pass\n" + LOOPS["clip"].replace("raise ValueError", "raise Bad")}
-    nbformat.write(merge(exercise.reference(), LOOPS | own), path := tmp_path / "clip_by_global_norm.ipynb")
-    report = grade_submission(path, learner="ada", exercise=exercise)
+    report = grade(LOOPS | own)
     said = "`clip` raises Bad, and whether that is a ValueError cannot be seen here: raise ValueError"
     assert (report.points, {row.message for row in report.rows if row.status != "passed"}) == (9, {said})

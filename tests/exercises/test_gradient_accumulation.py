@@ -1,15 +1,6 @@
 """Right answers to gradient_accumulation that look nothing like the reference get every point."""
 
-from pathlib import Path
-
-import nbformat
 import pytest
-
-from course_lib.grading.exercise import find
-from course_lib.grading.merge import merge
-from course_lib.grading.submission import grade_submission
-
-EXERCISES = Path(__file__).parents[2] / "exercises"
 
 DIVIDED_AT_THE_END = {
     "whole": """
@@ -154,11 +145,6 @@ def whole(params, x, y):
     [DIVIDED_AT_THE_END, AUTOGRAD_GRAD, RUNNING, RECURSIVE, RETAINED, TORCH],
     ids=["divided at the end", "grad and optim", "running means", "recursive", "retained until replaced", "torch"],
 )
-def test_a_right_answer_in_another_style_gets_every_point(tmp_path, style):
+def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
     """Sums divided once; the functional gradient, an optimizer, and tensors that are handed back."""
-    exercise = find("gradient_accumulation", exercises=EXERCISES)
-    nbformat.write(merge(exercise.reference(), style), path := tmp_path / "gradient_accumulation.ipynb")
-    for learner in ("ada", "bob"):
-        report = grade_submission(path, learner=learner, exercise=exercise)
-        assert (report.points, report.messages) == (10, ())
-        assert {row.status for row in report.rows} == {"passed"}
+    earns_every_point(style)
