@@ -82,8 +82,7 @@ def walk(
         node.grad = None
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
-        op, saved = node.op, node.saved
-        vjps = op.vjps
+        op, saved, vjps = node.op, node.saved, node.op.vjps
         if wanted is not None and wanted.isdisjoint(node.parents):  # asked for, and the last of its path
             continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
