@@ -1,5 +1,6 @@
 """What a backward pass costs: FLOPs and saved bytes by formula, and the same counted in torch."""
 
+from course_lib.costs.blocks import peak_bytes
 from course_lib.costs.checkpointing import CheckpointPlan, best_every, checkpoint_plan
 from course_lib.costs.cost import Cost, TrainingCost, frozen, law, training_cost
 from course_lib.costs.counted import Flops, count_flops
@@ -12,7 +13,7 @@ from course_lib.costs.elementwise import (
     max_pool2d,
     mse_loss,
 )
-from course_lib.costs.kept import SavedTensors, peak_bytes, saved_tensors
+from course_lib.costs.kept import SavedTensors, saved_tensors
 from course_lib.costs.products import attention, conv2d, linear
 from course_lib.costs.recurrent import gru, lstm, rnn
 from course_lib.costs.transformer import mlp, transformer_activation_bytes, transformer_layer

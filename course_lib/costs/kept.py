@@ -1,4 +1,4 @@
-"""Measure memory in torch without a device's help: what autograd saves, and the most that is alive at once."""
+"""List what autograd saves in torch, each storage once."""
 
 import weakref
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from typing import Any
 
 from course_lib.extras import load
 
-__all__ = ["SavedTensors", "peak_bytes", "saved_tensors"]
+__all__ = ["SavedTensors", "saved_tensors"]
 
 
 @dataclass(frozen=True)
@@ -146,57 +146,3 @@ def dense_parts(tensor: Any) -> list[Any]:
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
     return [tensor]
-
-
-def peak_bytes(step: Callable[[], Any]) -> int:
-    """Run a function once, and return the most bytes of tensors that were alive at once.
-
-    Every storage that an operation makes is counted from then until it is freed, and one that an operation reads and
-    none has made, from the beginning: parameters, optimizer state, the batch, activations, gradients; not what a
-    kernel uses for itself. It works on any device, and does not depend on the allocator.
-
-    Parameters
-    ----------
-    step : callable
-        Takes nothing: a forward pass, or a whole training step.
-
-    Raises
-    ------
-    MissingExtraError
-        Without torch.
-
-    Examples
-    --------
-    >>> import torch
-    >>> x = torch.ones(1000)
-    >>> peak_bytes(lambda: (x + 1) + 1)
-    12000
-    """
-    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
-    leaves = load("torch.utils._pytree", extra="torch").tree_leaves
-    live: dict[int, int] = {}
-    peak = 0
-
-    def newly_seen(tree: Any) -> int:
-        found = 0
-        for leaf in leaves(tree):
-            for tensor in dense_parts(leaf) if hasattr(leaf, "untyped_storage") else ():
-                storage = tensor.untyped_storage()
-                if id(storage) not in live:
-                    live[id(storage)] = storage.nbytes()
-                    weakref.finalize(storage, live.pop, id(storage), None)
-                    found += storage.nbytes()
-        return found
-
-    class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
-        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            nonlocal peak
-            peak += newly_seen((args, kwargs))  # it was there all along, at the peak so far, too
-            out = op(*args, **(kwargs or {}))
-            newly_seen(out)
-            peak = max(peak, sum(live.values()))
-            return out
-
-    with Watcher():
-        step()
-    return peak

@@ -32,6 +32,7 @@ class Trace:
         self.steps = 0
         self._folder, self._first, self._handler = folder, first, handler
         self._averages: Any = None
+        self._events: Any = None
         self._entered = self._over = False
         self._failure = ""
         self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
@@ -90,6 +91,11 @@ class Trace:
             )
         return self._averages
 
+    def events(self) -> Any:
+        """Return the events of the last cycle that was recorded, one for each call; fails as :meth:`averages` does."""
+        self.averages()
+        return self._events
+
     def table(self, *, sort_by: str = "self_cpu_time_total", rows: int = 10) -> str:
         """Return the profiler's table of the last cycle that was recorded."""
         averages = self.averages()
@@ -103,7 +109,7 @@ class Trace:
         """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
         if self._over and all(event.name.startswith("ProfilerStep") for event in profiler.events()):
             return  # the loop ended with a warm-up
-        self._averages = profiler.key_averages()
+        self._averages, self._events = profiler.key_averages(), profiler.events()
         name = f"cycle_{len(self.files) + 1}"
         ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
         path = self._folder / f"{name}{ending}"

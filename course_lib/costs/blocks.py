@@ -1,0 +1,116 @@
+"""Follow every storage of torch from the operation that made it to the moment it is freed."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from course_lib.costs.kept import dense_parts
+from course_lib.extras import load
+
+__all__ = ["Block", "Watched", "peak_bytes", "watch"]
+
+
+@dataclass
+class Block:
+    """One storage: its size, the tensor that was seen first on it, and from which operation to which it was alive."""
+
+    bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    op: str  # that made it; empty if it was there before
+    note: Any
+    born: int  # the number of that operation; -1 if it was there before
+    died: int | None = None  # the number of the operation before which it was freed
+
+    def alive(self, at: int) -> bool:
+        """Say whether it was in memory when operation number ``at`` was done."""
+        return self.born <= at and (self.died is None or self.died > at)
+
+
+@dataclass
+class Watched:
+    """What a step did to memory: its operations, and all storages that they made or read."""
+
+    ops: list[str] = field(default_factory=list)
+    notes: list[Any] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def live_bytes(self) -> list[int]:
+        """Return the bytes that were alive before the first operation, and after each."""
+        changes = [0] * (len(self.ops) + 2)
+        for block in self.blocks:
+            changes[block.born + 1] += block.bytes
+            if block.died is not None:
+                changes[block.died + 1] -= block.bytes
+        return list(accumulate(changes))[:-1]
+
+
+def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) -> Watched:
+    """Run a function once, and follow the storages that its operations make, read and free.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing.
+    note : callable
+        Called after each operation; what it returns is kept with the operation, and with the storages that it made.
+    """
+    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
+    leaves = load("torch.utils._pytree", extra="torch").tree_leaves
+    watched, live = Watched(), dict[int, Block]()
+
+    def forget(key: int) -> None:
+        live.pop(key).died = len(watched.ops)
+
+    def see(tree: Any, op: str, about: Any, born: int) -> None:
+        for leaf in leaves(tree):
+            for tensor in dense_parts(leaf) if hasattr(leaf, "untyped_storage") else ():
+                storage = tensor.untyped_storage()
+                if id(storage) not in live:
+                    dtype = str(tensor.dtype).removeprefix("torch.")
+                    live[id(storage)] = block = Block(storage.nbytes(), tuple(tensor.shape), dtype, op, about, born)
+                    watched.blocks.append(block)
+                    weakref.finalize(storage, forget, id(storage)).atexit = False
+
+    class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
+        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            see((args, kwargs), "", None, -1)  # what no operation has made was there all along
+            out = op(*args, **(kwargs or {}))
+            name, about = op.overloadpacket.__name__, note()
+            watched.ops.append(name)
+            watched.notes.append(about)
+            see(out, name, about, len(watched.ops) - 1)
+            return out
+
+    with Watcher():
+        step()
+    return watched
+
+
+def peak_bytes(step: Callable[[], Any]) -> int:
+    """Run a function once, and return the most bytes of tensors that were alive at once.
+
+    Every storage that an operation makes is counted from then until it is freed, and one that an operation reads and
+    none has made, from the beginning: parameters, optimizer state, the batch, activations, gradients; not what a
+    kernel uses for itself. It works on any device, and does not depend on the allocator.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing: a forward pass, or a whole training step.
+
+    Raises
+    ------
+    MissingExtraError
+        Without torch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.ones(1000)
+    >>> peak_bytes(lambda: (x + 1) + 1)
+    12000
+    """
+    return max(watch(step).live_bytes())

@@ -1,0 +1,156 @@
+"""Say what a step waits for, on what evidence, and what helps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from textwrap import wrap
+from typing import Any
+
+from course_lib.errors import InputError
+from course_lib.profiling.checks import check_count
+from course_lib.profiling.marks import Kind, read
+from course_lib.profiling.text import seconds_text
+from course_lib.profiling.trace import trace
+
+__all__ = ["Advice", "Finding", "advise"]
+
+WORTH_SAYING = 0.1  # of the step
+LINE_WIDTH = 76
+WORDS: dict[Kind, tuple[str, str]] = {
+    "data": (
+        "waiting for data",
+        "workers in the DataLoader, or less to do in __getitem__; it hides all else, so mend it first",
+    ),
+    "calls": (
+        "small calls, and the time between operations",
+        "whole batches instead of loops, a fused or foreach optimizer, torch.compile",
+    ),
+    "products": (
+        "products of matrices",
+        "fewer FLOPs (count_flops counts them), or torch.autocast where the device is faster in bfloat16: measure it",
+    ),
+    "copies": (
+        "copies",
+        "a layout, dtype and device that fit from the start; to a GPU, pinned memory with non_blocking=True",
+    ),
+    "passes": (
+        "passes over arrays, which wait for memory",
+        "fused operations or torch.compile; a smaller dtype; where memory itself is short, checkpointing",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a step spends its time on.
+
+    Attributes
+    ----------
+    kind : {"data", "calls", "products", "copies", "passes"}
+        Waiting for data; small calls and the time between operations; products of matrices; copies; passes over arrays,
+        which wait for memory.
+    share : float
+        Of the step, from 0 to 1.
+    evidence : str
+        What the trace holds of it: operations, calls a step, times.
+    remedy : str
+        What usually helps.
+    """
+
+    kind: Kind
+    share: float
+    evidence: str
+    remedy: str
+
+    @property
+    def at_most(self) -> float:
+        r"""How many times as fast the step would be without it: :math:`1 / (1 - \mathrm{share})` (Amdahl, 1967)."""
+        return 1 / (1 - self.share) if self.share < 1 else float("inf")
+
+
+@dataclass(frozen=True, repr=False)
+class Advice:
+    """What a step spends its time on, the largest share first.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        One for each kind that was seen, also those too small to be worth mending; shares add up to 1.
+    step_seconds : float
+        Of one step, while it was recorded, which makes it slower: small calls most of all.
+    steps : int
+        How many were recorded.
+    device : str
+        ``"cuda"`` if the work was done there, so that its clock counts, else ``"cpu"``.
+    """
+
+    findings: tuple[Finding, ...]
+    step_seconds: float
+    steps: int
+    device: str
+
+    def __repr__(self) -> str:
+        lines = [f"{seconds_text(self.step_seconds)} a step on {self.device}, {self.steps} recorded:"]
+        for found in self.findings:
+            if found.share >= WORTH_SAYING:
+                lines.append(f"{found.share:4.0%}  {WORDS[found.kind][0]}")
+                lines += said("seen", found.evidence) + said("try", found.remedy)
+                lines += said("gain", f"at most {found.at_most:.1f} times as fast") if found.share < 1 else []
+        return "\n".join(lines)
+
+
+def said(label: str, text: str) -> list[str]:
+    """Break a text into lines below its label."""
+    return wrap(text, LINE_WIDTH, initial_indent=f"{label:>10}: ", subsequent_indent=" " * 12)
+
+
+def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advice:
+    """Record a few steps, and say what they spend their time on, on what evidence, and what helps.
+
+    Each operation's own time is counted as one of five kinds: products, copies, other passes over arrays, and, if it is
+    shorter than 10 microseconds, small calls, along with the time between operations, in which Python runs. Waiting for
+    a ``DataLoader`` counts whole, with what it does inside. On CUDA the clock of the device counts; what it was idle is
+    waiting for data, as far as the host did, and otherwise for the host's calls.
+
+    Parameters
+    ----------
+    step : callable
+        Runs one whole step of training, and fetches its batch, so that waiting for it is seen. Its ``warmup + steps``
+        runs train what it trains.
+    warmup, steps : int
+        Steps that are dropped and steps that are recorded, each at least 1.
+
+    Returns
+    -------
+    Advice
+
+    Raises
+    ------
+    InputError
+        If ``step`` cannot be called, or a number is out of range. What ``step`` raises is passed on.
+    ProfilingError
+        If another profiler runs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.randn(500, 500)
+    >>> advice = advise(lambda: x @ x @ x)
+    >>> advice.findings[0].kind, advice.findings[0].evidence.split(" (")[0]
+    ('products', 'mm in matmul')
+    """
+    if not callable(step):
+        raise InputError(
+            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
+        )
+    check_count("warmup", warmup, least=1, because="a first step is never like the others")
+    check_count("steps", steps, least=1)
+    with TemporaryDirectory() as folder, trace(folder, wait=0, warmup=warmup, active=steps) as run:
+        for _ in range(warmup + steps):
+            step()
+            run.step()
+    marks = read(run.events())
+    whole = sum(marks.seconds.values())
+    ordered = sorted(marks.seconds.items(), key=lambda item: -item[1])
+    found = (Finding(kind, t / whole, marks.evidence[kind], WORDS[kind][1]) for kind, t in ordered if t)
+    return Advice(tuple(found), whole, steps, marks.device)

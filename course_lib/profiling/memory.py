@@ -1,0 +1,148 @@
+"""What is in memory during a step: how many bytes after each operation, and whose they are where there are most."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.costs.blocks import Block, watch
+from course_lib.errors import InputError
+from course_lib.extras import load
+from course_lib.profiling.modules import OUTSIDE, calls
+from course_lib.profiling.text import bytes_text, columns
+
+__all__ = ["Alive", "MemoryTimeline", "memory_timeline"]
+
+SHOWN = 12
+BEFORE, BACKWARD = "(there before)", "(backward pass)"
+
+
+@dataclass(frozen=True)
+class Alive:
+    """One storage that was alive at the peak.
+
+    Attributes
+    ----------
+    place : str
+        Where it was made: the name of the innermost module, ``(backward pass)``, ``(outside modules)``, or
+        ``(there before)``, as parameters and the batch were.
+    op : str
+        The operation that made it, such as ``addmm``; empty if it was there before.
+    shape : tuple of int
+        Of the tensor that was seen first on it.
+    dtype : str
+        Such as ``float32``.
+    bytes : int
+        Of the whole storage.
+    """
+
+    place: str
+    op: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class MemoryTimeline:
+    """The bytes of tensors that were alive during a step.
+
+    Attributes
+    ----------
+    live_bytes : tuple of int
+        Before the first operation, and after each.
+    operations : tuple of str
+        Their names, such as ``addmm``: ``live_bytes[i + 1]`` is after ``operations[i]``.
+    places : tuple of str
+        Where each ran: the innermost module, ``(backward pass)`` or ``(outside modules)``.
+    alive_at_peak : tuple of Alive
+        Every storage that was in memory when there was most, the largest first.
+    """
+
+    live_bytes: tuple[int, ...]
+    operations: tuple[str, ...]
+    places: tuple[str, ...]
+    alive_at_peak: tuple[Alive, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was alive at once."""
+        return max(self.live_bytes)
+
+    @property
+    def peak_at(self) -> int:
+        """Which entry of ``live_bytes`` is the peak, the first of several."""
+        return self.live_bytes.index(self.peak_bytes)
+
+    def by_place(self) -> dict[str, int]:
+        """Return the bytes at the peak by where they were made, most first."""
+        found = Counter[str]()
+        for alive in self.alive_at_peak:
+            found[alive.place] += alive.bytes
+        return dict(found.most_common())
+
+    def __repr__(self) -> str:
+        rows = [("made in", "by", "shape", "dtype", "size")]
+        rows += [(a.place, a.op, str(a.shape), a.dtype, bytes_text(a.bytes)) for a in self.alive_at_peak[:SHOWN]]
+        more = f"\nand {len(self.alive_at_peak) - SHOWN} smaller" if len(self.alive_at_peak) > SHOWN else ""
+        done = self.peak_at
+        when = f"after {self.operations[done - 1]} in {self.places[done - 1]}" if done else "at the start"
+        at = f"{bytes_text(self.peak_bytes)} alive {when}, operation {done} of {len(self.operations)}"
+        return f"{columns(rows)}{more}\n{at}"
+
+
+def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
+    """Run a step once, and follow every storage from the operation that makes it to the moment it is freed.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing: a forward pass, or a whole step of training, which then trains.
+
+    Returns
+    -------
+    MemoryTimeline
+
+    Raises
+    ------
+    InputError
+        If ``step`` cannot be called. What it raises is passed on.
+
+    Notes
+    -----
+    What an operation reads and none has made was there from the beginning: parameters, optimizer state, the batch. What
+    no operation of the step touches is not seen, nor what a kernel needs for itself, nor what an allocator holds back;
+    so this is the same on every device, and less than a device's own count.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+    >>> x = torch.ones(64, 256)
+    >>> timeline = memory_timeline(lambda: model(x).sum().backward())
+    >>> timeline.by_place()
+    {'(there before)': 338984, '(backward pass)': 338984, '(outside modules)': 8}
+    """
+    torch = load("torch", extra="torch")
+    if not callable(step):
+        raise InputError(
+            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
+        )
+    with calls() as now:
+
+        def place() -> str:
+            if torch._C._current_autograd_node() is not None:
+                return BACKWARD
+            return now.stack[-1] if now.stack else OUTSIDE
+
+        watched = watch(step, note=place)
+    live = watched.live_bytes()
+    peak = live.index(max(live)) - 1  # the number of an operation, or -1
+    found = [alive(block) for block in watched.blocks if block.bytes and block.alive(peak)]
+    found.sort(key=lambda a: -a.bytes)
+    return MemoryTimeline(tuple(live), tuple(watched.ops), tuple(watched.notes), tuple(found))
+
+
+def alive(block: Block) -> Alive:
+    """Describe a storage."""
+    return Alive(block.note or BEFORE, block.op, block.shape, block.dtype, block.bytes)
