@@ -2,6 +2,7 @@
 
 from course_lib.monitoring.diagnosis import Diagnosis, Finding
 from course_lib.monitoring.monitor import GradientMonitor
+from course_lib.monitoring.nonfinite import Origin, first_nonfinite
 from course_lib.monitoring.norm import compute_grad_norm
 from course_lib.monitoring.stats import GradientStats, ParameterStats, log_gradient_stats
 
@@ -10,7 +11,9 @@ __all__ = [
     "Finding",
     "GradientMonitor",
     "GradientStats",
+    "Origin",
     "ParameterStats",
     "compute_grad_norm",
+    "first_nonfinite",
     "log_gradient_stats",
 ]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from course_lib.costs.calls import OUTSIDE, Calls, calls
 from course_lib.costs.graph import leaves_below, nodes_below
 from course_lib.costs.kept import Holding, dense_parts, hold, storage_key
 from course_lib.costs.untouched import first_calls, keep_buffers
 from course_lib.errors import InputError
 from course_lib.extras import load
-from course_lib.profiling.modules import OUTSIDE, Calls, calls
 from course_lib.profiling.text import bytes_text, columns
 
 __all__ = ["Entry", "Inventory", "saved_activations"]

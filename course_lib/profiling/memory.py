@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.costs.blocks import Block, watch
+from course_lib.costs.calls import OUTSIDE, calls
 from course_lib.errors import InputError
 from course_lib.extras import load
-from course_lib.profiling.modules import OUTSIDE, calls
 from course_lib.profiling.text import bytes_text, columns
 
 __all__ = ["Alive", "MemoryTimeline", "memory_timeline"]

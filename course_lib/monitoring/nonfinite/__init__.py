@@ -1,0 +1,6 @@
+"""Find the operation that makes the first nan or infinity of a step, and say what it was given."""
+
+from course_lib.monitoring.nonfinite.first import first_nonfinite
+from course_lib.monitoring.nonfinite.origin import Origin
+
+__all__ = ["Origin", "first_nonfinite"]

@@ -1,0 +1,70 @@
+"""Run a step, and find the operation that made the first number in it that is not finite."""
+
+from collections.abc import Callable
+from typing import Any
+
+from course_lib.costs.calls import OUTSIDE, calls
+from course_lib.errors import InputError
+from course_lib.extras import load
+from course_lib.monitoring.nonfinite.follower import Follower
+from course_lib.monitoring.nonfinite.origin import Origin
+
+__all__ = ["first_nonfinite"]
+
+
+def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
+    """Run a step of torch once, and find the first operation that makes nan or inf and leaves it in the results.
+
+    Every operation is looked at, forward and backward. What is not finite is followed from the operation that made it
+    out of finite numbers; it is an origin if, when the step is over, something of it is still there: in the loss that
+    the step returns, in a gradient, in a parameter. So what an operation makes on its way and masks again is none, and
+    neither is what the code asks for, as ``masked_fill(mask, -inf)``, unless a nan is made of it.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing, and runs a forward pass, or a whole step of training, which then trains. What it returns is
+        looked at as well, so return the loss.
+
+    Returns
+    -------
+    Origin or None
+        None if all that is left is finite.
+
+    Raises
+    ------
+    InputError
+        If ``step`` cannot be called. What it raises is passed on.
+
+    Notes
+    -----
+    Slow: each operation is followed by a look at all of its results, which on a device waits for it. torch's
+    ``detect_anomaly`` looks at the backward pass alone, and for nan alone. Complex, sparse and integer numbers are not
+    looked at, nor what a fused kernel makes inside.
+
+    Examples
+    --------
+    >>> import torch
+    >>> p = torch.tensor([0.5, 0.0], requires_grad=True)
+    >>> found = first_nonfinite(lambda: (p * p.log()).sum())
+    >>> found.op, found.inf, found.given
+    ('log', 1, ('(2,) from 0 to 0.5',))
+    """
+    torch = load("torch", extra="torch")
+    if not callable(step):
+        raise InputError(
+            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
+        )
+    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
+    with calls() as now:
+        follower = Follower(torch, lambda: now.stack[-1] if now.stack else OUTSIDE)
+
+        class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
+            def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                return follower.call(op, args, kwargs or {})
+
+        with Watcher():
+            left = step()  # alive until it has been looked at
+        found = follower.first()
+        del left
+    return found

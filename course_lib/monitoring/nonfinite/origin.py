@@ -1,0 +1,111 @@
+"""Where numbers stop being finite, told in words, with what usually helps."""
+
+from dataclasses import dataclass
+from textwrap import fill
+
+__all__ = ["Origin", "Place"]
+
+LINE_WIDTH = 76
+REMEDIES = {
+    "log log2 log10 log1p logit special_logit xlogy": (
+        "The logarithm of 0 is -inf, and of less than 0 nan: keep its argument above 0 with clamp(min=...), or use a "
+        "function that takes logits, such as log_softmax, logsigmoid or cross_entropy."
+    ),
+    "LogBackward Log2Backward Log10Backward XlogyBackward": (
+        "The slope of the logarithm is infinite at 0. Masking its result afterwards, as with where(), hides the value "
+        "and not the slope, since 0 times infinity is nan: mask or clamp its argument."
+    ),
+    "sqrt rsqrt SqrtBackward RsqrtBackward NormBackward LinalgVectorNormBackward": (
+        "A root has an infinite slope at 0, and no value below: add a small number under the root, not after it."
+    ),
+    "div reciprocal true_divide DivBackward ReciprocalBackward": (
+        "Something is divided by 0, or by nearly 0: add a small number to the divisor, or clamp it."
+    ),
+    "exp expm1 exp2 sinh cosh pow ExpBackward PowBackward": (
+        "A power grew out of the dtype's range (exp does above 88 in float32, above 11 in float16), or its slope is "
+        "infinite at 0: subtract the largest element before exp, or clamp the argument."
+    ),
+    "_softmax _log_softmax logsumexp": "A row holds -inf alone, as when a mask hides everything: leave one entry open.",
+    "mm addmm bmm baddbmm matmul convolution sum mean cumsum prod": (
+        "A sum of products grew out of the dtype's range: look at the size of what went in, lower the learning rate, "
+        "clip gradients, or use bfloat16 or float32 in place of float16."
+    ),
+    "_to_copy copy_": "A number is beyond the range of the new dtype: float16 ends at 65504, bfloat16 with float32.",
+    "var std var_mean": "The deviation of a single number is nan: it needs two, or correction=0.",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the forward pass an operation was called.
+
+    Attributes
+    ----------
+    module : str
+        The name of the innermost module, or ``(outside modules)``.
+    line : str
+        The line of code, outside of torch and of this library.
+    file : str
+        Its file and number, such as ``model.py:12``; empty where there is no file, as in a notebook.
+    """
+
+    module: str
+    line: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The first operation that makes what is not finite out of what is.
+
+    Attributes
+    ----------
+    op : str
+        Such as ``log``; empty if the numbers were there before the step: a parameter, or the batch.
+    node : str
+        The node of the backward pass that called it, such as ``SqrtBackward0``; empty in the forward pass.
+    place : Place
+        Where it was called; of a node, where the operation was called that it is the backward pass of.
+    nan, inf, size : int
+        How many numbers of the result are nan, how many inf or -inf, and how many there are.
+    dtype : str
+        Of the result.
+    given : tuple of str
+        Its arguments: shape and range.
+    """
+
+    op: str
+    node: str
+    place: Place
+    nan: int
+    inf: int
+    size: int
+    dtype: str
+    given: tuple[str, ...]
+
+    @property
+    def remedy(self) -> str:
+        """What usually helps; empty if nothing is known."""
+        if not self.op:
+            return "No operation of the step made them: look at the data, and at the step before, whose update did."
+        own = (self.node.rstrip("0123456789"), self.op.rstrip("_") if self.op != "copy_" else self.op)
+        return next((text for name in own for names, text in REMEDIES.items() if name in names.split()), "")
+
+    def __str__(self) -> str:
+        kinds = [f"{count:,} {kind}" for count, kind in ((self.nan, "nan"), (self.inf, "inf")) if count]
+        what = f"{' and '.join(kinds)} of {self.size:,} numbers in {self.dtype}"
+        if not self.op:
+            return fill(f"{what} were there before, read in {self.spot}. {self.remedy}", LINE_WIDTH)
+        by = (
+            f"{self.op}, called by {self.node} in the backward pass," if self.node else f"{self.op} in the forward pass"
+        )
+        of = f"Its forward pass is in {self.spot}." if self.node else f"It is in {self.spot}."
+        given = f"It was given {'; '.join(self.given)}." if self.given else ""
+        return fill(" ".join(filter(None, (f"{by} made {what}.", of, given, self.remedy))), LINE_WIDTH)
+
+    @property
+    def spot(self) -> str:
+        """The place, in words."""
+        module = "no module" if self.place.module.startswith("(") else f"module {self.place.module!r}"
+        at = f" ({self.place.file})" if self.place.file else ""
+        return f"{module}: {self.place.line}{at}" if self.place.line else module
