@@ -6,6 +6,7 @@ from course_lib.figures.graph import GraphFigure, graph
 from course_lib.figures.heat_map import HeatMapFigure, heat_map
 from course_lib.figures.lines import lines
 from course_lib.figures.ratios import Ratio, ratios
+from course_lib.figures.roofline import roofline
 from course_lib.figures.shapes import ShapesFigure, shapes
 from course_lib.figures.stepper import StepperFigure, backward_stepper
 from course_lib.figures.surface import surface
@@ -25,6 +26,7 @@ __all__ = [
     "heat_map",
     "lines",
     "ratios",
+    "roofline",
     "shapes",
     "surface",
     "timeline",

@@ -23,7 +23,10 @@ def non_finite(e: Evidence) -> Finding | None:
         f"at step {e.steps[first]}, {len(where)} of {len(e.names)} gradients were not finite, and {len(bad)} of "
         f"{len(e.steps)} steps have such. The one nearest to the loss was {e.names[nearest]}, with a norm of {value}."
     )
-    advice = "Look for log(0), 0/0, or exp of a large number in the forward pass and the loss, and at that batch."
+    advice = (
+        "Look for log(0), sqrt(0), 0/0, or exp of a large number in the forward pass and the loss, and at that batch; "
+        "with torch, first_nonfinite(step) names the operation."
+    )
     known = bool(np.isfinite(e.weight_norm).any())
     spoiled = np.flatnonzero(known & ~np.isfinite(e.weight_norm[first]))
     if len(spoiled):
