@@ -66,10 +66,20 @@ class History:
 
     def total(self) -> Array:
         """Return the norm of all gradients together, shape (steps,): NaN if one is NaN, but not if one is None."""
-        norm, nonfinite = self.array("norm"), self.array("nonfinite").astype(np.bool_)
-        absent = np.isnan(norm) & ~nonfinite
-        with np.errstate(over="ignore"):
-            return np.asarray(np.sqrt((np.where(absent, 0, norm) ** 2).sum(axis=1)))
+        return total(self.array("norm"), self.array("nonfinite"))
+
+    def latest(self) -> dict[str, float]:
+        """Return the numbers of the latest step, by the name of the measure and of the parameter."""
+        last = self.records[-1].reading.measures
+        found = {
+            "gradient_norm/total": float(total(last.norm, last.nonfinite)),
+            "gradient_nonfinite/total": float(last.nonfinite.sum()),
+        }
+        columns = {"gradient_norm": last.norm, "gradient_max": last.largest, "update_ratio": last.update_ratio}
+        for measure, values in columns.items():
+            there = ~np.isnan(values) | (last.nonfinite & (measure != "update_ratio"))
+            found |= {f"{measure}/{self.names[i]}": float(values[i]) for i in np.flatnonzero(there)}
+        return found
 
     def weight_rms(self) -> tuple[Array, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names."""
@@ -95,6 +105,13 @@ class History:
         for name in [field.name for field in fields(Measures)]:
             columns["max" if name == "largest" else name] = self.array(name).reshape(-1)
         return pandas.DataFrame(columns)
+
+
+def total(norm: Array, nonfinite: NDArray[np.generic]) -> Array:
+    """Return the norm of all gradients together, over the last axis, from their norms: no gradient counts 0."""
+    absent = np.isnan(norm) & ~nonfinite.astype(np.bool_)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt((np.where(absent, 0, norm) ** 2).sum(axis=-1)))
 
 
 def weights(shapes: Sequence[tuple[int, ...]]) -> list[int]:

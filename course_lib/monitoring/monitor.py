@@ -171,6 +171,15 @@ class GradientMonitor:
         """
         return self._history.frame()
 
+    def scalars(self) -> dict[str, float]:
+        """Return what was measured last, by name, for a logger: ``writer.add_scalar(name, value, step)`` for each.
+
+        Names are ``gradient_norm/total``, ``gradient_nonfinite/total``, and ``gradient_norm/``, ``gradient_max/`` and
+        ``update_ratio/`` with each parameter's, where there is such a number: no gradient has none.
+        """
+        self._refuse_empty()
+        return self._history.latest()
+
     def diagnose(self) -> Diagnosis:
         """Say in words what the history shows, with the layers, steps and numbers that show it.
 
@@ -192,22 +201,12 @@ class GradientMonitor:
         return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> Any:
-        """Draw the root mean square of each gradient, a row a parameter with two dimensions or more, a column a step.
-
-        Returns
-        -------
-        course_lib.figures.HeatMapFigure
-        """
+        """Draw the root mean square of each gradient, a row a parameter of two dimensions or more, a column a step."""
         self._refuse_empty()
         return drawing.heat_map(self._history, title=title)
 
     def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> Any:
-        """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale.
-
-        Returns
-        -------
-        course_lib.figures.LineFigure
-        """
+        """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale."""
         self._refuse_empty()
         return drawing.norm_curves(self._history, parameters, title=title)
 

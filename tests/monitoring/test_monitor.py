@@ -282,3 +282,35 @@ def test_parameters_that_change_their_precision_later_are_read_in_it(place):
     rows = monitor.history.query("parameter == '1.bias'")
     assert rows.norm.tolist() == pytest.approx([2**0.5] * 2 + [2**0.5 * 1e100] * 2)
     assert not rows.nonfinite.any()
+
+
+def test_what_was_measured_last_goes_to_a_logger():
+    """By measure and parameter, in plain numbers; what has no number is left out, and what is not finite is not."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1, bias=False))
+    with GradientMonitor(model) as monitor:
+        with pytest.raises(MonitorError, match="nothing was measured yet"):
+            monitor.scalars()
+        model(torch.ones(3, 2)).sum().backward()
+        model[0].bias.grad = None
+        monitor.step()
+        found = monitor.scalars()
+        norms = [p.grad.norm().item() for p in (model[0].weight, model[1].weight)]
+        assert {name for name in found if name.startswith("gradient_norm/")} == {
+            "gradient_norm/total",
+            "gradient_norm/0.weight",
+            "gradient_norm/1.weight",
+        }
+        assert found["gradient_norm/total"] == pytest.approx(np.hypot(*norms), rel=1e-6)
+        assert found["gradient_max/1.weight"] == pytest.approx(model[1].weight.grad.abs().max().item(), rel=1e-6)
+        assert found["gradient_nonfinite/total"] == 0
+        assert not any(name.startswith("update_ratio") for name in found)
+        with torch.no_grad():
+            model[1].weight.mul_(1.5)
+        model[0].weight.grad.fill_(torch.nan)
+        monitor.step()
+        found = monitor.scalars()
+    assert {type(value) for value in found.values()} == {float}
+    assert np.isnan(found["gradient_norm/0.weight"])
+    assert np.isnan(found["gradient_norm/total"])
+    assert found["gradient_nonfinite/total"] == 1
+    assert found["update_ratio/1.weight"] == pytest.approx(0.5, rel=1e-6)
