@@ -1,5 +1,6 @@
 """List what autograd saves in torch, each storage once."""
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -115,7 +116,10 @@ def hold(forward: Callable[[], Any], *, note: Callable[[Any], Any] = lambda tens
         read.append(saved)
         return saved.tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+    hooks = (pack, unpack)
+    if "torch._dynamo" in sys.modules:  # it would compile them where it has left a function to Python
+        hooks = tuple(map(torch.compiler.disable, hooks))
+    with torch.autograd.graph.saved_tensors_hooks(*hooks):
         result = forward()
     read.clear()  # what a backward pass within it has read is free to go
     return Holding(result, tuple(saved for ref in owned if (saved := ref()) is not None), read)

@@ -1,5 +1,8 @@
 """Saved bytes by formula against what autograd really saves: equal, not close."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -241,3 +244,24 @@ def test_a_sparse_tensor_counts_as_its_parts():
 
     assert saved_tensors(forward, parameters=layer.parameters()).bytes == 80 + 20 + 60
     assert peak_bytes(forward) >= 80 + 20 + 60 + 48 + 2 * 80
+
+
+def test_what_a_compiler_has_left_to_python_is_counted_in_silence():
+    """A graph break in a loop: torch.compile runs the function as it is, and is not to compile what counts."""
+    script = """
+import torch
+from course_lib.costs import saved_tensors
+
+def chain(h):
+    for _ in range(8):
+        h = h / (1 + (-h).exp())
+        if not h.isfinite().all():
+            print("not finite")
+    return h
+
+compiled, h = torch.compile(chain, backend="eager"), torch.ones(10, requires_grad=True)
+compiled(h)
+print(saved_tensors(lambda: compiled(h)).bytes == saved_tensors(lambda: chain(h)).bytes)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
