@@ -29,6 +29,7 @@ PAGES = [
     "chapters/profiling/profiling_a_step",
     "chapters/profiling/bottlenecks",
     "chapters/profiling/under_the_roof",
+    "chapters/profiling/what_is_in_memory",
     "exercises/two_layer_gradients/two_layer_gradients",
     "exercises/walk_the_graph/walk_the_graph",
     "exercises/learning_rates/learning_rates",
