@@ -26,6 +26,7 @@ PAGES = [
     "chapters/monitoring/watching_gradients",
     "chapters/monitoring/the_first_nan",
     "chapters/monitoring/eight_broken_runs",
+    "chapters/monitoring/how_large_a_batch",
     "chapters/profiling/profiling_a_step",
     "chapters/profiling/bottlenecks",
     "chapters/profiling/under_the_roof",
