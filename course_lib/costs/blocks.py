@@ -2,7 +2,8 @@
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -59,26 +60,36 @@ def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) ->
     """
     mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
     leaves = load("torch.utils._pytree", extra="torch").tree_leaves
-    watched, live = Watched(), dict[int, Block]()
+    watched, live = Watched(), dict[int, tuple[Block, weakref.ref[Any]]]()
 
-    def forget(key: int) -> None:
-        live.pop(key).died = len(watched.ops)
+    def forget(key: int, _: Any) -> None:
+        live.pop(key)[0].died = len(watched.ops)
 
     def see(tree: Any, op: str, about: Any, born: int) -> None:
         for leaf in leaves(tree):
             for tensor in dense_parts(leaf) if hasattr(leaf, "untyped_storage") else ():
                 storage = tensor.untyped_storage()
-                if id(storage) not in live:
-                    dtype = str(tensor.dtype).removeprefix("torch.")
-                    live[id(storage)] = block = Block(storage.nbytes(), tuple(tensor.shape), dtype, op, about, born)
-                    watched.blocks.append(block)
-                    weakref.finalize(storage, forget, id(storage)).atexit = False
+                key, size = id(storage), storage.nbytes()
+                if key not in live:
+                    block = described(tensor, op, about, born)
+                    live[key] = block, weakref.ref(storage, partial(forget, key))
+                elif live[key][0].bytes != size:  # resized, as by resize_ or for a result that is written to it
+                    old, ref = live[key]
+                    old.died = now = len(watched.ops) - bool(op)
+                    block = replace(old, bytes=size, born=now, died=None)
+                    live[key] = block, ref
+                else:
+                    continue
+                watched.blocks.append(block)
 
     class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
+        supports_higher_order_operators = True
+
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            see((args, kwargs), "", None, -1)  # what no operation has made was there all along
-            out = op(*args, **(kwargs or {}))
-            name, about = op.overloadpacket.__name__, note()
+            name = getattr(op, "overloadpacket", op).__name__
+            if name != "lift_fresh":  # as torch.tensor does with what it has made
+                see((args, kwargs), "", None, -1)  # what no operation has made was there all along
+            out, about = op(*args, **(kwargs or {})), note()
             watched.ops.append(name)
             watched.notes.append(about)
             see(out, name, about, len(watched.ops) - 1)
@@ -87,6 +98,13 @@ def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) ->
     with Watcher():
         step()
     return watched
+
+
+def described(tensor: Any, op: str, about: Any, born: int) -> Block:
+    """Describe the storage of a tensor, which is new."""
+    shape = (tensor.numel(),) if tensor.is_nested else tuple(tensor.shape)  # a nested one has no shape
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Block(tensor.untyped_storage().nbytes(), shape, dtype, op, about, born)
 
 
 def peak_bytes(step: Callable[[], Any]) -> int:

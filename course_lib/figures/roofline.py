@@ -1,5 +1,6 @@
 """The roofline: what a device can do at most, by FLOPs a byte, and what some operations did."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from course_lib.errors import InputError
@@ -9,6 +10,7 @@ from course_lib.figures.ratios import MARKS
 __all__ = ["roofline"]
 
 MARGIN = 2.0  # beyond the outermost points, as a factor
+NAME_LETTERS = 22  # of which two fit side by side
 KINDS = {"markersize": 7, "linestyle": "none", "markeredgewidth": 1.6}
 
 Point = tuple[float, float]
@@ -27,8 +29,8 @@ def roofline(
     Parameters
     ----------
     points : mapping of str to sequence of (float, float)
-        For each operation, at most six, its FLOPs a byte and its billions of FLOPs a second; one pair of them for
-        each kind.
+        For each operation, at most six, by a short name: its FLOPs a byte and its billions of FLOPs a second, one pair
+        of them for each kind.
     peak_gflops : float
         The best arithmetic rate, in billions of FLOPs a second: the flat roof.
     peak_gbytes : float
@@ -41,7 +43,8 @@ def roofline(
     Raises
     ------
     InputError
-        If a number is not positive, which has no place on a logarithmic axis.
+        If a number is not positive and finite, which has no place on a logarithmic axis, or there are too many
+        operations or points to tell apart, or none.
 
     References
     ----------
@@ -53,9 +56,7 @@ def roofline(
     One operation. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s. a sum: forward 0.1 \
 FLOPs a byte, 3 GFLOP/s.
     """
-    numbers = [peak_gflops, peak_gbytes, *(value for pairs in points.values() for pair in pairs for value in pair)]
-    if not points or min(numbers) <= 0:
-        raise InputError(f"a roofline needs points, and numbers above 0, but the least that came is {min(numbers):g}.")
+    check(points, kinds, peak_gflops, peak_gbytes)
     ridge = peak_gflops / peak_gbytes
     reached = [ridge, *(x for pairs in points.values() for x, _ in pairs)]
     low, high = min(reached) / MARGIN, max(reached) * MARGIN
@@ -72,10 +73,27 @@ FLOPs a byte, 3 GFLOP/s.
         axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="FLOPs a byte", ylabel="GFLOP/s")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:g}")
+            least, most = axis.get_view_interval()
+            if most < 10 * least:  # there may be no power of ten in it
+                axis.set_minor_formatter("{x:g}")
         axes.spines[["top", "right"]].set_visible(False)
-        page.figure.legend(frameon=False, loc="outside upper center", ncols=2, handletextpad=0.2)
+        columns = 2 if max(map(len, points)) <= NAME_LETTERS else 1
+        page.figure.legend(frameon=False, loc="outside upper center", ncols=columns, handletextpad=0.2)
     roof = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs a byte, then is flat at {peak_gflops:.3g}"
     return page.drawing(f"{title}. {roof} GFLOP/s. {' '.join(in_words(*item, kinds) for item in points.items())}")
+
+
+def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: float) -> None:
+    """See that every point can be drawn, and told from the others."""
+    needs = f"a roofline needs 1 to {len(MARKS)} operations, 1 to {len(kinds)} points of each, and numbers above 0"
+    if not 1 <= len(points) <= len(MARKS):
+        raise InputError(f"{needs}, but {len(points)} operations came.")
+    for name, pairs in points.items():
+        if not 1 <= len(pairs) <= len(kinds):
+            raise InputError(f"{needs}, but {name!r} has {len(pairs)} points. Name a kind for each.")
+    for number in (*peaks, *(value for pairs in points.values() for pair in pairs for value in pair)):
+        if not 0 < number < math.inf:
+            raise InputError(f"{needs}, but {number:g} came. Leave out what took no time or did no work.")
 
 
 def in_words(name: str, pairs: Sequence[Point], kinds: Sequence[str]) -> str:

@@ -15,18 +15,24 @@ from course_lib.profiling.trace import trace
 __all__ = ["Advice", "Finding", "advise"]
 
 WORTH_SAYING = 0.1  # of the step
+MOST_SAID = 100  # beyond, the bound says nothing that the share does not
 LINE_WIDTH = 76
 WORDS: dict[Kind, tuple[str, str]] = {
     "data": (
         "waiting for data",
         "workers in the DataLoader, or less to do in __getitem__; it hides all else, so mend it first",
     ),
+    "outside": (
+        "code outside of torch's operations",
+        "cProfile or py-spy find it, in Python, NumPy, files or other threads; then arrays in place of loops, and for "
+        "batches a DataLoader with workers, made once and not in each step",
+    ),
     "calls": (
         "small calls, and the time between operations",
         "whole batches instead of loops, a fused or foreach optimizer, torch.compile",
     ),
     "products": (
-        "products of matrices",
+        "products and factors of matrices",
         "fewer FLOPs (count_flops counts them), or torch.autocast where the device is faster in bfloat16: measure it",
     ),
     "copies": (
@@ -46,9 +52,9 @@ class Finding:
 
     Attributes
     ----------
-    kind : {"data", "calls", "products", "copies", "passes"}
-        Waiting for data; small calls and the time between operations; products of matrices; copies; passes over arrays,
-        which wait for memory.
+    kind : {"data", "outside", "calls", "products", "copies", "passes"}
+        Waiting for data; other code, of which torch records nothing; small calls and the time between operations;
+        products of matrices, and what solves or factors them; copies; passes over arrays, which wait for memory.
     share : float
         Of the step, from 0 to 1.
     evidence : str
@@ -95,22 +101,23 @@ class Advice:
             if found.share >= WORTH_SAYING:
                 lines.append(f"{found.share:4.0%}  {WORDS[found.kind][0]}")
                 lines += said("seen", found.evidence) + said("try", found.remedy)
-                lines += said("gain", f"at most {found.at_most:.1f} times as fast") if found.share < 1 else []
+                lines += said("gain", f"at most {found.at_most:.1f} times as fast") if found.at_most < MOST_SAID else []
         return "\n".join(lines)
 
 
 def said(label: str, text: str) -> list[str]:
     """Break a text into lines below its label."""
-    return wrap(text, LINE_WIDTH, initial_indent=f"{label:>10}: ", subsequent_indent=" " * 12)
+    return wrap(text, LINE_WIDTH, initial_indent=f"{label:>10}: ", subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
 def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advice:
     """Record a few steps, and say what they spend their time on, on what evidence, and what helps.
 
-    Each operation's own time is counted as one of five kinds: products, copies, other passes over arrays, and, if it is
-    shorter than 10 microseconds, small calls, along with the time between operations, in which Python runs. Waiting for
-    a ``DataLoader`` counts whole, with what it does inside. On CUDA the clock of the device counts; what it was idle is
-    waiting for data, as far as the host did, and otherwise for the host's calls.
+    Each operation's own time is counted as products, copies, other passes over arrays, or, if it is shorter than 10
+    microseconds, small calls, along with the time between operations. Where that is more than 100 microseconds at once,
+    it is no longer the calling, but code outside of torch. Waiting for a ``DataLoader`` counts whole, with what it does
+    inside. On CUDA the clock of the device counts; what it was idle is waiting for data or for code outside of torch,
+    as far as the host did, and otherwise for the host's calls.
 
     Parameters
     ----------
@@ -130,6 +137,13 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
         If ``step`` cannot be called, or a number is out of range. What ``step`` raises is passed on.
     ProfilingError
         If another profiler runs.
+
+    Notes
+    -----
+    What at most half of the steps do is left out, as an evaluation now and then. What your own threads do, and what JAX
+    or NumPy do, is not recorded, so it counts as code outside of torch. Reading takes torch some 50 microseconds for
+    each operation recorded, so a step of many thousands takes a while. A step must not start a profiler of its own:
+    torch 2.13 crashes.
 
     Examples
     --------

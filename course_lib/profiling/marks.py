@@ -1,7 +1,7 @@
 """The marks that bottlenecks leave in what a profiler records: each call's own time, by what kind of work it is."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Literal, get_args
@@ -10,13 +10,16 @@ from course_lib.profiling.text import seconds_text
 
 __all__ = ["Kind", "Marks", "read"]
 
-Kind = Literal["data", "calls", "products", "copies", "passes"]
+Kind = Literal["data", "outside", "calls", "products", "copies", "passes"]
 
 SMALL_SECONDS = 1e-5  # a call that is shorter is mostly the calling
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "addr", "linear")
-PRODUCT_PARTS = ("convolution", "attention", "rnn_layer", "lstm", "_mm", "_linear")
-COPIES = ("copy", "_to_copy", "clone", "contiguous", "cat", "stack", "repeat")
+PAUSE_SECONDS = 1e-4  # between operations; one that is longer is not the calling of the next
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "addr", "linear", "_addmm_activation")
+PRODUCT_PARTS = ("convolution", "attention", "_rnn", "_lstm_mps", "_mm", "mkl_linear", "mkldnn_linear", "_trilinear")
+SOLVERS = ("_svd", "_eig", "_qr", "_lu", "_solve", "_inv", "cholesky", "triangular", "lstsq", "householder")
+COPIES = ("copy", "_to_copy", "clone", "contiguous", "cat", "stack", "repeat", "_foreach_copy")
 LOADER = "enumerate(DataLoader)"
+NODE = "autograd::engine::evaluate_function: "
 COMPILED = ("Torch-Compiled Region", "CompiledFunction", "triton_")
 
 
@@ -31,7 +34,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operation, or one label: its own seconds, without those that it called."""
+    """One call of an operation, without those that it called, or one pause between operations."""
 
     name: str
     within: str  # the outermost operation around it, or the node of the backward pass
@@ -41,9 +44,18 @@ class Call:
     def kind(self) -> Kind:
         """What it is, by its name."""
         name = self.name.removeprefix("aten::").rstrip("_")
-        if name in PRODUCTS or any(part in name for part in PRODUCT_PARTS):
+        if name in PRODUCTS or any(part in name for part in (*PRODUCT_PARTS, *SOLVERS)):
             return "products"
         return "copies" if name in COPIES else "passes"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an event is in, or is itself: the waiting for a batch, an operation, and the outermost one of these."""
+
+    wait: bool = False
+    operation: bool = False
+    within: str = ""
 
 
 def read(events: Sequence[Any]) -> Marks:
@@ -51,23 +63,33 @@ def read(events: Sequence[Any]) -> Marks:
     events = [event for event in events if event.device_type.name == "CPU"]  # a kernel's time is with its operation
     on_device = any(event.self_device_time_total for event in events)
     spans = [event for event in events if event.name.startswith("ProfilerStep")]
-    calls = usual([list(own_times(inside(events, span), on_device=on_device)) for span in spans])
-    operations = [call for call in calls if is_operation(call.name)]
-    long = [call for call in operations if on_device or call.seconds >= SMALL_SECONDS]
-    of_kind: dict[Kind, list[Call]] = {kind: [c for c in long if c.kind == kind] for kind in get_args(Kind)}
-    seconds = {kind: sum(call.seconds for call in found) for kind, found in of_kind.items()}
-    waited = fmean(sum(e.cpu_time_total for e in inside(events, span) if is_wait(e)) for span in spans) / 1e6
+    scopes, steps = scopes_of(events), [list(inside(events, span)) for span in spans]
+    operations = usual([list(own_times(step, scopes, on_device=on_device)) for step in steps])
+    pauses = usual([list(pauses_of(step, scopes)) for step in steps])
+    small = [call for call in operations if not on_device and call.seconds < SMALL_SECONDS]
+    of_kind: dict[Kind, list[Call]] = {kind: [] for kind in get_args(Kind)}
+    for call in operations:
+        of_kind[call.kind] += [call] if on_device or call.seconds >= SMALL_SECONDS else []
+    seconds = {kind: total(found) for kind, found in of_kind.items()}
+    waited = fmean(sum(e.cpu_time_total for e in step if is_wait(e)) for step in steps) / 1e6
     if on_device:
         rest = max(0.0, median(span.cpu_time_total for span in spans) / 1e6 - sum(seconds.values()))
     else:  # of the host's time every part is known; the whole would have a busy spell of the machine in it
-        rest = waited + max(0.0, sum(call.seconds for call in calls) - sum(seconds.values()))
+        rest = waited + total(pauses) + total(small)
+    of_kind["outside"] = [pause for pause in pauses if pause.seconds >= PAUSE_SECONDS]
     seconds["data"] = min(rest, waited)
-    seconds["calls"] = rest - seconds["data"]
+    seconds["outside"] = min(rest - seconds["data"], total(of_kind["outside"]))
+    seconds["calls"] = rest - seconds["data"] - seconds["outside"]
     evidence = {kind: most(found) for kind, found in of_kind.items()}
     evidence["data"] = f"{seconds_text(waited)} a step in {LOADER}"
-    few = "" if on_device else f", {len(operations) - len(long):,} of them under {SMALL_SECONDS * 1e6:.0f} µs"
+    few = "" if on_device else f", {len(small):,} of them under {SMALL_SECONDS * 1e6:.0f} µs"
     evidence["calls"] = f"{len(operations):,} operations a step{few}"
     return Marks(seconds, evidence, "cuda" if on_device else "cpu")
+
+
+def total(calls: Iterable[Call]) -> float:
+    """Add up times, in seconds."""
+    return sum(call.seconds for call in calls)
 
 
 def inside(events: Sequence[Any], span: Any) -> Iterator[Any]:
@@ -76,17 +98,47 @@ def inside(events: Sequence[Any], span: Any) -> Iterator[Any]:
     return (event for event in events if first <= event.time_range.start < last)
 
 
-def own_times(events: Iterable[Any], *, on_device: bool) -> Iterator[Call]:
-    """Yield what each event took itself, without those that belong to the preparing of a batch."""
+def scopes_of(events: Iterable[Any]) -> dict[int, Scope]:
+    """Say of each event, by its id, what it is in; the events come in the order of time."""
+    found = dict[int, Scope]()
     for event in events:
-        within, above = event.name, event
-        while above is not None and not is_wait(above):
-            if is_operation(above.name) or "Backward" in above.name:
-                within = above.name.rpartition(": ")[2]
-            above = above.cpu_parent
-        if above is None:
+        above, operation = found.get(id(event.cpu_parent), Scope()), is_operation(event)
+        within = above.within or (short(event) if operation or is_node(event) else "")
+        found[id(event)] = Scope(above.wait or is_wait(event), above.operation or operation, within)
+    return found
+
+
+def own_times(events: Iterable[Any], scopes: Mapping[int, Scope], *, on_device: bool) -> Iterator[Call]:
+    """Yield what each operation took itself, without those that belong to the preparing of a batch."""
+    for event in events:
+        scope = scopes[id(event)]
+        if scope.operation and not scope.wait and not is_runtime(event):
             own = event.self_device_time_total if on_device else event.self_cpu_time_total
-            yield Call(event.name.partition("#")[0], within.partition("#")[0], own / 1e6)
+            yield Call(short(event), scope.within, own / 1e6)
+
+
+def pauses_of(events: Iterable[Any], scopes: Mapping[int, Scope]) -> Iterator[Call]:
+    """Yield the times between operations: in a step, a label, a node of the backward pass, a function of one's own."""
+    for event in events:
+        scope = scopes[id(event)]
+        if scope.operation or scope.wait or is_runtime(event):
+            continue
+        at, inner = event.time_range.start, sorted(event.cpu_children, key=lambda child: child.time_range.start)
+        for child in inner:
+            yield Call(pause_in(event, f"before {short(child)}"), "", max(0.0, child.time_range.start - at) / 1e6)
+            at = max(at, child.time_range.end)
+        last = max(0.0, event.time_range.end - at)
+        yield Call(pause_in(event, "at the end" if inner else "throughout"), "", last / 1e6)
+
+
+def pause_in(event: Any, where: str) -> str:
+    """Say where a pause is: in a step next to what, and else in what."""
+    return where if event.name.startswith("ProfilerStep") else f"in {short(event)}"
+
+
+def short(event: Any) -> str:
+    """Name an event without what tells its instances apart."""
+    return str(event.name).removeprefix(NODE).removeprefix("aten::").partition("#")[0]
 
 
 def is_wait(event: Any) -> bool:
@@ -94,9 +146,20 @@ def is_wait(event: Any) -> bool:
     return bool(event.name.startswith(LOADER))
 
 
-def is_operation(name: str) -> bool:
+def is_node(event: Any) -> bool:
+    """Tell the nodes of the backward pass."""
+    return "Backward" in event.name and not event.is_user_annotation
+
+
+def is_runtime(event: Any) -> bool:
+    """Tell calls of the device's own library, in which the host waits for it."""
+    return event.activity_type in ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "xpu_runtime")
+
+
+def is_operation(event: Any) -> bool:
     """Tell operations from labels, steps, and the nodes of the backward pass."""
-    return ("::" in name and not name.startswith("autograd::")) or name.startswith(COMPILED)
+    named = "::" in event.name and not event.name.startswith("autograd::") and not event.is_user_annotation
+    return named or event.name.startswith(COMPILED)
 
 
 def usual(steps: Sequence[Sequence[Call]]) -> list[Call]:
@@ -118,7 +181,7 @@ def most(calls: Sequence[Call]) -> str:
     """Say which operations have the most time, in the outermost ones that called them."""
     times: dict[str, list[float]] = {}
     for call in calls:
-        name, within = (text.removeprefix("aten::") for text in (call.name, call.within))
-        times.setdefault(name if name == within else f"{name} in {within}", []).append(call.seconds)
+        label = f"{call.name} in {call.within}" if call.within not in ("", call.name) else call.name
+        times.setdefault(label, []).append(call.seconds)
     largest = sorted(times.items(), key=lambda item: -sum(item[1]))[:2]
     return "; ".join(f"{label} ({len(found)} x {seconds_text(fmean(found))})" for label, found in largest)

@@ -111,8 +111,11 @@ def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
     Notes
     -----
     What an operation reads and none has made was there from the beginning: parameters, optimizer state, the batch. What
-    no operation of the step touches is not seen, nor what a kernel needs for itself, nor what an allocator holds back;
-    so this is the same on every device, and less than a device's own count.
+    no operation of the step touches is not seen, such as old gradients that ``zero_grad`` drops, nor what other threads
+    or compiled kernels allocate, nor what a kernel needs for itself, nor what an allocator holds back; so this is the
+    same on every device, and less than a device's own count. A function made by ``torch.compile`` runs as it is
+    written. Fake tensors and those on ``meta`` count what they would take. Memory that is shared with NumPy counts
+    again when a tensor is made of it, and a storage that was resized, once an operation uses it.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """The roofline."""
 
+import math
 import re
 from xml.etree import ElementTree
 
@@ -64,11 +65,43 @@ def test_marks_are_told_apart_by_shape_and_colour():
     assert len(set(re.findall(r"fill: (#[0-9a-f]{6})", six))) == 6
 
 
-@pytest.mark.parametrize("wrong", [{"peak_gbytes": 0.0}, {"points": {"sum": [(0.1, -3.0)]}}, {"points": {}}])
-def test_what_has_no_place_on_the_axes_is_refused(wrong):
-    """They are logarithmic."""
-    with pytest.raises(InputError, match="numbers above 0"):
+@pytest.mark.parametrize(
+    ("wrong", "came"),
+    [
+        ({"peak_gbytes": 0.0}, "but 0 came"),
+        ({"peak_gflops": math.inf}, "but inf came"),
+        ({"points": {"sum": [(0.1, -3.0)]}}, "but -3 came"),
+        ({"points": {"sum": [(math.nan, 3.0)]}}, "but nan came"),
+        ({"points": {}}, "but 0 operations came"),
+        ({"points": {key: [(1.0, 2.0)] for key in "abcdefg"}}, "but 7 operations came"),
+        ({"points": {"sum": []}}, "but 'sum' has 0 points"),
+        ({"points": {"sum": [(1.0, 2.0)] * 3}}, "but 'sum' has 3 points"),
+        ({"kinds": ("forward",)}, "but 'product' has 2 points"),
+    ],
+)
+def test_what_has_no_place_in_the_chart_is_refused(wrong, came):
+    """The axes are logarithmic, and what is drawn is to be told apart, and said."""
+    with pytest.raises(InputError, match=f"numbers above 0, {came}"):
         chart(**wrong)
+
+
+def words(drawn):
+    """Return what is written in a chart."""
+    return re.findall(r"<text[^>]*>([^<]+)</text>", drawn.svg)
+
+
+def test_axes_have_plain_numbers_also_on_a_short_way():
+    """Where no power of ten is in sight, or a single one."""
+    found = words(chart({"sum": [(2.5, 99.0)]}))
+    assert {"2", "3", "4", "60", "100"} <= set(found)
+
+
+@pytest.mark.parametrize(("letters", "rows"), [(22, 1), (23, 2)])
+def test_long_names_stand_below_one_another(letters, rows):
+    """Side by side they would not fit."""
+    name = "n" * letters
+    heights = re.findall(rf'y="([\d.]+)"[^>]*>(?:{name}|forward)<', chart({name: [(1.0, 2.0)]}).svg)
+    assert (len(heights), len(set(heights))) == (2, rows)
 
 
 def test_words_are_only_ever_words():

@@ -1,8 +1,13 @@
 """The first nan or infinity of a step: which operation made it, where, of what; and what is none of its concern."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
+from torch.utils.checkpoint import checkpoint
 
 from course_lib.errors import InputError
 from course_lib.monitoring import first_nonfinite
@@ -105,6 +110,161 @@ def test_the_first_of_several_is_found_and_its_module():
     assert "grew out of the dtype's range" in found.remedy
 
 
+def forward_loss(targets, hidden):
+    """Return a loss of which some classes are masked."""
+    scores = leaf([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).masked_fill(torch.arange(3) == hidden, -torch.inf)
+    return backward(nn.functional.cross_entropy(scores, torch.tensor(targets)))
+
+
+def test_an_infinite_loss_is_a_finding_also_if_a_mask_made_it():
+    """A loss is no mask: the class that is the target had been hidden, or there is no target at all."""
+    found = first_nonfinite(lambda: forward_loss([0, 1], hidden=1))
+    assert (found.op, found.inf) == ("nll_loss_forward", 1)
+    assert "class that is the target" in found.remedy
+    assert first_nonfinite(lambda: forward_loss([0, 2], hidden=1)) is None
+    assert first_nonfinite(lambda: forward_loss([-100, -100], hidden=1)).nan == 1
+    assert first_nonfinite(lambda: leaf(1.0).masked_fill(torch.tensor([True]), -torch.inf).sum()) is None
+
+
+@pytest.mark.parametrize("option", [{"foreach": False}, {"foreach": True}, {"fused": True}])
+def test_what_an_operation_writes_to_and_does_not_return_is_looked_at(option):
+    """As the operations of optimizers do on lists: Adam divides 0 by 0."""
+    w = nn.Parameter(torch.ones(3))
+    adam = torch.optim.Adam([w], eps=0, **option)
+
+    def step():
+        (w * 0).sum().backward()
+        adam.step()
+
+    found = first_nonfinite(step)
+    assert found.op in ("addcdiv_", "_foreach_addcdiv_", "_fused_adam_")
+    assert found.nan == 3
+    assert "eps must be above 0" in found.remedy
+
+
+def test_the_running_statistics_of_batch_norm_are_looked_at():
+    """Their variance grows out of the range before anything else does, and no schema says that they are written."""
+    norm = nn.BatchNorm1d(1)
+    found = first_nonfinite(lambda: norm(torch.tensor([[3e38], [-3e38]])).square().sum().isnan())
+    assert (found.op, found.place.module) == ("native_batch_norm", "BatchNorm1d")
+    assert norm.running_var.isinf().all()
+
+
+def test_an_infinite_learning_rate_asks_for_nothing():
+    """Unlike an infinity that something is filled with."""
+    w = nn.Parameter(torch.ones(3))
+    sgd = torch.optim.SGD([w], lr=torch.inf)
+
+    def step():
+        w.sum().backward()
+        sgd.step()
+
+    assert first_nonfinite(step).op == "add_"
+
+
+def by_parts(numbers):
+    """Mend what is not finite, number by number."""
+    for i in range(len(numbers)):
+        numbers[i] = torch.nan_to_num(numbers[i], 0.0, 0.0, 0.0)
+    return numbers
+
+
+def in_numpy(numbers):
+    """Mend it where torch sees nothing."""
+    numbers.numpy()[:] = 0.0
+    return numbers
+
+
+@pytest.mark.parametrize("mended", [torch.nan_to_num_, by_parts, in_numpy])
+def test_what_was_mended_is_not_left(mended):
+    """At once, in parts, or behind torch's back."""
+    assert first_nonfinite(lambda: mended(torch.tensor([1.0, 0.0]).log())) is None
+
+
+def test_what_only_a_cycle_holds_is_not_left():
+    """It is freed some time later."""
+
+    def step():
+        class Box:
+            pass
+
+        box = Box()
+        box.self, box.value = box, torch.zeros(2).log()
+        return torch.ones(2).sum()
+
+    assert first_nonfinite(step) is None
+
+
+def partly_written():
+    """Fill what held infinities, as a mask does, in parts."""
+    numbers = torch.full((4,), -torch.inf)
+    numbers[:2], numbers[2:] = 1.0, 0.0
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("step", "op"),
+    [
+        (lambda: partly_written().log(), "log"),  # of what no longer is infinite
+        (lambda: torch.tensor([0.0, -1.0]).reciprocal()[1:].log(), "log"),  # of the part that never was
+        (lambda: torch.full((4,), torch.nan)[:2].view(-1), None),  # views have made nothing
+    ],
+)
+def test_what_counts_is_what_an_operation_was_given(step, op):
+    """And not what once was in the same memory."""
+    found = first_nonfinite(step)
+    assert (found and found.op) == op
+
+
+def test_a_gradient_that_was_infinite_before_and_is_zeroed_in_place():
+    """What comes into it now is new."""
+    p = leaf(4.0, 0.0)
+    p.grad = torch.tensor([torch.inf, torch.inf])
+
+    def step():
+        p.grad.zero_()
+        return backward(p.sqrt().sum())
+
+    assert first_nonfinite(step).node == "SqrtBackward0"
+
+
+def test_a_gradient_that_was_infinite_before_and_is_added_to():
+    """It was there before, and it is left; what the step adds to it came first, if it is infinite too."""
+    p = leaf(4.0, 0.0)
+    p.grad = torch.tensor([torch.inf, 1.0])
+    assert first_nonfinite(lambda: backward((p * 2).sum())).op == ""
+    assert first_nonfinite(lambda: backward(p.sqrt().sum())).node == "SqrtBackward0"
+
+
+def test_nothing_stays_with_what_lives_on():
+    """Neither a weak reference nor what it holds."""
+    p = leaf(4.0, 0.0)
+    first_nonfinite(lambda: p.sqrt().sum())
+    gc.collect()
+    assert weakref.getweakrefcount(p.untyped_storage()) == 0
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda: torch.ones(3).to(torch.float8_e4m3fn),
+        lambda: torch.nested.nested_tensor([torch.ones(3), torch.ones(5)]).mul(2),
+        lambda: torch.ones(3, device="meta").log(),
+        lambda: torch.cond(torch.tensor(True), torch.exp, torch.sin, (torch.ones(2),)),
+    ],
+)
+def test_what_cannot_be_looked_at_is_left_alone(step):
+    """No step fails for being watched."""
+    assert first_nonfinite(step) is None
+
+
+def test_numbers_of_fake_tensors_are_none():
+    """There are none to look at."""
+    with FakeTensorMode():
+        assert first_nonfinite(lambda: torch.ones(3).log().sum()) is None
+
+
 def test_what_float16_cannot_hold():
     """A cast makes an infinity of a number that is none."""
     found = first_nonfinite(lambda: leaf(70000.0).half())
@@ -125,6 +285,105 @@ def test_a_parameter_that_the_optimizer_spoils_is_found():
 
     assert first_nonfinite(step).op == "addcdiv_"
     assert first_nonfinite(step).op == ""
+
+
+class Divided(torch.autograd.Function):
+    """Hands on what it gets; backward, divides by it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Save it."""
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        """Divide."""
+        return g / ctx.saved_tensors[0]
+
+
+class Root(nn.Module):
+    """Makes an infinite slope."""
+
+    def forward(self, x):
+        """Take the root of 0, after one of what is not 0."""
+        y = x.exp().sqrt()
+        return y + (x * 0).sqrt()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_node_of_a_checkpointed_region_has_its_place(reentrant):
+    """Also where the region is run again, and its nodes are new."""
+    model = nn.Sequential(nn.Linear(3, 3), Root(), nn.Linear(3, 1))
+
+    def step():
+        h = checkpoint(model[1], model[0](torch.ones(2, 3)), use_reentrant=reentrant)
+        return backward(model[2](h).sum())
+
+    found = first_nonfinite(step)
+    assert (found.node, found.place.module) == ("SqrtBackward0", "Root")
+    assert found.place.line == "return y + (x * 0).sqrt()"
+
+
+def test_a_module_that_is_run_again_is_named():
+    """Also if all code in it is torch's: the line is then that of the region."""
+    model = nn.Sequential(nn.Identity(), nn.Linear(1, 2, bias=False))
+    with torch.no_grad():
+        model[1].weight.fill_(3e38)
+
+    def step():
+        h = checkpoint(model, torch.zeros(1, 1, requires_grad=True) * 1, use_reentrant=True)
+        return backward(h.sum())
+
+    found = first_nonfinite(step)
+    assert (found.op, found.node, found.place.module) == ("mm", "MmBackward0", "1")
+    assert found.place.line.startswith("h = checkpoint(model")
+
+
+def test_what_python_runs_in_the_backward_pass_has_its_own_line():
+    """In a function's rule, and in a hook; the message does not call it the forward pass."""
+    x = leaf(1.0, 0.0)
+    found = first_nonfinite(lambda: backward(Divided.apply(x).sum()))
+    assert (found.node, found.place.line) == ("DividedBackward", "return g / ctx.saved_tensors[0]")
+    assert "It is in no module: return g /" in " ".join(str(found).split())
+
+    def hooked():
+        y = x * 2
+        y.register_hook(lambda g: g / 0)
+        return backward(y.sum())
+
+    assert first_nonfinite(hooked).place.line == "y.register_hook(lambda g: g / 0)"
+
+
+def test_a_node_that_was_recorded_in_a_backward_pass_has_the_place_of_what_it_is_of():
+    """In a gradient of a gradient: the slope of a root is a division, and the slope of that is too large."""
+    x = leaf(1e-38)
+
+    def step():
+        y = x.sqrt()
+        (slope,) = torch.autograd.grad(y, x, create_graph=True)
+        loss = (slope * 1e3).sum()
+        return backward(loss)
+
+    found = first_nonfinite(step)
+    assert (found.node, found.place.line) == ("DivBackward0", "y = x.sqrt()")
+
+
+def test_a_place_that_is_not_known_is_not_made_up():
+    """Of a graph that was there before, and of gradients that are added up."""
+    p, q = leaf(4.0, 0.0), leaf(1.0)
+    before = p.sqrt().sum()
+    found = first_nonfinite(lambda: backward(before))
+    assert (found.node, found.place.module, found.place.line) == ("SqrtBackward0", "", "")
+    assert "forward pass is in" not in " ".join(str(found).split())
+
+    def twice():
+        backward((q * 3e38).sum())
+        return backward((q * 3e38).sum())
+
+    found = first_nonfinite(twice)
+    assert (found.op, found.place.line) == ("add_", "")
+    assert found.node.endswith("AccumulateGrad")
 
 
 def test_it_is_said_in_words():

@@ -1,5 +1,8 @@
 """The memory of a step over its operations: each storage from where it is made to where it is freed."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -74,6 +77,57 @@ def test_at_the_end_of_the_forward_pass_there_is_what_is_saved():
     made = saved.total_bytes - x.nbytes  # the first layer saves the batch, which was there
     assert timeline.live_bytes[-1] - before == made + 4
     assert peak_bytes(lambda: model(x).sum()) == memory_timeline(lambda: model(x).sum()).peak_bytes
+
+
+def test_a_storage_that_is_resized_counts_with_its_new_size():
+    """Grown by resize_, or by a result that is written to it."""
+    x, out = torch.ones(1000), torch.empty(0)
+    grown = memory_timeline(lambda: torch.empty(0).resize_(1000).zero_().resize_(3000).zero_())
+    assert grown.live_bytes == (0, 0, KB, KB, 3 * KB, 3 * KB)
+    assert memory_timeline(lambda: torch.add(x, x, out=out)).live_bytes == (KB, 2 * KB)
+
+
+def test_a_storage_that_is_resized_between_operations_counts_so_from_the_next():
+    """No operation says it."""
+    x = torch.ones(1000)
+
+    def step():
+        y = x * 1
+        y.untyped_storage().resize_(2 * KB)
+        return y.zero_()
+
+    assert memory_timeline(step).live_bytes == (KB, 2 * KB, 3 * KB)
+
+
+def test_what_a_step_makes_of_python_numbers_was_not_there_before():
+    """A batch that is made in the step."""
+    timeline = memory_timeline(lambda: torch.tensor([1.0] * 1000).exp())
+    assert timeline.live_bytes == (0, KB, 2 * KB)
+    assert timeline.by_place() == {"(outside modules)": 2 * KB}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_nested_tensor_counts():
+    """It has no shape, but numbers."""
+    timeline = memory_timeline(lambda: torch.nested.nested_tensor([torch.ones(3), torch.ones(5)]).mul(2))
+    assert timeline.live_bytes[-1] == 2 * 8 * 4
+    assert timeline.alive_at_peak[0].shape == (8,)
+
+
+def test_an_operation_on_functions_counts_as_one():
+    """Such as cond, which torch lets only some modes see."""
+    x = torch.ones(1000)
+    timeline = memory_timeline(lambda: torch.cond(torch.tensor(True), torch.exp, torch.sin, (x,)))
+    assert timeline.operations[-1] == "cond"
+    assert timeline.peak_bytes == 2 * KB + 1
+
+
+def test_what_lives_on_is_let_alone():
+    """Nothing is attached to a parameter any more: thousands of looks leave none of their lists behind."""
+    x = torch.ones(1000)
+    memory_timeline(lambda: x + 1)
+    gc.collect()
+    assert weakref.getweakrefcount(x.untyped_storage()) == 0
 
 
 def test_it_prints_the_largest_and_where_the_peak_is():

@@ -18,7 +18,8 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     Every operation is looked at, forward and backward. What is not finite is followed from the operation that made it
     out of finite numbers; it is an origin if, when the step is over, something of it is still there: in the loss that
     the step returns, in a gradient, in a parameter. So what an operation makes on its way and masks again is none, and
-    neither is what the code asks for, as ``masked_fill(mask, -inf)``, unless a nan is made of it.
+    neither is what the code asks for, as ``masked_fill(mask, -inf)``, unless a nan is made of it, or a single number,
+    such as the loss.
 
     Parameters
     ----------
@@ -39,8 +40,9 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     Notes
     -----
     Slow: each operation is followed by a look at all of its results, which on a device waits for it. torch's
-    ``detect_anomaly`` looks at the backward pass alone, and for nan alone. Complex, sparse and integer numbers are not
-    looked at, nor what a fused kernel makes inside.
+    ``detect_anomaly`` looks at the backward pass alone, and for nan alone. Complex and integer numbers are not looked
+    at, nor float8, nor what a fused kernel makes inside, nor what other threads do. Left is also what the graph of the
+    loss keeps for a backward pass, and the infinite gradient for which a ``GradScaler`` skips a step.
 
     Examples
     --------
@@ -60,6 +62,8 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
         follower = Follower(torch, lambda: now.stack[-1] if now.stack else OUTSIDE)
 
         class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
+            supports_higher_order_operators = True
+
             def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 return follower.call(op, args, kwargs or {})
 

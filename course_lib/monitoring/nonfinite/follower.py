@@ -1,12 +1,14 @@
 """Follow what is not finite through the storages of torch, from the operation that made it."""
 
+import gc
 import linecache
 import math
 import sys
 import weakref
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from functools import partial
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,21 @@ from course_lib.monitoring.nonfinite.origin import Origin, Place
 __all__ = ["Follower"]
 
 UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_")
+ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv")  # an infinite factor asks for no infinite result
 OWN_CODE = str(Path(course_lib.__file__).parent)
 ASKED_FOR = None  # in place of an origin: as -inf in a mask is
+UNNUMBERED = 2**64 - 1  # the number of AccumulateGrad, which no operation of the forward pass has recorded
+
+
+@dataclass
+class Numbers:
+    """What is known of the numbers in one storage."""
+
+    storage: "weakref.ref[Any]"
+    dtype: Any
+    bad: bool = False
+    began: Origin | None = ASKED_FOR
+    came: bool = False  # were there before: what matters is what is made of them
 
 
 class Follower:
@@ -26,28 +41,27 @@ class Follower:
 
     def __init__(self, torch: Any, module: Callable[[], str]) -> None:
         self.torch, self.module = torch, module
-        self.bad: dict[int, Origin | None] = {}  # by storage
-        self.seen: set[int] = set()
-        self.came: set[int] = set()  # were there before: what matters is what is made of them
+        self.known: dict[int, Numbers] = {}  # by the id of the storage, while it is alive
         self.origins: list[Origin] = []  # in the order of time
-        self.forward: list[tuple[int, Place]] = []  # with the number of the node that is recorded there, rising
+        # The places of the forward pass, each with the number of the node that is recorded there, rising.
+        self.forward = [(torch.autograd._get_sequence_nr() - 1, Place("", "", ""))]
 
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operation, and look at what it was given and what it made."""
-        leaves = self.torch.utils._pytree.tree_leaves
-        given = [x for x in leaves((args, kwargs)) if x is not None]
+        """Run an operation, and look at what it was given, and at what it made or wrote to."""
+        given = list(flat([*args, *kwargs.values()]))
         tensors, numbers = self.tensors(given), [x for x in given if isinstance(x, float)]
         for tensor in tensors:
-            if id(tensor.untyped_storage()) not in self.seen:
-                self.look(tensor, partial(self.origin, "", tensor, []))
-                self.came |= {id(tensor.untyped_storage())} & self.bad.keys()
-        causes = [self.bad[key] for t in tensors if (key := id(t.untyped_storage())) in self.bad]
-        out = op(*args, **kwargs)
-        name = op.overloadpacket.__name__
-        for tensor in self.tensors(leaves(out)):
-            self.look(tensor, partial(self.judge, name, tensor, tensors, numbers, causes))
-        if self.node() is None:
-            self.forward.append((self.torch.autograd._get_sequence_nr() - 1, self.here()))
+            if storage_of(tensor) not in self.known:
+                self.look(tensor, partial(self.origin, "", tensor, []), came=True)
+        causes = [self.of(t).began for t in tensors if self.of(t).bad and not self.finite(t)]
+        wrote = self.tensors(flat(written(op, args, kwargs)))
+        inputs = [t for t in tensors if storage_of(t) not in set(map(storage_of, wrote))]
+        out, name = op(*args, **kwargs), getattr(op, "overloadpacket", op).__name__
+        made = [t for t in self.tensors(flat([out])) if storage_of(t) not in set(map(storage_of, inputs))]
+        for tensor in {id(t): t for t in (*made, *wrote)}.values():
+            self.look(tensor, partial(self.judge, name, tensor, inputs, numbers, causes))
+        if (number := self.torch.autograd._get_sequence_nr() - 1) > self.forward[-1][0]:
+            self.forward.append((number, self.here()))
         return out
 
     def judge(
@@ -56,61 +70,75 @@ class Follower:
         """Say where it began that a result is not finite."""
         if earlier := [origin for origin in causes if origin is not ASKED_FOR]:
             return min(earlier, key=self.origins.index)
-        asked = op in UNWRITTEN or any(map(math.isnan, numbers))
-        asked = asked or ((bool(causes) or any(map(math.isinf, numbers))) and not self.torch.isnan(made).any())
+        if op in UNWRITTEN or any(map(math.isnan, numbers)):
+            return ASKED_FOR
+        filled = any(map(math.isinf, numbers)) and op.removeprefix("_foreach_").rstrip("_") not in ARITHMETIC
+        reduced = made.numel() == 1 and any(tensor.numel() > 1 for tensor in tensors)  # a loss is no mask
+        asked = (bool(causes) or filled) and not reduced and not self.torch.isnan(made).any()
         return ASKED_FOR if asked else self.origin(op, made, tensors)
 
-    def look(self, tensor: Any, began: Callable[[], Origin | None]) -> None:
+    def look(self, tensor: Any, began: Callable[[], Origin | None], *, came: bool = False) -> None:
         """Note whether a tensor holds what is not finite."""
         storage = tensor.untyped_storage()
-        key = id(storage)
-        if key not in self.seen:
-            self.seen.add(key)
-            weakref.finalize(storage, self.forget, key).atexit = False
-        if not self.torch.isfinite(tensor).all():
-            self.bad[key] = began()
+        if (key := storage_of(tensor)) not in self.known:
+            self.known[key] = Numbers(weakref.ref(storage, partial(self.forget, key)), tensor.dtype)
+        numbers = self.known[key]
+        if not self.finite(tensor):
+            if numbers.began is ASKED_FOR or numbers.came:
+                numbers.bad, numbers.began, numbers.came, numbers.dtype = True, began(), came, tensor.dtype
         elif storage.nbytes() == tensor.nbytes:  # of a part, the rest may still be what it was
-            self.bad.pop(key, None)
+            numbers.bad, numbers.began, numbers.came = False, ASKED_FOR, False
 
-    def forget(self, key: int) -> None:
+    def of(self, tensor: Any) -> Numbers:
+        """Return what is known of a tensor's storage."""
+        return self.known[storage_of(tensor)]
+
+    def forget(self, key: int, _: Any) -> None:
         """Drop what was known of a storage that is freed."""
-        self.seen.discard(key)
-        self.came.discard(key)
-        self.bad.pop(key, None)
+        del self.known[key]
+
+    def finite(self, tensor: Any) -> bool:
+        """Say whether all numbers are finite, or of a kind that torch cannot tell: float8, nested, fake."""
+        try:
+            return bool(self.torch.isfinite(tensor).all())
+        except RuntimeError:
+            return True
 
     def first(self) -> Origin | None:
         """Return the first origin of what is still there, and not finite."""
-        left = (origin for key, origin in self.bad.items() if key not in self.came)
-        alive = [origin for origin in left if origin is not ASKED_FOR]
-        return min(alive, key=self.origins.index, default=None)
+        gc.collect()  # what only a cycle holds is not left
+        left = [n for n in list(self.known.values()) if n.began is not ASKED_FOR and not n.came]
+        alive = [n.began for n in left if not self.finite(self.whole(n))]  # parts of it may have been mended
+        return min(filter(None, alive), key=self.origins.index, default=None)
+
+    def whole(self, numbers: Numbers) -> Any:
+        """Return all that a storage holds."""
+        storage: Any = numbers.storage()
+        return self.torch.empty(0, dtype=numbers.dtype, device=storage.device).set_(storage)
 
     def origin(self, op: str, made: Any, tensors: Sequence[Any]) -> Origin:
         """Describe an operation whose result is not finite."""
-        node, place = self.node(), self.here()
-        if node is not None and self.forward:
-            at = bisect_left(self.forward, node._sequence_nr(), key=lambda pair: pair[0])
-            place = self.forward[min(at, len(self.forward) - 1)][1]
+        node = self.node()
         nan, inf = (int(test(made).sum()) for test in (self.torch.isnan, self.torch.isinf))
-        others = [t for t in tensors if t.untyped_storage() is not made.untyped_storage()]
         found = Origin(
             op=op,
             node="" if node is None else node.name(),
-            place=place,
+            place=self.here(),
             nan=nan,
             inf=inf,
             size=made.numel(),
             dtype=str(made.dtype).removeprefix("torch."),
-            given=tuple(map(self.described, others)),
+            given=tuple(map(self.described, tensors)),
         )
         self.origins.append(found)
         return found
 
     def described(self, tensor: Any) -> str:
         """Say the shape of an argument, and the range of its numbers."""
-        low, high = (float(x) for x in self.torch.aminmax(tensor.double())) if tensor.numel() else (0.0, 0.0)
+        low, high = (float(x) for x in self.torch.aminmax(tensor.double()))
         return f"{tuple(tensor.shape)} from {low:.3g} to {high:.3g}"
 
-    def tensors(self, leaves: Sequence[Any]) -> list[Any]:
+    def tensors(self, leaves: Iterable[Any]) -> list[Any]:
         """Take the tensors of real numbers that are in memory."""
         parts = [part for leaf in leaves if isinstance(leaf, self.torch.Tensor) for part in dense_parts(leaf)]
         return [
@@ -124,13 +152,53 @@ class Follower:
         return self.torch._C._current_autograd_node()
 
     def here(self) -> Place:
-        """Find the line of code outside of torch and this library."""
+        """Find the line of code outside of torch and this library, or that of a node's forward pass."""
         own = (OWN_CODE, str(Path(self.torch.__file__).parent))
         frame: Any = sys._getframe()
+        again = False  # as where a checkpointed module is called in the backward pass
         while frame is not None and frame.f_code.co_filename.startswith(own):
+            if frame.f_code.co_name == "_engine_run_backward":
+                return replace(self.of_node(), module=self.module(), of_node=False) if again else self.of_node()
+            again = again or frame.f_code.co_name == "_call_impl"
             frame = frame.f_back
         if frame is None:
-            return Place(self.module(), "", "")
+            return Place(self.module(), "", "") if self.node() is None else self.of_node()
         path, number = Path(frame.f_code.co_filename), frame.f_lineno
         line = linecache.getline(str(path), number, frame.f_globals).strip()
         return Place(self.module(), line, f"{path.name}:{number}" if path.is_file() else "")
+
+    def of_node(self) -> Place:
+        """Find where the operation was called that the node is the backward pass of: unknown if before the step."""
+        number = getattr(self.node(), "_sequence_nr", lambda: UNNUMBERED)()
+        at = 0 if number == UNNUMBERED else bisect_right(self.forward, number, key=lambda pair: pair[0]) - 1
+        return replace(self.forward[max(at, 0)][1], of_node=True)
+
+
+def storage_of(tensor: Any) -> int:
+    """Name the storage of a tensor, while it is alive."""
+    return id(tensor.untyped_storage())
+
+
+def flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield what is in lists and tuples: operations of torch nest their arguments in nothing else."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def written(op: Any, args: Sequence[Any], kwargs: Any) -> list[Any]:
+    """List the arguments that an operation writes to."""
+    return [args[i] if i < len(args) else kwargs.get(name) for i, name in writes(op)]
+
+
+@cache
+def writes(op: Any) -> list[tuple[int, str]]:
+    """List the number and name of what is written to: what a schema says, and what that of batch norm does not."""
+    schema = getattr(op, "_schema", None)  # that of an operation on functions, such as cond, is None
+    return [
+        (i, arg.name)
+        for i, arg in enumerate(schema.arguments if schema else ())
+        if arg.name.startswith("running_") or (arg.alias_info is not None and arg.alias_info.is_write)
+    ]

@@ -21,37 +21,59 @@ REMEDIES = {
     "div reciprocal true_divide DivBackward ReciprocalBackward": (
         "Something is divided by 0, or by nearly 0: add a small number to the divisor, or clamp it."
     ),
+    "addcdiv _fused_adam _fused_adamw": (
+        "The optimizer divides by a root of 0, or by nearly 0: its eps must be above 0, also in the dtype of the "
+        "parameters, and float16 has no 1e-8; or a gradient's square grew out of the dtype's range."
+    ),
+    "AcosBackward AsinBackward AtanhBackward": "The slope is infinite at 1 and at -1: clamp the argument inside them.",
     "exp expm1 exp2 sinh cosh pow ExpBackward PowBackward": (
         "A power grew out of the dtype's range (exp does above 88 in float32, above 11 in float16), or its slope is "
         "infinite at 0: subtract the largest element before exp, or clamp the argument."
     ),
     "_softmax _log_softmax logsumexp": "A row holds -inf alone, as when a mask hides everything: leave one entry open.",
-    "mm addmm bmm baddbmm matmul convolution sum mean cumsum prod": (
+    "nll_loss_forward nll_loss2d_forward": (
+        "The mean over no targets is nan, as where all are ignored; and the loss is infinite if a mask has given the "
+        "class that is the target -inf."
+    ),
+    "mean": (
+        "The mean of no numbers is nan, as of an empty tensor; that of large ones grows out of the dtype's range, and "
+        "one infinity makes it infinite, such as the score of a target that a mask hides."
+    ),
+    "mul add sub": (
+        "A number grew out of the dtype's range, or an infinity met a 0 or another infinity: look at what it was "
+        "given, the learning rate, and the scale of the loss."
+    ),
+    "mm addmm bmm baddbmm matmul convolution sum cumsum prod": (
         "A sum of products grew out of the dtype's range: look at the size of what went in, lower the learning rate, "
         "clip gradients, or use bfloat16 or float32 in place of float16."
     ),
-    "_to_copy copy_": "A number is beyond the range of the new dtype: float16 ends at 65504, bfloat16 with float32.",
+    "_to_copy copy": "A number is beyond the range of the new dtype: float16 ends at 65504, bfloat16 with float32.",
     "var std var_mean": "The deviation of a single number is nan: it needs two, or correction=0.",
 }
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the forward pass an operation was called.
+    """Where an operation was called.
 
     Attributes
     ----------
     module : str
-        The name of the innermost module, or ``(outside modules)``.
+        The name of the innermost module, or ``(outside modules)``; empty if unknown, as where gradients are added up,
+        or where the graph was there before.
     line : str
         The line of code, outside of torch and of this library.
     file : str
         Its file and number, such as ``model.py:12``; empty where there is no file, as in a notebook.
+    of_node : bool
+        Whether it is where the forward pass of a node is: else it is that of the operation itself, also where Python
+        runs inside the backward pass, as in a hook, a function of your own, or a checkpointed region.
     """
 
     module: str
     line: str
     file: str
+    of_node: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +110,7 @@ class Origin:
         """What usually helps; empty if nothing is known."""
         if not self.op:
             return "No operation of the step made them: look at the data, and at the step before, whose update did."
-        own = (self.node.rstrip("0123456789"), self.op.rstrip("_") if self.op != "copy_" else self.op)
+        own = (self.node.rstrip("0123456789"), self.op.removeprefix("_foreach_").rstrip("_"))
         return next((text for name in own for names, text in REMEDIES.items() if name in names.split()), "")
 
     def __str__(self) -> str:
@@ -99,7 +121,8 @@ class Origin:
         by = (
             f"{self.op}, called by {self.node} in the backward pass," if self.node else f"{self.op} in the forward pass"
         )
-        of = f"Its forward pass is in {self.spot}." if self.node else f"It is in {self.spot}."
+        of = f"Its forward pass is in {self.spot}." if self.place.of_node else f"It is in {self.spot}."
+        of = of if self.place.module else ""
         given = f"It was given {'; '.join(self.given)}." if self.given else ""
         return fill(" ".join(filter(None, (f"{by} made {what}.", of, given, self.remedy))), LINE_WIDTH)
 
