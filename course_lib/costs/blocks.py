@@ -7,6 +7,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+from course_lib.costs.dispatch import each_operation
 from course_lib.costs.kept import dense_parts
 from course_lib.extras import load
 
@@ -37,6 +38,7 @@ class Watched:
     ops: list[str] = field(default_factory=list)
     notes: list[Any] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    _alive: dict[int, tuple[Block, weakref.ref[Any]]] = field(default_factory=dict, repr=False)
 
     def live_bytes(self) -> list[int]:
         """Return the bytes that were alive before the first operation, and after each."""
@@ -46,6 +48,27 @@ class Watched:
             if block.died is not None:
                 changes[block.died + 1] -= block.bytes
         return list(accumulate(changes))[:-1]
+
+    def see(self, tree: Any, op: str = "", about: Any = None) -> None:
+        """Look at what an operation has made, or was given: what none has made was there all along."""
+        leaves = load("torch.utils._pytree", extra="torch").tree_leaves(tree)
+        for tensor in (part for leaf in leaves if hasattr(leaf, "untyped_storage") for part in dense_parts(leaf)):
+            storage = tensor.untyped_storage()
+            key, size = id(storage), storage.nbytes()
+            if key not in self._alive:
+                block = described(tensor, op, about, len(self.ops) - 1 if op else -1)
+                self._alive[key] = block, weakref.ref(storage, partial(self._forget, key))
+            elif self._alive[key][0].bytes != size:  # resized, as by resize_ or for a result that is written to it
+                old, ref = self._alive[key]
+                old.died = now = len(self.ops) - bool(op)
+                block = replace(old, bytes=size, born=now, died=None)
+                self._alive[key] = block, ref
+            else:
+                continue
+            self.blocks.append(block)
+
+    def _forget(self, key: int, _: Any) -> None:
+        self._alive.pop(key)[0].died = len(self.ops)
 
 
 def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) -> Watched:
@@ -58,44 +81,19 @@ def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) ->
     note : callable
         Called after each operation; what it returns is kept with the operation, and with the storages that it made.
     """
-    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
-    leaves = load("torch.utils._pytree", extra="torch").tree_leaves
-    watched, live = Watched(), dict[int, tuple[Block, weakref.ref[Any]]]()
+    watched = Watched()
 
-    def forget(key: int, _: Any) -> None:
-        live.pop(key)[0].died = len(watched.ops)
+    def call(op: Any, args: Any, kwargs: Any) -> Any:
+        name = getattr(op, "overloadpacket", op).__name__
+        if name != "lift_fresh":  # as torch.tensor does with what it has made
+            watched.see((args, kwargs))
+        out, about = op(*args, **kwargs), note()
+        watched.ops.append(name)
+        watched.notes.append(about)
+        watched.see(out, name, about)
+        return out
 
-    def see(tree: Any, op: str, about: Any, born: int) -> None:
-        for leaf in leaves(tree):
-            for tensor in dense_parts(leaf) if hasattr(leaf, "untyped_storage") else ():
-                storage = tensor.untyped_storage()
-                key, size = id(storage), storage.nbytes()
-                if key not in live:
-                    block = described(tensor, op, about, born)
-                    live[key] = block, weakref.ref(storage, partial(forget, key))
-                elif live[key][0].bytes != size:  # resized, as by resize_ or for a result that is written to it
-                    old, ref = live[key]
-                    old.died = now = len(watched.ops) - bool(op)
-                    block = replace(old, bytes=size, born=now, died=None)
-                    live[key] = block, ref
-                else:
-                    continue
-                watched.blocks.append(block)
-
-    class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
-        supports_higher_order_operators = True
-
-        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            name = getattr(op, "overloadpacket", op).__name__
-            if name != "lift_fresh":  # as torch.tensor does with what it has made
-                see((args, kwargs), "", None, -1)  # what no operation has made was there all along
-            out, about = op(*args, **(kwargs or {})), note()
-            watched.ops.append(name)
-            watched.notes.append(about)
-            see(out, name, about, len(watched.ops) - 1)
-            return out
-
-    with Watcher():
+    with each_operation(call):
         step()
     return watched
 

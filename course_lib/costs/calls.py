@@ -22,6 +22,11 @@ class Calls:
     names: dict[int, str] = field(default_factory=dict)
     modules: dict[int, Any] = field(default_factory=dict)  # alive, so that no other module gets the same id
 
+    @property
+    def innermost(self) -> str:
+        """The name of the module that is being called, without those around it."""
+        return self.stack[-1] if self.stack else OUTSIDE
+
     def enter(self, module: Any) -> None:
         """Note that a module is called."""
         kind = type(module).__name__

@@ -9,6 +9,7 @@ from textwrap import fill
 from types import ModuleType
 from typing import Any
 
+from course_lib.costs.dispatch import each_operation
 from course_lib.costs.graph import leaves_below
 from course_lib.costs.untouched import first_calls, keep_buffers, lasting, restore_dict, set_aside
 from course_lib.errors import InputError
@@ -176,18 +177,16 @@ class Everywhere(nullcontext[None]):
 def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> tuple[Any, dict[str, int]]:
     """Run a function, return its result and the FLOPs of each operation, and note the operations without a formula."""
     counter = load("torch.utils.flop_counter", extra="torch").FlopCounterMode
-    dispatch = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
 
-    class Watcher(dispatch):  # type: ignore[misc, valid-type] # loaded late
-        def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            name = op.overloadpacket.__name__
-            if op.overloadpacket not in mode.flop_registry and not op.is_view and name not in MOVES:
-                seen[str(op.overloadpacket)] += 1
-            return op(*args, **(kwargs or {}))
+    def note(op: Any, args: Any, kwargs: Any) -> Any:
+        name = op.overloadpacket.__name__
+        if op.overloadpacket not in mode.flop_registry and not op.is_view and name not in MOVES:
+            seen[str(op.overloadpacket)] += 1
+        return op(*args, **kwargs)
 
     mode = counter(display=False, custom_mapping=formulas(torch.ops.aten))
     mode.mod_tracker = Everywhere()
-    with Watcher(), mode:  # the counter first, which takes composite operations apart
+    with each_operation(note), mode:  # the counter first, which takes composite operations apart
         result = step()
     return result, {str(op): int(flops) for op, flops in mode.get_flop_counts().get("Global", {}).items()}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from course_lib.costs.calls import OUTSIDE, Calls, calls
+from course_lib.costs.calls import Calls, calls
 from course_lib.costs.graph import leaves_below, nodes_below
 from course_lib.costs.kept import Holding, dense_parts, hold, storage_key
 from course_lib.costs.untouched import first_calls, keep_buffers
@@ -128,7 +128,7 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
         first_calls(partial(keep_buffers, kept)),
         calls() as now,
     ):
-        holding = hold(fn, note=lambda tensor: now.stack[-1] if now.stack else OUTSIDE)
+        holding = hold(fn, note=lambda tensor: now.innermost)
         results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]
         if not results:
             raise InputError(

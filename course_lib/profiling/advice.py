@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from textwrap import wrap
 from typing import Any
 
-from course_lib.errors import InputError
+from course_lib.costs.dispatch import check_step
 from course_lib.profiling.checks import check_count
 from course_lib.profiling.marks import Kind, read
 from course_lib.profiling.text import seconds_text
@@ -153,10 +153,7 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
     >>> advice.findings[0].kind, advice.findings[0].evidence.split(" (")[0]
     ('products', 'mm in matmul')
     """
-    if not callable(step):
-        raise InputError(
-            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
-        )
+    check_step(step)
     check_count("warmup", warmup, least=1, because="a first step is never like the others")
     check_count("steps", steps, least=1)
     with TemporaryDirectory() as folder, trace(folder, wait=0, warmup=warmup, active=steps) as run:

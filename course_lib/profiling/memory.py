@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.costs.blocks import Block, watch
-from course_lib.costs.calls import OUTSIDE, calls
-from course_lib.errors import InputError
+from course_lib.costs.calls import calls
+from course_lib.costs.dispatch import check_step
 from course_lib.extras import load
 from course_lib.profiling.text import bytes_text, columns
 
@@ -127,16 +127,13 @@ def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
     {'(there before)': 338984, '(backward pass)': 338984, '(outside modules)': 8}
     """
     torch = load("torch", extra="torch")
-    if not callable(step):
-        raise InputError(
-            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
-        )
+    check_step(step)
     with calls() as now:
 
         def place() -> str:
             if torch._C._current_autograd_node() is not None:
                 return BACKWARD
-            return now.stack[-1] if now.stack else OUTSIDE
+            return now.innermost
 
         watched = watch(step, note=place)
     live = watched.live_bytes()

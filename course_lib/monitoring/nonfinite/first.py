@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from course_lib.costs.calls import OUTSIDE, calls
-from course_lib.errors import InputError
+from course_lib.costs.calls import calls
+from course_lib.costs.dispatch import check_step, each_operation
 from course_lib.extras import load
 from course_lib.monitoring.nonfinite.follower import Follower
 from course_lib.monitoring.nonfinite.origin import Origin
@@ -53,21 +53,10 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     ('log', 1, ('(2,) from 0 to 0.5',))
     """
     torch = load("torch", extra="torch")
-    if not callable(step):
-        raise InputError(
-            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
-        )
-    mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
+    check_step(step)
     with calls() as now:
-        follower = Follower(torch, lambda: now.stack[-1] if now.stack else OUTSIDE)
-
-        class Watcher(mode):  # type: ignore[misc, valid-type] # loaded late
-            supports_higher_order_operators = True
-
-            def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-                return follower.call(op, args, kwargs or {})
-
-        with Watcher():
+        follower = Follower(torch, lambda: now.innermost)
+        with each_operation(follower.call):
             left = step()  # alive until it has been looked at
         found = follower.first()
         del left
