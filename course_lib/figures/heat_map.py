@@ -19,6 +19,7 @@ LEVELS = 8  # at most, so that neighbours can be told apart
 FAINTEST, DARKEST = 0.06, 0.95
 NUMBER = 40  # room for the value at the end of a row
 BROKEN = "#d55e00"
+NONE = -1.0  # stands for a value that is not there: sizes are at least 0
 
 Array = NDArray[np.float64]
 
@@ -81,10 +82,14 @@ def _short(value: float) -> str:
 
     Examples
     --------
-    >>> _short(0.00321), _short(0.0), _short(float("nan"))
-    ('3e-3', '0', 'nan')
+    >>> _short(0.00321), _short(1.0), _short(0.0), _short(float("nan")), _short(NONE)
+    ('3e-3', '1', '0', 'nan', 'none')
     """
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+") if value and math.isfinite(value) else f"{value:g}"
+    if value == NONE:
+        return "none"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.0e}".removesuffix("e+00").replace("e-0", "e-").replace("e+0", "e+")
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,11 @@ class Scale:
         return FAINTEST + (DARKEST - FAINTEST) * (level + 1) / self.count if self.count > 1 else 0.5
 
     def level(self, values: Array) -> Array:
-        """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite."""
+        """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite, -3 for none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             level = (np.floor(np.log10(values)) - self.low) // self.decades
-        return np.where(np.isfinite(values), np.where(values > 0, level, -1), -2)
+        special = [values == NONE, ~np.isfinite(values), values == 0]
+        return np.select(special, [-3, -2, -1], level)
 
     def cells(self, values: Array, width: float) -> str:
         """Draw one path for each level, in which neighbours in a row are one piece."""
@@ -128,7 +134,9 @@ class Scale:
         return "".join(drawn)
 
     def paint(self, level: int) -> str:
-        """Return how a level is painted: an outline for 0, another colour, crossed out, for what is not finite."""
+        """Return how a level is painted: an outline for 0, another colour for what is not finite, none for none."""
+        if level == -3:
+            return 'fill="none"'
         if level == -1:
             return 'fill="none" stroke="currentColor" stroke-width=".8" stroke-dasharray="2 2"'
         if level == -2:
@@ -139,7 +147,7 @@ class Scale:
         """Draw a swatch for each level that occurs, as text that wraps."""
         seen = sorted({int(level) for values in maps.values() for level in np.unique(self.level(values))})
         ends = {level: f"from {_short(10.0 ** (self.low + level * self.decades))}" for level in seen if level >= 0}
-        words = {-2: "not finite", -1: "exactly 0", **ends}
+        words = {-3: "none", -2: "not finite", -1: "exactly 0", **ends}
         swatches = "".join(
             '<span style="white-space:nowrap;margin:0 6px"><svg width="16" height="12" aria-hidden="true" '
             f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.paint(level)}/></svg> {words[level]}</span>'
@@ -161,12 +169,13 @@ def _runs(chosen: Any) -> list[tuple[int, int]]:
 
 
 def _in_words(name: str, values: Array, rows: Sequence[str]) -> str:
-    there = values[np.isfinite(values)]
+    missing = values == NONE
+    there = values[np.isfinite(values) & ~missing]
     said = f"between {there.min():.2g} and {there.max():.2g}" if len(there) else "nothing finite"
-    broken = values.size - len(there)
-    said += f", {broken} of {values.size} not finite" if broken else ""
-    last = values[[0, -1], -1]
-    ends = f"in the last column {last[0]:.2g} in {rows[0]} and {last[1]:.2g} in {rows[-1]}"
+    for count, what in ((np.sum(~np.isfinite(values)), "not finite"), (np.sum(missing), "without a value")):
+        said += f", {count} of {values.size} {what}" if count else ""
+    first, last = ("none" if value == NONE else f"{value:.2g}" for value in values[[0, -1], -1])
+    ends = f"in the last column {first} in {rows[0]} and {last} in {rows[-1]}"
     return f"{name + ': ' if name else ''}{said}; {ends}."
 
 
@@ -180,13 +189,13 @@ def heat_map(
 ) -> HeatMapFigure:
     """Draw sizes as shades of the page's own colour, the larger the stronger, on one logarithmic scale.
 
-    What is exactly 0 is an empty outline, and what is not finite has a colour of its own; the value in the last column
-    stands at the end of each row. So nothing depends on colour.
+    What is exactly 0 is an empty outline, what is not finite has a colour of its own, and where there is no value
+    nothing is drawn; the value in the last column stands at the end of each row. So nothing depends on colour.
 
     Parameters
     ----------
     maps : mapping of str to array, shape (len(rows), len(columns))
-        Values of at least 0, under the name of each map.
+        Values of at least 0, or None for a value that is not there, under the name of each map.
     rows : sequence of str
         Their names; of long ones the end is shown.
     columns : sequence of int
@@ -218,4 +227,6 @@ def heat_map(
             )
         if (values < 0).any():
             raise InputError(f"values must be at least 0, for a logarithmic scale, but {name!r} has {values.min():g}.")
+    for name, values in maps.items():
+        arrays[name][[[value is None for value in row] for row in np.asarray(values, dtype=object)]] = NONE
     return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value)

@@ -1,6 +1,7 @@
 """Line charts that follow the page's colours, and that can be read without them."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -12,10 +13,13 @@ __all__ = ["lines"]
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
 STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
 NAMED = 12  # points on the axis at most; of more, some are left out
+ACROSS, UPRIGHT, BESIDE = 50, 30, 24  # characters that fit below the chart, along its side, and in half the legend
+
+Values = Sequence[float | None]
 
 
 def lines(
-    series: Mapping[str, Sequence[float]],
+    series: Mapping[str, Values],
     *,
     x_label: str,
     y_label: str,
@@ -23,14 +27,16 @@ def lines(
     x: Sequence[float] | None = None,
     y_scale: Literal["linear", "log"] = "linear",
     target: tuple[str, float] | None = None,
-    marks: Mapping[str, Sequence[float]] | None = None,
+    y_from: float | None = None,
+    marks: Mapping[str, Values] | None = None,
 ) -> Drawing:
     """Draw each series against its index, or against given points, evenly spaced.
 
     Parameters
     ----------
-    series : mapping of str to sequence of float
-        At most four, each with a name. What is not finite leaves a gap, and the words say so.
+    series : mapping of str to sequence of float or None
+        At most four, each with a name. What is not finite leaves a gap, and the words say so; None, where there is no
+        value, leaves one without a word.
     x_label, y_label : str
         What the axes show, with the unit where there is one.
     title : str
@@ -40,6 +46,8 @@ def lines(
         some are.
     y_scale : {"linear", "log"}
         How the values are spaced.
+    y_from : float, optional
+        Where the axis of the values begins: at 0 for sizes that are to be compared by their height.
     target : (str, float), optional
         A level to mark, and its name.
     marks : mapping of str to sequence of float, optional
@@ -49,7 +57,7 @@ def lines(
     Raises
     ------
     InputError
-        If marks belong to no series.
+        If marks belong to no series, there are more than four series, or more values than points.
 
     Examples
     --------
@@ -57,26 +65,29 @@ def lines(
     The loss over three steps. loss: from 2 to 0.5, between 0.5 and 2.
     """
     marks = marks or {}
-    if alone := sorted(set(marks) - set(series)):
-        raise InputError(
-            f"marks must have a series of the same name, but {alone[0]!r} has none. There are: {', '.join(series)}."
-        )
+    _check(series, marks, x)
     with canvas(title) as page:
         axes, handles = page.figure.subplots(), {}
         for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
-            on_line = marker if x and name not in marks else ""
-            drawn = axes.plot(values, dashes, marker=on_line, color=colour, linewidth=2)
+            numbers = _numbers(values)
+            dotted = _alone(numbers) if x is None or name in marks else range(len(numbers))
+            on_line = {"marker": marker, "markevery": list(dotted)} if dotted else {}
+            drawn = axes.plot(numbers, dashes, color=colour, linewidth=2, **on_line)
             if name in marks:
-                drawn += axes.plot(marks[name], marker, color=colour, markersize=5)
+                drawn += axes.plot(_numbers(marks[name]), marker, color=colour, markersize=5)
             handles[name] = tuple(drawn) if len(drawn) > 1 else drawn[0]
         if x is not None:
             named = range(0, len(x), -(-len(x) // NAMED))
             axes.set_xticks(named, [f"{x[i]:g}" for i in named])
+        else:
+            axes.xaxis.get_major_locator().set_params(integer=True)
         if target is not None:
             handles[target[0]] = axes.axhline(target[1], color="black", linewidth=1)
-        axes.set(xlabel=x_label, ylabel=y_label, yscale=y_scale)
+        axes.set(xlabel=textwrap.fill(x_label, ACROSS), ylabel=textwrap.fill(y_label, UPRIGHT), yscale=y_scale)
+        axes.set_ylim(bottom=y_from)
         axes.spines[["top", "right"]].set_visible(False)
-        legend = {"frameon": False, "loc": "outside upper center", "ncols": 2, "handlelength": 2.6}
+        columns = 2 if max(map(len, handles), default=0) <= BESIDE else 1
+        legend = {"frameon": False, "loc": "outside upper center", "ncols": columns, "handlelength": 2.6}
         page.figure.legend(list(handles.values()), list(handles), **legend)
     said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
     words = [_in_words(name, values) for name, values in said.items()]
@@ -85,10 +96,45 @@ def lines(
     return page.drawing(f"{title}. {' '.join(words)}")
 
 
-def _in_words(name: str, values: Sequence[float]) -> str:
-    finite = [value for value in values if math.isfinite(value)]
+def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequence[float] | None) -> None:
+    """Refuse what would be drawn without a name, or not at all."""
+    if len(series) > len(STYLES):
+        raise InputError(
+            f"a chart must have at most {len(STYLES)} series, but there are {len(series)}. Draw two charts."
+        )
+    if alone := sorted(set(marks) - set(series)):
+        raise InputError(
+            f"marks must have a series of the same name, but {alone[0]!r} has none. There are: {', '.join(series)}."
+        )
+    for name, values in [*series.items(), *marks.items()]:
+        if x is not None and len(values) > len(x):
+            raise InputError(
+                f"each value must have its point, but {name!r} has {len(values)} values for {len(x)} points in x. Give "
+                "x a point for each."
+            )
+
+
+def _numbers(values: Values) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def _alone(numbers: Sequence[float]) -> list[int]:
+    """Find what stands between two gaps, where there is no line to be seen.
+
+    Examples
+    --------
+    >>> _alone([1.0, 2.0, math.nan, 3.0])
+    [3]
+    """
+    there = [False, *map(math.isfinite, numbers), False]
+    return [i for i, (a, b, c) in enumerate(zip(there, there[1:], there[2:], strict=False)) if b and not (a or c)]
+
+
+def _in_words(name: str, values: Values) -> str:
+    there = [value for value in values if value is not None]
+    finite = [value for value in there if math.isfinite(value)]
     if not finite:
         return f"{name}: nothing finite."
     said = f"{name}: from {finite[0]:.3g} to {finite[-1]:.3g}, between {min(finite):.3g} and {max(finite):.3g}"
-    gaps = len(values) - len(finite)
+    gaps = len(there) - len(finite)
     return f"{said}, {gaps} not finite." if gaps else f"{said}."

@@ -8,6 +8,7 @@ from typing import Any
 
 from course_lib.costs.dispatch import check_step
 from course_lib.profiling.checks import check_count
+from course_lib.profiling.collection import no_collection
 from course_lib.profiling.marks import Kind, read
 from course_lib.profiling.text import seconds_text
 from course_lib.profiling.trace import trace
@@ -160,7 +161,8 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
         for _ in range(warmup + steps):
             step()
             run.step()
-    marks = read(run.events())
+    with no_collection():
+        marks = read(run.events())
     whole = sum(marks.seconds.values())
     ordered = sorted(marks.seconds.items(), key=lambda item: -item[1])
     found = (Finding(kind, t / whole, marks.evidence[kind], WORDS[kind][1]) for kind, t in ordered if t)

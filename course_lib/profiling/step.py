@@ -8,11 +8,11 @@ from typing import Any
 
 from course_lib.extras import load
 from course_lib.profiling.checks import check_alone, check_budget, check_count
+from course_lib.profiling.collection import no_collection
 from course_lib.profiling.keep import kept
 from course_lib.profiling.modules import ModuleTime
 from course_lib.profiling.one_step import Step, check_model, check_optimizer
 from course_lib.profiling.text import columns, seconds_text
-from course_lib.profiling.timing import no_collection
 
 __all__ = ["StepProfile", "profile_step"]
 

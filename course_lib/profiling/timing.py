@@ -1,9 +1,7 @@
 """Time a call: warmed up, waited for, repeated, and told with its spread."""
 
-import gc
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from math import ceil
 from time import perf_counter, process_time
@@ -14,9 +12,10 @@ import numpy as np
 from course_lib.errors import InputError
 from course_lib.profiling.checks import check_budget, check_count
 from course_lib.profiling.clocks import Clock, clock_for, is_deferred, wait_for
+from course_lib.profiling.collection import no_collection
 from course_lib.profiling.text import columns, seconds_text
 
-__all__ = ["Timing", "no_collection", "time_call"]
+__all__ = ["Timing", "time_call"]
 
 SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
 FEWEST, MOST = 7, 101  # samples, where the caller does not say
@@ -177,15 +176,3 @@ def sample(
     end = clock.mark()
     clock.settle()
     return clock.seconds(start, end) / calls, (process_time() - cpu) / calls
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running in between."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

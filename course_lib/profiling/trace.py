@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from course_lib.errors import InputError, ProfilingError
 from course_lib.extras import load
 from course_lib.profiling.checks import check_count
+from course_lib.profiling.collection import no_collection
 
 __all__ = ["Trace", "trace"]
 
@@ -85,15 +86,16 @@ class Trace:
             If nothing has been recorded yet.
         """
         if self._averages is None:
-            raise ProfilingError(
-                f"a table needs steps that were recorded, but after {self.steps} of them none was: the schedule "
-                f"begins after {self._first}. Call step() in the loop, and read the table after it."
-            )
+            self._averages = self.events().key_averages()
         return self._averages
 
     def events(self) -> Any:
         """Return the events of the last cycle that was recorded, one for each call; fails as :meth:`averages` does."""
-        self.averages()
+        if self._events is None:
+            raise ProfilingError(
+                f"a table needs steps that were recorded, but after {self.steps} of them none was: the schedule "
+                f"begins after {self._first}. Call step() in the loop, and read the table after it."
+            )
         return self._events
 
     def table(self, *, sort_by: str = "self_cpu_time_total", rows: int = 10) -> str:
@@ -107,9 +109,11 @@ class Trace:
 
     def _write(self, profiler: Any) -> None:
         """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
-        if self._over and all(event.name.startswith("ProfilerStep") for event in profiler.events()):
+        with no_collection():  # what torch makes of a long record is all kept, and there is much of it
+            events = profiler.events()
+        if self._over and all(event.name.startswith("ProfilerStep") for event in events):
             return  # the loop ended with a warm-up
-        self._averages, self._events = profiler.key_averages(), profiler.events()
+        self._averages, self._events = None, events
         name = f"cycle_{len(self.files) + 1}"
         ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
         path = self._folder / f"{name}{ending}"

@@ -70,6 +70,16 @@ def test_zero_and_what_is_not_finite_have_a_look_of_their_own():
     assert "2 of 4 not finite" in repr(figure)
 
 
+def test_a_value_that_is_not_there_is_left_blank():
+    """A layer without a gradient has none that is not finite."""
+    figure = drawn({"": [[None, 2.0], [1.0, None]]})
+    assert "between 1 and 2, 2 of 4 without a value; in the last column 2 in first and none in last." in repr(figure)
+    assert "not finite" not in figure._repr_html_()
+    blank = [path for path in paths(maps(figure)[0]) if path.get("fill") == "none"]
+    assert len(blank) == 1
+    assert blank[0].get("stroke") is None
+
+
 def test_everything_not_finite_is_still_drawn():
     """There is no scale then."""
     assert "nothing finite" in repr(drawn({"": np.full((2, 2), np.nan)}))

@@ -94,3 +94,53 @@ def test_marks_need_the_line_they_are_measured_against():
     """Marks without one would have no name in the legend."""
     with pytest.raises(InputError, match=r"a series of the same name.*'else' has none.*without"):
         chart(marks={"else": [1.0]})
+
+
+def test_where_there_is_no_value_there_is_a_gap_and_no_word():
+    """A mean over ten steps has none before the tenth; that is no fault, as a NaN is."""
+    assert repr(chart({"mean": [None, 2.0, 1.0]})).endswith("mean: from 2 to 1, between 1 and 2.")
+
+
+def test_a_value_between_two_gaps_is_marked():
+    """A line needs two."""
+    marks = [chart({"loss": [1.0, 2.0, third, 3.0]}).svg.count("<use ") for third in (2.5, None)]
+    assert marks[1] - marks[0] == 2  # the value, and the mark in the legend
+
+
+def test_the_axis_begins_where_it_is_told():
+    """Sizes are compared by their height, from 0."""
+    heights = {}
+    for y_from in (None, 0.0):
+        path = re.search(r'<path d="([^"]+)"[^>]*stroke: #0072b2', chart({"b": [9.0, 10.0]}, y_from=y_from).svg).group(
+            1
+        )
+        heights[y_from] = [float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", path)]
+    assert heights[None][0] - heights[None][1] > 5 * (heights[0.0][0] - heights[0.0][1])
+
+
+def test_steps_are_whole_numbers():
+    """There is no step 0.5."""
+    assert "0.5" not in re.findall(r">([\d.]+)</text>", chart({"loss": [3.0, 2.0, 1.0]}).svg)
+
+
+def test_long_names_are_not_cut_off():
+    """Labels go on in a second line, and the legend has one column."""
+    label, names = "the norm of the gradient as a share of the largest so far", ["a" * 40, "b" * 40]
+    drawn = lines({name: [1.0, 2.0] for name in names}, x_label=label, y_label=label, title="t").svg
+    words = re.findall(r">([^<>]+)</text>", drawn)
+    assert label not in words
+    assert max(len(word) for word in words if word not in names) <= 50
+    assert [word for word in words if word in names] == names
+
+
+@pytest.mark.parametrize(
+    ("series", "x", "message"),
+    [
+        ({name: [1.0] for name in "abcde"}, None, r"at most 4 series, but there are 5"),
+        ({"a": [1.0, 2.0, 3.0]}, [1, 2], r"'a' has 3 values for 2 points in x"),
+    ],
+)
+def test_what_would_not_be_seen_is_refused(series, x, message):
+    """A fifth series, and values beyond the last point."""
+    with pytest.raises(InputError, match=message):
+        chart(series, x=x)
