@@ -5,10 +5,12 @@ power to send other values, which it has anyway.
 """
 
 import contextlib
+import dis
 import functools
 import json
 import sys
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
 from tornado.ioloop import IOLoop
@@ -75,7 +77,22 @@ def answer(request: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
     except CodecError as error:
         return {"status": "opaque", "message": _encodable(error)}
     except BaseException as error:  # sys.exit and KeyboardInterrupt are the learner's errors here too
-        return {"status": "raised", "type": type(error).__name__, "message": _encodable(error)}
+        raised: dict[str, Any] = {"status": "raised", "type": type(error).__name__, "message": _encodable(error)}
+        with contextlib.suppress(Exception):  # it is the learner's object
+            raised["reads"] = _data_read(value, names)
+        return raised
+
+
+def _data_read(function: Any, names: dict[str, Any]) -> list[str]:
+    """Return which of the notebook's names for data a function reads, besides what it is given."""
+    codes = [getattr(function, "__code__", None)]
+    used = set()
+    for code in codes:
+        if isinstance(code, CodeType):
+            used |= {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+            codes += code.co_consts
+    kept = (name for name in sorted(used & names.keys()) if not name.isupper())
+    return [name for name in kept if not (callable(names[name]) or isinstance(names[name], ModuleType))]
 
 
 def _encodable(error: BaseException) -> str:

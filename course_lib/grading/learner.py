@@ -1,5 +1,6 @@
 """What a hidden test sees of a submission: functions to call, names to read, the source of an answer."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,13 +8,15 @@ import numpy as np
 
 from course_lib.grading.codec import CodecError, decode, encode
 from course_lib.grading.kernel import Kernel
+from course_lib.grading.names import bound
 from course_lib.grading.points import LearnerError
 from course_lib.grading.words import one_line
 
 __all__ = ["Call", "Learner"]
 
-MESSAGE_CHARS = 300
+MESSAGE_CHARS, NAME_CHARS = 300, 40
 UNWRITTEN = " is not written yet"
+MAGIC = re.compile(r"^%%(\w{1,40})", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Learner:
             case "ok":
                 return reply
             case "missing":
-                raise LearnerError(f"`{name}` is not defined: look at what its own cell says")
+                raise LearnerError(f"`{name}` is not defined: {self._why_missing(name)}")
             case "uncallable":
                 raise LearnerError(f"`{name}` is a {_text(reply, 'type')}, not a function")
             case "opaque":
@@ -79,8 +82,27 @@ class Learner:
                 said = _text(reply, "message")  # what is missing may be something that this one calls
                 raise LearnerError(said if said.endswith(UNWRITTEN) else f"`{name}`{UNWRITTEN}")
             case "raised":
-                raise LearnerError(f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": "))
+                said = f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": ")
+                raise LearnerError(said + self._reading(reply.get("reads")))
         raise LearnerError(f"`{name}` gave no answer that can be read")
+
+    def _why_missing(self, name: str) -> str:
+        """Say what is in the cell that should define a name: another name, or a magic that keeps what it runs."""
+        cell = self._answers.get(name, "")
+        if magic := MAGIC.search(cell):
+            return f"its cell has a line that begins with %%{magic[1]}, and what such a cell defines may be lost"
+        others = sorted(bound(cell))[:3]
+        if not others or name in others:
+            return "look at what its own cell says"
+        return f"its cell defines {' and '.join(f'`{other[:NAME_CHARS]}`' for other in others)}"
+
+    def _reading(self, names: Any) -> str:
+        """Say which of the notebook's data a function read, if that is none of the answers' own."""
+        given = names if isinstance(names, list) else []
+        ours = {other for cell in self._answers.values() for other in bound(cell)}
+        words = [name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in ours]
+        read = " and ".join(f"`{name[:NAME_CHARS]}`" for name in words)
+        return f". It reads the notebook's own {read}, whatever it is given" if read else ""
 
     @staticmethod
     def _decoded(name: str, data: Any) -> Any:

@@ -7,7 +7,7 @@ travel in the cells' metadata, so a saved output that was edited or cleared make
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from course_lib.grading.exercise import TOTAL_FACTOR
 from course_lib.grading.intake import CodeCell, Submission
 from course_lib.grading.kernel import Kernel, Stopped
 from course_lib.grading.limits import Limits
+from course_lib.grading.names import LeftOut
 from course_lib.grading.report import Row
 from course_lib.grading.sandbox import NONE
 from course_lib.grading.words import one_line
@@ -64,11 +65,16 @@ def check_notebook(path: Path) -> SelfCheck:
             f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
         )
     rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), _limits(submission), path)
+    aside = LeftOut.of(submission)
+    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
     shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
     course = intake.course_of(submission.metadata)
     exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
     return SelfCheck(
-        exercise, one_line(course.get("title", exercise)), tuple(shown), tuple(_warnings(submission, cells))
+        exercise,
+        one_line(course.get("title", exercise)),
+        tuple(shown),
+        (*_warnings(submission, cells), *aside.notes()),
     )
 
 
@@ -129,12 +135,6 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
         for name, count in answers.items()
         if count > 1
     ]
-    extra = sum(
-        1 for cell in submission.cells if not cell.course and cell.source.strip() and "set-up" not in cell.names
-    )
-    if extra:
-        cells_are = "1 cell of your own was" if extra == 1 else f"{extra} cells of your own were"
-        said.append(f"{cells_are} left out, as in grading: what an answer needs must stand in its own cell")
     return said
 
 

@@ -13,9 +13,11 @@ from course_lib.grading import intake, session, temporary
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.merge import answers_of, check_exercise, collect_answers, merge
+from course_lib.grading.names import LeftOut
 from course_lib.grading.report import Row, SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.warm import Zygote
+from course_lib.grading.words import excerpt
 
 __all__ = ["grade_submission", "hidden_tests"]
 
@@ -75,9 +77,13 @@ def grade_submission(
         if any(row.status == "error" for row in rows):
             rows = _judged(plan, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)
     except Exception:  # one submission must not end the class's run
-        row = Row(name="grader", kind="grader", status="error", detail=traceback.format_exc())
+        row = Row(name="grader", kind="grader", status="error", detail=excerpt(traceback.format_exc()))
         message = "grading failed, not your answer: your instructor has been told"
         return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
+    aside = LeftOut.of(submission)
+    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+    if any(row.points < row.max_points for row in rows):
+        notes = [*notes, *aside.notes()]
     return _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
 
 

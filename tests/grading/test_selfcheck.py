@@ -122,9 +122,12 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
         notebook["cells"].insert(1, scratch | {"execution_count": None})
 
     result = check_notebook(edited(hand_in(), lean))
-    assert result.rows[0].message == "NameError: name 'TWO' is not defined"
+    assert result.rows[0].message == (
+        "NameError: name 'TWO' is not defined; `TWO` is in a cell of your own, which is not graded: put it into the "
+        "answer cell"
+    )
     assert result.warnings == (
-        "1 cell of your own was left out, as in grading: what an answer needs must stand in its own cell",
+        "1 cell of your own was left out, since answer cells alone are graded: what an answer needs must stand in it",
     )
 
 

@@ -59,7 +59,18 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
         ),
         ("def double(x):\n    return 'abc'", "`the double` is a str; it must be an array of numbers"),
         ("double = 3", "`double` is a int, not a function"),
-        ("def duoble(x):\n    return 2 * x", "`double` is not defined: look at what its own cell says"),
+        ("def duoble(x):\n    return 2 * x", "`double` is not defined: its cell defines `duoble`"),
+        ("print(2)", "`double` is not defined: look at what its own cell says"),
+        (
+            "%%timeit -n 1 -r 1\ndef double(x):\n    return 2 * x",
+            "`double` is not defined: its cell has a line that begins with %%timeit, and what such a cell defines may "
+            "be lost",
+        ),
+        (
+            "# Your answer\n%%time\ndef double(x):\n    return 2 * x",
+            "`double` is not defined: its cell has a line that begins with %%time, and what such a cell defines may be "
+            "lost",
+        ),
         ("def double(x)\n    return 2 * x", "the cell `double`: SyntaxError: expected ':'"),
         ("1 / 0\ndef double(x):\n    return 2 * x", "the cell `double`: ZeroDivisionError: division by zero"),
     ],
