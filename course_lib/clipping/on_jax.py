@@ -93,7 +93,8 @@ def compiled() -> Any:
 
 def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tuple[list[Any], Any, Any]:
     """Return clipped arrays, the norm before, and the largest entry of each array."""
-    jnp = load("jax.numpy", extra="jax")
+    jax, jnp = load("jax", extra="jax"), load("jax.numpy", extra="jax")
+    arrays = jax.lax.optimization_barrier(arrays)  # of constants XLA would multiply the squares first, which overflow
     wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
     units = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
     unit = units.max()

@@ -1,6 +1,5 @@
 """Count the FLOPs of a step in torch, forward and backward apart, with the gaps of torch's own counter filled."""
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from course_lib.costs.dispatch import each_operation
+from course_lib.costs.formulas import formulas
 from course_lib.costs.graph import leaves_below
 from course_lib.costs.untouched import first_calls, keep_buffers, lasting, restore_dict, set_aside
 from course_lib.errors import InputError
@@ -17,7 +17,6 @@ from course_lib.extras import load
 
 __all__ = ["Flops", "count_flops"]
 
-Shape = tuple[int, ...]
 # Operations that make, fill, copy or move numbers and compute none: nothing to count. Views are known by their tag.
 MOVES = frozenset(
     {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros"}
@@ -84,7 +83,8 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
 
     ``torch.utils.flop_counter.FlopCounterMode`` (torch 2.13) counts nothing for attention on CPU, for LSTMs that run
     as one kernel (float32 on CPU, cuDNN), for products with a vector, and for the fast path of
-    ``TransformerEncoderLayer``, and too much for the backward pass of a grouped convolution. This counts all of them.
+    ``TransformerEncoderLayer``, and too much for the backward pass of a grouped convolution, and for a product with a
+    sparse matrix, whose zeros it multiplies too. This counts all of them.
     Element-wise work and normalisation stay uncounted, and are named.
 
     Parameters
@@ -109,7 +109,8 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     The ``.grad`` of every leaf of the loss, that of every parameter of the modules called, the buffers that these
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
     ``forward`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
-    gradient is complete, such as an optimizer's step inside the backward pass, are not run.
+    gradient is complete, such as an optimizer's step inside the backward pass, are not run. Jagged nested tensors stop
+    torch's counter in an error of its own.
 
     Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
     that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
@@ -189,47 +190,3 @@ def counted(torch: ModuleType, step: Callable[[], Any], seen: Counter[str]) -> t
     with each_operation(note), mode:  # the counter first, which takes composite operations apart
         result = step()
     return result, {str(op): int(flops) for op, flops in mode.get_flop_counts().get("Global", {}).items()}
-
-
-def formulas(aten: Any) -> dict[Any, Callable[..., int]]:
-    """Return a formula on shapes for each operation that torch's counter lacks or gets wrong."""
-    return {
-        aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, *_, **__: products(2, q, k),
-        aten._scaled_dot_product_flash_attention_for_cpu_backward: lambda g, q, k, *_, **__: products(5, q, k),
-        aten.mkldnn_rnn_layer: lambda x, *weights, **_: rows_times(x, weights[:2]),
-        aten.mkldnn_rnn_layer_backward: lambda x, *weights, **_: 2 * rows_times(x, weights[:2]),
-        aten._cudnn_rnn: lambda x, weights, *_, **__: rows_times(x, weights),
-        aten._cudnn_rnn_backward: lambda x, weights, *_, **__: 2 * rows_times(x, weights),
-        aten.convolution_backward: convolution_backward,
-        aten.mv: lambda a, x, **_: 2 * a[0] * a[1],
-        aten.addmv: lambda y, a, x, **_: 2 * a[0] * a[1],
-        aten.addmv_: lambda y, a, x, **_: 2 * a[0] * a[1],
-        aten.dot: lambda x, y, **_: 2 * x[0],
-        aten.vdot: lambda x, y, **_: 2 * x[0],
-        aten.addmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[1],
-        aten.addbmm: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
-        aten.addbmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
-        aten.baddbmm_: lambda y, a, b, **_: 2 * math.prod(a) * b[2],
-        aten.conv_tbc: lambda x, w, *_, out_shape, **__: 2 * math.prod(out_shape[:2]) * math.prod(w),
-    }
-
-
-def products(n: int, q: Shape, k: Shape) -> int:
-    """Count n products of (s, e) and (e, t), or of (s, t) and (t, e), in each head; Q and V have e features alike."""
-    b, a, s, e = q
-    return n * 2 * b * a * s * k[2] * e
-
-
-def rows_times(x: Shape, weights: Any) -> int:
-    """Each row of a sequence, (t, b, d) or packed (n, d), meets each matrix once."""
-    return sum(2 * math.prod(x[:-1]) * w[0] * w[1] for w in weights if len(w) == 2)
-
-
-def convolution_backward(g: Shape, x: Shape, w: Shape, *settings: Any, **_: Any) -> int:
-    """Two convolutions as large as the forward one, or one if the input, or the weight, wants no gradient."""
-    _, _, _, _, transposed, _, _, wanted = settings[:8]
-    pixels = (x if transposed else g)[2:]
-    flops = 2 * x[0]
-    for n in (*pixels, *w):
-        flops *= n
-    return flops * (bool(wanted[0]) + bool(wanted[1]))

@@ -53,7 +53,8 @@ def saved_tensors(forward: Callable[[], Any], *, parameters: Iterable[Any] = ())
     Notes
     -----
     Read with ``torch.autograd.graph.saved_tensors_hooks``, which shows no tensors that a custom C++ function keeps for
-    itself. Inside a checkpointed region only the region's inputs are saved, and only they are listed.
+    itself, or one in Python as an attribute of ``ctx`` instead of with ``save_for_backward``. Inside a checkpointed
+    region only the region's inputs are saved, and only they are listed.
 
     Examples
     --------

@@ -42,8 +42,13 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
         axes.spines[["top", "right", "left"]].set_visible(False)
     own = [length - sum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
     told = zip(ordered, own, strict=True)
-    said = (f"{name}: {length:.3g} {unit}, of which {rest:.3g} its own." for (name, _, length), rest in told)
+    said = (f"{name}: {_short(length)} {unit}, of which {_short(rest)} its own." for (name, _, length), rest in told)
     return page.drawing(f"{title}. {' '.join(said)}")
+
+
+def _short(value: float) -> str:
+    """Say a time to three digits, or all those before its point."""
+    return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def depths(ordered: Sequence[tuple[str, float, float]]) -> list[int]:

@@ -1,6 +1,7 @@
 """The names a loss may use as ``xp.name``: torch's, whatever engine runs it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.oracle.checks import numbers
-from course_lib.oracle.torch_in_jax import meant_otherwise, reduced
+from course_lib.oracle.torch_in_jax import called_otherwise, cross_entropy, meant_otherwise, reduced
 
 __all__ = ["Namespace", "for_autograd", "for_jax", "for_torch"]
 
@@ -77,12 +78,10 @@ def for_jax() -> Namespace:
     jax = load("jax", extra="jax")
     jnp, nn = jax.numpy, jax.nn
 
-    def cross_entropy(scores: Any, labels: Any, reduction: str = "mean") -> Any:
-        return reduced(jnp, -nn.log_softmax(scores)[jnp.arange(len(scores)), labels], reduction)
-
     special = {
         **meant_otherwise(jnp),
-        "cross_entropy": cross_entropy,
+        **called_otherwise(jnp),
+        "cross_entropy": partial(cross_entropy, jnp, nn.log_softmax),
         "mse_loss": lambda x, y, reduction="mean": reduced(jnp, (x - y) ** 2, reduction),
         "gelu": lambda x, approximate="none": nn.gelu(x, approximate=approximate == "tanh"),
         "softmax": lambda x, dim: nn.softmax(x, axis=dim),
@@ -91,14 +90,9 @@ def for_jax() -> Namespace:
         "linear": lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b,
         "clamp": lambda x, min=None, max=None: jnp.clip(x, min, max),
         "cat": lambda xs, dim=0: jnp.concatenate(xs, axis=dim),
-        "transpose": jnp.swapaxes,
-        "permute": jnp.transpose,
         "tensor": jnp.asarray,
         "erf": jax.scipy.special.erf,
-        "bmm": jnp.matmul,
-        "mm": jnp.matmul,
         "rsqrt": jax.lax.rsqrt,
-        "unsqueeze": lambda x, dim: jnp.expand_dims(x, dim),
     }
     return Namespace("jax", [jnp, nn], special, {"dim": "axis", "keepdim": "keepdims", "dtype": "dtype"})
 

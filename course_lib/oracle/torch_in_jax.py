@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
+from math import prod
 from typing import Any, NamedTuple
 
-__all__ = ["meant_otherwise", "reduced"]
+__all__ = ["called_otherwise", "cross_entropy", "meant_otherwise", "reduced"]
 
 
 class Selected(NamedTuple):
@@ -32,6 +33,72 @@ def meant_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
         "pad": partial(pad, jnp),
         "meshgrid": lambda *axes, indexing="ij": jnp.meshgrid(*axes, indexing=indexing),
     }
+
+
+def called_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
+    """Return functions of ``jax.numpy`` under torch's names, or with torch's order of arguments."""
+    reductions = ("sum", "mean", "prod", "amax", "amin", "all", "any")
+    return {
+        **{name: reduction(getattr(jnp, name)) for name in reductions},
+        "mul": jnp.multiply,
+        "sub": jnp.subtract,
+        "div": jnp.divide,
+        "neg": jnp.negative,
+        "bmm": jnp.matmul,
+        "mm": jnp.matmul,
+        "mv": jnp.matmul,
+        "transpose": jnp.swapaxes,
+        "permute": jnp.transpose,
+        "unsqueeze": lambda x, dim: jnp.expand_dims(x, dim),
+        "flatten": flatten,
+        "gather": partial(gather, jnp),
+        "index_select": lambda x, dim, index: jnp.take(x, index, dim),
+        "layer_norm": partial(layer_norm, jnp),
+    }
+
+
+def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Take ``dim`` and ``keepdim``, in this order, where ``jax.numpy`` has a dtype between them."""
+
+    def call(x: Any, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:
+        return function(x, **{"axis": dim, "keepdims": keepdim, **options})
+
+    return call
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Join the axes from one to another."""
+    first, last = start_dim % max(x.ndim, 1), end_dim % max(x.ndim, 1)
+    return x.reshape(*x.shape[:first], prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
+
+
+def gather(jnp: Any, x: Any, dim: int, index: Any) -> Any:
+    """Take entries along an axis; along the others an index may be shorter than the array."""
+    within = tuple(slice(None) if d == dim % x.ndim else slice(n) for d, n in enumerate(index.shape))
+    return jnp.take_along_axis(x[within], index, dim)
+
+
+def layer_norm(jnp: Any, x: Any, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalize the last axes, as many as ``shape`` has."""
+    axes = tuple(range(-len(shape), 0))
+    centred = x - x.mean(axes, keepdims=True)
+    out = centred / jnp.sqrt((centred**2).mean(axes, keepdims=True) + eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+def cross_entropy(
+    jnp: Any, log_softmax: Any, scores: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Any:
+    """Take classes along the second axis, leave out what is to be ignored, and take probabilities for a target too."""
+    axis = min(1, scores.ndim - 1)
+    logs = log_softmax(scores, axis=axis)
+    if jnp.issubdtype(target.dtype, jnp.floating):
+        return reduced(jnp, -(target * logs).sum(axis), reduction)
+    counts = target != ignore_index
+    index = jnp.expand_dims(jnp.where(counts, target, 0), axis)
+    losses = jnp.where(counts, -jnp.take_along_axis(logs, index, axis).squeeze(axis), 0)
+    return losses.sum() / counts.sum() if reduction == "mean" else reduced(jnp, losses, reduction)
 
 
 def spread(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -101,7 +101,8 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     Notes
     -----
     Parameters are the parameters and buffers of the modules that are called, and every leaf that requires grad. What a
-    custom C++ function keeps for itself is not seen. Of a checkpointed region only its inputs are held, and listed.
+    custom C++ function keeps for itself is not seen, nor what one in Python keeps as an attribute of ``ctx`` instead of
+    with ``save_for_backward``. Of a checkpointed region only its inputs are held, and listed.
     Where the forward pass has hooks of its own for what is saved, as ``save_on_cpu`` has, nothing is seen there.
     Nothing is computed but the forward pass; torch's random numbers on the CPU, and the buffers that modules change in
     place, are afterwards what they were.

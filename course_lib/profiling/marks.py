@@ -15,7 +15,19 @@ Kind = Literal["data", "outside", "calls", "products", "copies", "passes"]
 SMALL_SECONDS = 1e-5  # a call that is shorter is mostly the calling
 PAUSE_SECONDS = 1e-4  # between operations; one that is longer is not the calling of the next
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "addr", "linear", "_addmm_activation")
-PRODUCT_PARTS = ("convolution", "attention", "_rnn", "_lstm_mps", "_mm", "mkl_linear", "mkldnn_linear", "_trilinear")
+PRODUCT_PARTS = (
+    "convolution",
+    "slow_conv",
+    "conv_depthwise",
+    "conv_tbc",
+    "attention",
+    "_rnn",
+    "_lstm_mps",
+    "_mm",
+    "mkl_linear",
+    "mkldnn_linear",
+    "_trilinear",
+)
 SOLVERS = ("_svd", "_eig", "_qr", "_lu", "_solve", "_inv", "cholesky", "triangular", "lstsq", "householder")
 COPIES = ("copy", "_to_copy", "clone", "contiguous", "cat", "stack", "repeat", "_foreach_copy")
 LOADER = "enumerate(DataLoader)"
@@ -78,11 +90,12 @@ def read(events: Sequence[Any]) -> Marks:
         rest = waited + total(pauses) + total(small)
     of_kind["outside"] = [pause for pause in pauses if pause.seconds >= PAUSE_SECONDS]
     seconds["data"] = min(rest, waited)
-    seconds["outside"] = min(rest - seconds["data"], total(of_kind["outside"]))
+    seconds["outside"] = min(rest - seconds["data"], total(of_kind["outside"] if operations else pauses))
     seconds["calls"] = rest - seconds["data"] - seconds["outside"]
     evidence = {kind: most(found) for kind, found in of_kind.items()}
     evidence["data"] = f"{seconds_text(waited)} a step in {LOADER}"
     few = "" if on_device else f", {len(small):,} of them under {SMALL_SECONDS * 1e6:.0f} µs"
+    evidence["outside"] = evidence["outside"] or "no operation of torch was recorded"
     evidence["calls"] = f"{len(operations):,} operations a step{few}"
     return Marks(seconds, evidence, "cuda" if on_device else "cpu")
 
@@ -138,6 +151,8 @@ def pause_in(event: Any, where: str) -> str:
 
 def short(event: Any) -> str:
     """Name an event without what tells its instances apart."""
+    if event.name.startswith("## Call "):  # as Inductor marks what it has compiled: the rest is a hash
+        return "compiled code"
     return str(event.name).removeprefix(NODE).removeprefix("aten::").partition("#")[0]
 
 

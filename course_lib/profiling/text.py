@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["bytes_text", "columns", "seconds_text"]
+__all__ = ["bytes_text", "columns", "seconds_text", "three_digits"]
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -24,12 +24,12 @@ def seconds_text(seconds: float) -> str:
 
     Examples
     --------
-    >>> seconds_text(0.00123456), seconds_text(2e-6), seconds_text(75)
-    ('1.23 ms', '2.00 µs', '75.0 s')
+    >>> seconds_text(0.00123456), seconds_text(2e-6), seconds_text(75), seconds_text(0.0009996), seconds_text(1234)
+    ('1.23 ms', '2.00 µs', '75.0 s', '1.00 ms', '1234 s')
     """
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:#.3g} {unit}".replace(". ", " ")
+        if seconds >= 0.9995 * size:
+            return f"{three_digits(seconds / size)} {unit}"
     return f"{seconds / 1e-9:.0f} ns"
 
 
@@ -38,10 +38,21 @@ def bytes_text(count: int) -> str:
 
     Examples
     --------
-    >>> bytes_text(100), bytes_text(16384), bytes_text(3 * 2**20)
-    ('100 B', '16.0 KiB', '3.00 MiB')
+    >>> bytes_text(100), bytes_text(16384), bytes_text(3 * 2**20), bytes_text(1000 * 2**10)
+    ('100 B', '16.0 KiB', '3.00 MiB', '1000 KiB')
     """
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:#.3g} {unit}".replace(". ", " ")
+    for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= 0.9995 * size:
+            return f"{three_digits(count / size)} {unit}"
     return f"{count} B"
+
+
+def three_digits(value: float) -> str:
+    """Say a number to three digits, and all digits before its point.
+
+    Examples
+    --------
+    >>> three_digits(1.0), three_digits(99.96), three_digits(999.96), three_digits(1234.5)
+    ('1.00', '100', '1000', '1234')
+    """
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}"

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from time import perf_counter, process_time
 from typing import Any
@@ -17,9 +18,11 @@ from course_lib.profiling.text import columns, seconds_text
 
 __all__ = ["Timing", "time_call"]
 
+SHORTEST = 1e-8  # what a call takes at least
 SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
 FEWEST, MOST = 7, 101  # samples, where the caller does not say
 LAZY = (Generator, AsyncGenerator, Awaitable, map, filter, zip)
+PATIENCE = 4  # budgets, after which no more samples are taken than are needed
 NOISY = 0.1  # of the median, between the quartiles
 
 
@@ -110,9 +113,13 @@ def time_call(
     check_budget(budget_seconds)
     with no_collection():
         clock, deferred, once = warm_up(fn, args, warmup)
-        calls = max(1, ceil(SAMPLE_SECONDS / max(once, 1e-8)))
-        repeats = repeats or min(MOST, max(FEWEST, int(budget_seconds / (once * calls))))
-        pairs = [sample(clock, fn, args, calls, deferred=deferred) for _ in range(repeats)]
+        draw = partial(sample, clock, fn, args, deferred=deferred)
+        calls, once = enough_calls(draw, once)
+        pairs, late = [], perf_counter() + PATIENCE * budget_seconds
+        for _ in range(repeats or min(MOST, max(FEWEST, int(budget_seconds / (once * calls))))):
+            pairs.append(draw(calls))
+            if repeats is None and len(pairs) >= FEWEST and perf_counter() > late:  # it became slower on the way
+                break
     wall, cpu = zip(*pairs, strict=True)
     low, middle, high = (float(q) for q in np.percentile(wall, [25, 50, 75]))
     noisy = high - low > NOISY * middle
@@ -158,6 +165,18 @@ def warm_up(fn: Callable[..., Any], args: tuple[Any, ...], count: int) -> tuple[
         clock.settle()
         once = called + perf_counter() - start
     return clock, deferred, once
+
+
+def enough_calls(draw: Callable[[int], tuple[float, float]], once: float) -> tuple[int, float]:
+    """Return how many calls fill a sample, and the seconds of one, from what one call took: more and more are tried.
+
+    The first calls may be no measure: of a queue that was full, say, each takes longer once it is empty.
+    """
+    calls, once = 1, max(once, SHORTEST)
+    while calls * once < SAMPLE_SECONDS / 2:
+        calls = min(16 * calls, ceil(SAMPLE_SECONDS / once))
+        once = max(draw(calls)[0], SHORTEST)
+    return calls, once
 
 
 def sample(

@@ -81,6 +81,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     def step_in_place(params: Any, opt_state: Any, *batch: Any) -> Any:
         return donating(*apart(jax, (params, opt_state)), *batch)
 
+    step_in_place.lower = donating.lower  # type: ignore[attr-defined] # to be looked into, as what jax.jit returns
     return step_in_place
 
 

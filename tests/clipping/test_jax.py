@@ -211,3 +211,17 @@ def test_compiles_once_whatever_the_bound():
     for bound in (0.5, 2.0, math.inf):
         clip_by_global_norm(TREE, bound)
     assert compiled()._cache_size() == before
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e-22, 1e-30])
+@pytest.mark.parametrize("parts", [("constant",), ("constant", "other")])
+def test_a_gradient_that_the_compiler_knows_is_clipped_as_any_other(scale, parts):
+    """Of a linear loss it is a constant, of which XLA would multiply the squares first: they overflow or vanish."""
+
+    def clipped(w):
+        grads = jax.grad(lambda w: (scale * w["constant"]).sum() + (scale * w.get("other", jnp.zeros(1)) ** 2).sum())(w)
+        return clip_by_global_norm(grads, scale)
+
+    w = {name: jnp.ones(3) for name in parts}
+    for found, expected in zip(jax.tree.leaves(jax.jit(clipped)(w)), jax.tree.leaves(clipped(w)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -299,3 +299,32 @@ def test_a_recurrent_layer_on_cuda_counts_its_rows_packed_or_not(rows):
     """cuDNN's operation needs a GPU, its formula only shapes: 28 rows of 5 numbers meet two matrices."""
     count = formulas(torch.ops.aten)[torch.ops.aten._cudnn_rnn]
     assert count((*rows, 5), [(12, 5), (12, 3), (12,), (12,)]) == 2 * 28 * 12 * (5 + 3)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
+@pytest.mark.parametrize(
+    ("layout", "multiply"),
+    [
+        (torch.sparse_coo, torch.mm),
+        (torch.sparse_csr, torch.mm),
+        (torch.sparse_csc, torch.mm),
+        (torch.sparse_coo, torch.sparse.mm),
+        (torch.sparse_csr, torch.sparse.mm),
+    ],
+)
+def test_zeros_that_a_sparse_matrix_does_not_store_are_not_multiplied(layout, multiply):
+    """Two FLOPs for each stored number and each column, on the way back too; a dense matrix has fifty times more."""
+    matrix = torch.eye(50).to_sparse(layout=layout)
+    weight = torch.ones(50, 8, requires_grad=True)
+    counted = count_flops(lambda: multiply(matrix, weight).sum())
+    assert (counted.forward, counted.backward) == (2 * 50 * 8, 2 * 50 * 8)
+
+
+def test_a_sparse_matrix_at_the_right_and_one_at_both_sides():
+    """In the square of a matrix with a full first column, that column's numbers meet the first row's one."""
+    column = torch.tensor([[1.0, 0, 0]] * 3).to_sparse()
+    rows = torch.ones(5, 3, requires_grad=True)
+    assert count_flops(lambda: (rows @ column).sum()).forward == 2 * 5 * 3
+    squared = count_flops(lambda: torch.sparse.mm(column, column).to_dense().sum())
+    assert squared.forward == 2 * 3
+    assert "aten.bincount" not in squared.uncounted

@@ -88,6 +88,13 @@ def test_jax_runs_the_same_spelling():
         lambda x, w, xp: xp.mse_loss(x @ w, x @ w * 2, reduction="sum"),
         lambda x, w, xp: xp.cross_entropy(x @ w, xp.tensor([0, 4, 2, 2]), reduction="sum"),
         lambda x, w, xp: (xp.cross_entropy(x @ w, xp.tensor([0, 4, 2, 2]), reduction="none") ** 2).sum(),
+        lambda x, w, xp: xp.cross_entropy(x @ w, xp.tensor([0, -100, 2, 2])),
+        lambda x, w, xp: xp.cross_entropy(x @ w, xp.tensor([0, 1, 2, 2]), ignore_index=2),
+        lambda x, w, xp: (xp.sum(x @ w, 1, True) * xp.mean(x, 0, True).sum() * xp.amax(x, 1, True)).sum(),
+        lambda x, w, xp: (xp.flatten(xp.mul(x @ w, 2.0)) ** 2).sum() + xp.flatten(xp.stack([x @ w]), 1)[0].sum(),
+        lambda x, w, xp: (xp.gather(x @ w, 1, xp.tensor([[0, 1], [4, 4]])) ** 2).sum() + (xp.div(x, 2.0) ** 2).sum(),
+        lambda x, w, xp: (xp.index_select(x @ w, 0, xp.tensor([3, 3, 1])) ** 3).sum(),
+        lambda x, w, xp: (xp.layer_norm(x @ w, (5,), w[0], w[1]) ** 3).sum(),
     ],
 )
 def test_what_jax_calls_the_same_and_means_otherwise_is_as_in_torch(loss):
@@ -108,6 +115,8 @@ def test_what_jax_calls_the_same_and_means_otherwise_is_as_in_torch(loss):
         lambda x, w, xp: xp.median(x) + (xp.median(x @ w, dim=0)[0] ** 2).sum() + w.sum(),
         lambda x, w, xp: (xp.pad(x @ w, (1, 0, 0, 2), value=3.0)[1:, :3] ** 2).sum(),
         lambda x, w, xp: (xp.meshgrid(x[0], w[0])[0][0] ** 2).sum(),
+        lambda x, w, xp: xp.cross_entropy(xp.stack([x @ w] * 2), xp.tensor([[0, 3, 2, 2, 1], [0, 0, 1, -100, 1]])),
+        lambda x, w, xp: xp.cross_entropy(x @ w, xp.softmax(x @ w * 2, dim=1)) + xp.cross_entropy(w[0], xp.tensor(3)),
     ],
 )
 @pytest.mark.filterwarnings("ignore:torch.meshgrid")

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 import torch
@@ -153,3 +154,19 @@ def test_what_cannot_run_is_refused():
     with pytest.raises(ZeroDivisionError):
         memory_timeline(lambda: 1 / 0)
     assert not torch._C._len_torch_dispatch_stack()
+
+
+def test_a_compiled_optimizer_is_seen():
+    """Its moments and temporaries are as large as those of one that is not."""
+    peaks = []
+    for wrap in (lambda step: step, partial(torch.compile, backend="eager")):
+        model, x = torch.nn.Linear(64, 64), torch.ones(8, 64)
+        optimizer = torch.optim.AdamW(model.parameters())
+        update = wrap(optimizer.step)
+
+        def step(model=model, x=x, update=update):
+            model(x).sum().backward()
+            update()
+
+        peaks.append(memory_timeline(step).peak_bytes)
+    assert peaks[0] == peaks[1] > 6 * 4 * 64 * 64

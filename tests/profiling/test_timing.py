@@ -50,7 +50,7 @@ def test_warm_up_calls_are_not_counted():
 
     timing = time_call(first_is_slow, warmup=2, repeats=5, budget_seconds=0.05)
     assert max(timing.samples) < 20 * timing.min_seconds
-    assert len(seen) == 2 + 5 * timing.calls_per_sample
+    assert len(seen) >= 2 + 5 * timing.calls_per_sample
 
 
 def test_short_calls_are_timed_many_at_once():
@@ -58,16 +58,32 @@ def test_short_calls_are_timed_many_at_once():
     assert time_call(spin, 10, repeats=3).calls_per_sample > 50
 
 
+def test_first_calls_that_return_at_once_are_no_measure():
+    """As of a queue that was full: how many calls fill a sample is found again from those after them."""
+    seen = []
+
+    def soon_slow():
+        seen.append(None)
+        return spin(100_000) if len(seen) > 4 else None
+
+    assert time_call(soon_slow, repeats=2).calls_per_sample <= 16
+
+
 def test_it_waits_for_jax():
     """Every result is waited for, wherever it is in what is returned."""
     waited = []
     real = jax.block_until_ready
     x = jnp.ones((64, 64))
-    double = jax.jit(lambda x: {"y": x @ x})
+    product, made = jax.jit(lambda x: {"y": x @ x}), []
+
+    def call(x):
+        made.append(None)
+        return product(x)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jax, "block_until_ready", lambda tree: waited.append(tree) or real(tree))
-        timing = time_call(double, x, warmup=1, repeats=3)
-    assert len(waited) == 1 + 3 * timing.calls_per_sample
+        timing = time_call(call, x, warmup=1, repeats=3)
+    assert len(waited) == len(made) >= 1 + 3 * timing.calls_per_sample
     assert all(set(tree) == {"y"} for tree in waited)
 
 
@@ -81,12 +97,12 @@ def test_it_waits_for_nothing_else(monkeypatch):
 
 def test_an_array_in_one_warm_up_call_is_enough_to_wait():
     """Results may differ from call to call."""
-    results = iter([jnp.ones(2), 0.0, *[jnp.ones(2)] * 10**6])
+    results, made = iter([jnp.ones(2), 0.0, *[jnp.ones(2)] * 10**6]), []
     with pytest.MonkeyPatch.context() as patch:
         waited = []
         patch.setattr(jax, "block_until_ready", waited.append)
-        timing = time_call(lambda: next(results), warmup=2, repeats=2)
-    assert len(waited) == 2 + 2 * timing.calls_per_sample
+        timing = time_call(lambda: made.append(None) or next(results), warmup=2, repeats=2)
+    assert len(waited) == len(made) >= 2 + 2 * timing.calls_per_sample
 
 
 def test_arguments_are_not_looked_through_while_the_clock_runs():

@@ -156,3 +156,13 @@ def test_bad_losses_and_parameters_are_refused():
         make_jax_step(lambda w: (w.sum(), w), optimizer)(jnp.ones(2), optimizer.init(jnp.ones(2)))
     with pytest.raises(InputError, match="params must hold at least one array"):
         make_jax_step(lambda w: 0.0, optimizer)({}, optimizer.init({}))
+
+
+@pytest.mark.parametrize("donate", [False, True])
+def test_the_step_can_be_lowered(donate):
+    """As what jax.jit returns: for its memory and its cost."""
+    optimizer = optax.sgd(0.1)
+    params = {"w": jnp.ones((3, 1))}
+    step = make_jax_step(lambda p, x: ((x @ p["w"]) ** 2).mean(), optimizer, donate=donate)
+    compiled = step.lower(params, optimizer.init(params), jnp.ones((4, 3))).compile()
+    assert compiled.cost_analysis()["flops"] > 0
