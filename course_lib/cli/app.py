@@ -11,12 +11,14 @@ from typing import Any
 
 from course_lib import extras
 from course_lib.errors import CourseError
+from course_lib.grading.words import one_line
 
 __all__ = ["COMMANDS", "main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
 COMMANDS = ("check", "grade", "points", "similar", "package", "demo", "notebooks")
 BAD_INPUT, INTERRUPTED = 2, 130
+MESSAGE_CHARS = 5000
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -28,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
         with _ahead(sys.argv[1:] if arguments is None else arguments) as foreman:
             _build()(args=arguments, prog_name="course", obj=foreman)
     except CourseError as error:
-        print("course: " + " ".join(str(error).split()), file=sys.stderr)
+        print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
         sys.exit(BAD_INPUT)
     except OSError as error:
         print(f"course: expected a file or folder that can be used, found: {error}; check the path", file=sys.stderr)

@@ -34,15 +34,17 @@ def _table(result: "SelfCheck") -> "Group":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(result.title), title_justify="left", title_style="bold")
+    from course_lib.cli.console import shown
+
+    table = Table(title=shown(result.title), title_justify="left", title_style="bold")
     table.add_column("check", no_wrap=True)
     table.add_column("result", no_wrap=True)
     table.add_column("what it says", ratio=1)
     for row in result.rows:
         style = "green" if row.status == "passed" else "red"
-        table.add_row(Text(row.name), Text(row.status, style=style), Text(row.message))
+        table.add_row(shown(row.name), shown(row.status, style=style), shown(row.message))
     checks = [row for row in result.rows if row.kind == "check"]
     passed = sum(row.status == "passed" for row in checks)
-    lines = [Text(f"note: {warning}", style="yellow") for warning in result.warnings]
+    lines = [shown(f"note: {warning}", style="yellow") for warning in result.warnings]
     lines.append(Text(f"{passed} of {len(checks)} checks passed. Points come from further tests, with other numbers."))
     return Group(table, *lines)

@@ -1,5 +1,6 @@
 """One run of ``course grade``: look at what was asked for, grade into the gradebook, then report."""
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +15,8 @@ from course_lib.cli.progress import Progress
 from course_lib.cli.table import grades_table, pairs_table
 from course_lib.errors import InputError
 from course_lib.grading import reports
-from course_lib.grading.classroom import Task
+from course_lib.grading.classroom import Task, strays
+from course_lib.grading.exercise import find
 from course_lib.grading.gradebook import (
     Gradebook,
     Outcome,
@@ -25,9 +27,11 @@ from course_lib.grading.gradebook import (
     read_times,
     standings,
 )
+from course_lib.grading.gradebook.connect import where
 from course_lib.grading.gradebook.submitted import Times
 from course_lib.grading.graders import Graders
 from course_lib.grading.similarity import Comparison
+from course_lib.grading.words import listed
 
 __all__ = ["BOOK", "RULES", "ClassRun"]
 
@@ -44,6 +48,8 @@ class ClassRun:
     out: Path
     gradebook: str | None
     reports: list[str]
+    exercises: Path = Path("exercises")
+    key: Path | None = None
     policies: Policies = field(default_factory=Policies)
     times: Times = field(default_factory=dict)
     standings: list[Standing] = field(default_factory=list)
@@ -63,18 +69,25 @@ class ClassRun:
             self.times = read_times(submitted)
         self._note_what_is_passed_over()
         self._note_what_applies_to_nobody()
+        self._note_what_has_no_time()
         reports.prepare(self.out, self.reports)
 
     def _note_what_is_passed_over(self) -> None:
-        """Say for each learner with notebooks under other names which are graded and which are not, and why."""
+        """Say what lies where nothing is looked at: among the learners, or beside what is graded."""
+        if loose := strays(self.submissions):
+            typer.echo(
+                f"note: {self.submissions} has {listed(loose)}, in no learner's folder, and so not graded; if it was "
+                "handed in, unpack it, or put it there as <learner>/<exercise>.ipynb",
+                err=True,
+            )
         graded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for task in self.tasks:
             if task.passed_over and task.path is not None:
                 graded.setdefault((task.learner, task.passed_over), []).append(task.path.name)
         for (learner, passed_over), names in graded.items():
             typer.echo(
-                f"note: {learner}: {_are(names)} graded, {_are(passed_over)} passed over: a notebook is graded under "
-                "its exercise's name; if another is meant, give it that name",
+                f"note: {learner}: {_are(names)} graded, {_are(passed_over)} passed over: what is graded is called "
+                "<exercise>.ipynb, in the learner's folder; if another is meant, unpack it, move it there or rename it",
                 err=True,
             )
 
@@ -93,6 +106,19 @@ class ClassRun:
                 f"note: there is a time for {slug} of {learner}, and no notebook{more}; are the names right?", err=True
             )
 
+    def _note_what_has_no_time(self) -> None:
+        """Name whose time is the file's though there is a table: a line may be missing, and that time be the copy's."""
+        missing: dict[str, list[str]] = {}
+        for task in self.tasks if self.times else ():
+            if task.exercise and task.path is not None and (task.learner, task.exercise.slug) not in self.times:
+                missing.setdefault(task.exercise.slug, []).append(task.learner)
+        for slug, learners in missing.items():
+            typer.echo(
+                f"note: --submitted has no time for {slug} of {listed(learners)}: what an earlier table said counts, "
+                "else when the file was last changed; add what is missing",
+                err=True,
+            )
+
     def _check_out(self) -> None:
         """Refuse to write where the next run would take what was written for a learner's folder."""
         folder = Path(os.path.realpath(self.out))
@@ -106,10 +132,18 @@ class ClassRun:
         """Where the gradebook is."""
         return self.gradebook or str(self.out / BOOK)
 
+    def _private(self) -> list[Path]:
+        """Return the folders of which learners' code must see nothing."""
+        folders = [self.submissions, self.exercises, self.out]
+        folders += [self.key] if self.key else []
+        url = where(self.book)
+        return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
+
     def grade(self, graders: Graders, *, regrade: bool) -> None:
         """Grade, with a progress bar; Ctrl-C ends it in order."""
         if not self.gradebook:
             self.out.mkdir(parents=True, exist_ok=True)
+        graders.hide(self._private())
         with Gradebook(self.book) as book:
             run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)
             try:
@@ -134,21 +168,33 @@ class ClassRun:
         raise typer.Exit(INTERRUPTED)
 
     def report(self) -> None:
-        """Write the reports, and print the table."""
-        titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
+        """Write the reports of all who are in the gradebook, and print the table of this run."""
         pairs = self.compared.pairs()
-        written = reports.write(self.standings, self.out, kinds=self.reports, titles=titles, pairs=pairs)
+        written = reports.write(self.standings, self.out, kinds=self.reports, titles=self._titles(), pairs=pairs)
         console = make_console()
-        console.print(grades_table(self.standings))
+        came = {(outcome.report.learner, outcome.report.exercise) for outcome in self.outcomes}
+        here = [each for each in self.standings if (each.report.learner, each.report.exercise) in came]
+        console.print(grades_table(here, width=console.width))
         if pairs:
             console.print(pairs_table(pairs))
         counts = Counter(outcome.known for outcome in self.outcomes)
         if counts[True]:
             line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
             console.print(line, markup=False)
+        if others := len(self.standings) - len(here):
+            line = f"the reports have {others} more, from the gradebook, that did not come in this run"
+            console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
+
+    def _titles(self) -> dict[str, str]:
+        """Return the titles of the exercises, those that the gradebook alone has included, if they are to be found."""
+        titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
+        for slug in {each.report.exercise for each in self.standings} - {"", *titles}:
+            with contextlib.suppress(InputError):
+                titles[slug] = find(slug, exercises=self.exercises, key=self.key).title
+        return titles
 
 
 def _are(names: Sequence[str]) -> str:
     """Return the names as the subject of a sentence, with its verb."""
-    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

@@ -41,7 +41,7 @@ def demo(
         reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))
     console = make_console()
     console.print(f"{found.title}: {len(reports)} submissions", markup=False)
-    console.print(grades_table([Standing(report) for report in reports], names="submission"))
+    console.print(grades_table([Standing(report) for report in reports], names="submission", width=console.width))
 
 
 def _make_class(exercise: "Exercise", folder: Path) -> None:

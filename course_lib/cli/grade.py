@@ -55,8 +55,10 @@ def grade(
     """Grade a folder of submissions into a gradebook and reports, and print a table.
 
     A notebook that the gradebook has already is not graded again, unless its key changed: a run that was broken off is
-    gone on with by the same command. Exit status 0 when the run is complete, however the learners did; 2 when it cannot
-    start; 130 when it is broken off by Ctrl-C.
+    gone on with by the same command. The table has who came in this run, the reports all whom the gradebook has.
+
+    Exit status 0 when the run is complete, however the learners did; 2 when it cannot start; 130 when it is broken off
+    by Ctrl-C.
     """
     from course_lib.extras import load
     from course_lib.grading.foreman import COLLECT_AT
@@ -73,7 +75,9 @@ def grade(
         graders.expect(tasks)
         from course_lib.cli.classrun import ClassRun
 
-        run = ClassRun(tasks, submissions, out=out, gradebook=gradebook, reports=report or ["html"])
+        run = ClassRun(
+            tasks, submissions, out=out, gradebook=gradebook, reports=report or ["html"], exercises=exercises, key=key
+        )
         run.read_rules(rules, submitted)
         run.grade(graders, regrade=regrade)
     run.report()

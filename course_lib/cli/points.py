@@ -1,11 +1,12 @@
 """``course points``: add points by hand, apart from what the tests gave."""
 
 import math
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from course_lib.cli.options import Book
+from course_lib.cli.options import Book, Exercises, Key
 
 __all__ = ["points"]
 
@@ -18,6 +19,8 @@ def points(
     why: Annotated[str, typer.Option(help="The reason. The learner is told.")],
     gradebook: Book = "grades/gradebook.sqlite",
     absent: Annotated[bool, typer.Option("--absent", help="The learner handed nothing in.")] = False,
+    exercises: Exercises = Path("exercises"),
+    key: Key = None,
 ) -> None:
     """Add points by hand for a learner; grading again keeps them.
 
@@ -41,8 +44,20 @@ def points(
     with Gradebook(str(gradebook), create=False) as book:
         if not absent and not book.attempts(exercise=exercise, learner=learner):
             raise InputError(_unknown(learner, exercise, book.learners()))
+        if not book.attempts(exercise=exercise):
+            _check_exercise(exercise, exercises, key)
         total = book.add_points(ManualPoints(learner, exercise, number, reason, datetime.now(UTC)))
     make_console().print(f"{learner}, {exercise}: {number:+g}, by hand {total:+g} in all", markup=False)
+
+
+def _check_exercise(slug: str, exercises: Path, key: Path | None) -> None:
+    """Raise if there is no such exercise: with a name that was misspelled, the points would be nobody's."""
+    from course_lib.extras import load
+
+    load("nbformat", extra="grade")
+    from course_lib.grading.exercise import find
+
+    find(slug, exercises=exercises, key=key)
 
 
 def _unknown(learner: str, exercise: str, learners: list[str]) -> str:

@@ -6,32 +6,39 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from course_lib.cli.console import WIDTH, shown
 from course_lib.grading.gradebook.standing import Standing
 from course_lib.grading.similarity import Pair
 
 __all__ = ["grades_table", "pairs_table"]
 
+# What a learner is called can be as long as a file's name, and is folded before what they are told is.
+NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
+OTHERS_WIDTH = 60  # what the other columns of grades need where names are short
 
-def grades_table(standings: Sequence[Standing], *, names: str = "learner") -> Group:
+
+def grades_table(standings: Sequence[Standing], *, names: str = "learner", width: int = WIDTH) -> Group:
     """Return one line a submission: points, status, and the first thing the learner is told.
 
-    Text from learners is never read as markup.
+    Text from learners is never read as markup, nor obeyed by the terminal.
     """
     standings = sorted(standings, key=lambda each: (each.report.learner, each.report.exercise))
     several = len({each.report.exercise for each in standings}) > 1
+    least, enough = SAID_WIDTHS
+    said_width = min(enough, max(least, width - OTHERS_WIDTH))
     table = Table(expand=True)
-    table.add_column(names, overflow="fold")
+    table.add_column(names, overflow="fold", max_width=NAME_WIDTH)
     if several:
         table.add_column("exercise", overflow="fold")
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
-    table.add_column("what the learner is told first", ratio=1, overflow="fold")
+    table.add_column("what the learner is told first", ratio=1, width=said_width, overflow="fold")
     for each in standings:
         report, messages = each.report, each.messages
         said = [*messages[:1], *([f"(and {len(messages) - 1} more)"] if len(messages) > 1 else [])]
         cells = [report.learner, *([report.exercise] if several else [])]
         cells += [f"{each.points:g} / {report.max_points:g}", report.status, " ".join(said)]
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(shown, cells))
     return Group(table, *_notes(standings))
 
 
@@ -44,7 +51,7 @@ def _notes(standings: Sequence[Standing]) -> list[Text]:
         )
     if errors := [each.report.learner for each in standings if each.report.status == "error"]:
         lines.append(
-            Text(f"not the learners' fault, look at `detail` in grades.json: {', '.join(errors)}", style="bold red")
+            shown(f"not the learners' fault, look at `detail` in grades.json: {', '.join(errors)}", style="bold red")
         )
     return lines
 
@@ -54,10 +61,10 @@ def pairs_table(pairs: Sequence[Pair]) -> Group:
     several = len({pair.exercise for pair in pairs}) > 1
     table = Table(title="alike, for you to look at: no points depend on it", title_justify="left", expand=True)
     for name in ("learner", "and", *(["exercise"] if several else [])):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", max_width=NAME_WIDTH)
     table.add_column("alike", justify="right", no_wrap=True)
-    table.add_column("most in these answers", ratio=1, overflow="fold")
+    table.add_column("most in these answers", ratio=1, width=CELLS_WIDTH, overflow="fold")
     for pair in pairs:
         cells = [pair.first, pair.second, *([pair.exercise] if several else [])]
-        table.add_row(*map(Text, [*cells, f"{pair.alike:.0%}", ", ".join(pair.cells)]))
+        table.add_row(*map(shown, [*cells, f"{pair.alike:.0%}", ", ".join(pair.cells)]))
     return Group(table)

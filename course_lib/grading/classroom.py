@@ -1,23 +1,28 @@
 """Find the submissions of a class in a folder."""
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.errors import InputError
 from course_lib.grading.exercise import Exercise, find, load
-from course_lib.grading.words import one_line
+from course_lib.grading.words import listed, one_line
 
-__all__ = ["Task", "find_submissions"]
+__all__ = ["Task", "find_submissions", "strays"]
+
+JUNK = (".", "__")  # what names begin with that nobody hands in: .ipynb_checkpoints, __MACOSX
+MOST_BESIDE = 20
 
 
 @dataclass(frozen=True)
 class Task:
     """One submission to grade; without a ``path`` there is none, and ``message`` says what was found instead.
 
-    ``passed_over`` are the names of notebooks beside it that are called after no exercise, and so are not graded.
+    ``passed_over`` are the names of what lies beside it, or a folder deeper, and is not graded: notebooks that are
+    called after no exercise, and files of other kinds.
     """
 
     learner: str
@@ -61,11 +66,22 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     _check_names(entries)
     tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
+        names = [name for task in tasks for name in task.passed_over] + list(strays(folder))
+        came = f"no such notebook but {listed(names)}" if names else "no such notebook"
         raise InputError(
-            f"expected <learner>/<exercise>.ipynb in {folder}, found no such notebook; check the folder, "
-            "or name the exercise of a flat folder with --exercise"
+            f"expected <learner>/<exercise>.ipynb in {folder}, found {came}; check the folder, unpack and rename what "
+            "is in it, or name the exercise of a flat folder with --exercise"
         )
     return tasks
+
+
+def strays(folder: Path) -> tuple[str, ...]:
+    """Return the names of files among the learners' folders that are no notebooks: packed ones, or of another name."""
+    return tuple(_clean(entry.name) for entry in _entries(folder) if _is_stray(entry))
+
+
+def _is_stray(entry: Path) -> bool:
+    return not (entry.suffix == ".ipynb" or entry.is_symlink() or entry.is_dir())
 
 
 def _tasks_of(entry: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
@@ -86,20 +102,53 @@ def _tasks_of(entry: Path, *, exercises: Path, only: Exercise | None, key: Path 
 def _tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key: Path | None) -> Iterator[Task]:
     """Yield a task for each notebook of a known exercise in one learner's folder, or one that says there is none."""
     learner = _name(_raw(folder))
-    names = sorted(path.stem for path in folder.glob("*.ipynb") if not path.name.startswith("."))
+    entries = _entries(folder)
+    names = [entry.stem for entry in entries if entry.suffix == ".ipynb"]
     if only is None:
         known = {name: _known(name, exercises=exercises, key=key) for name in names}
     else:
         known = {name: only if name == only.slug else None for name in names}
     found = {name: exercise for name, exercise in known.items() if exercise is not None}
-    others = [name for name in names if name not in found and not (exercises / name).is_dir()]
-    passed_over = tuple(_clean(f"{name}.ipynb") for name in others)
+    known_elsewhere = {name for name in names if name not in found and (exercises / name).is_dir()}
+    passed_over = tuple(_beside(entries, but={f"{name}.ipynb" for name in [*found, *known_elsewhere]}))
     for name, exercise in found.items():
         yield Task(learner, exercise, folder / f"{name}.ipynb", passed_over=passed_over)
     if not found:
-        wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
-        came = _clean(f"{names[0]}.ipynb") if names else "no notebook"
-        yield Task(learner, only, None, f"expected {wanted}, found {came}; hand in the notebook under its own name")
+        yield Task(learner, only, None, _missing(only, [*_beside(entries, but=())]), passed_over)
+
+
+def _missing(only: Exercise | None, came: list[str]) -> str:
+    """Say that there is no notebook to grade, what there is, and what to do about it."""
+    wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
+    fix = "hand in the notebook under its own name"
+    if not all(name.endswith(".ipynb") and "/" not in name for name in came):
+        fix = "hand in the notebook itself, under its own name, not packed and in no further folder"
+    return f"expected {wanted}, found {listed(came) if came else 'no notebook'}; {fix}"
+
+
+def _beside(entries: Iterable[Path], *, but: Collection[str]) -> list[str]:
+    """Name what lies in a learner's folder, and what lies in its folders: someone may have meant to hand it in."""
+    found: list[str] = []
+    for entry in entries:
+        if entry.name in but:
+            continue
+        inside = _inside(entry) if entry.suffix != ".ipynb" else []
+        found += [f"{_clean(entry.name)}/{name}" for name in inside] or [_clean(entry.name)]
+    return found[:MOST_BESIDE]
+
+
+def _inside(entry: Path) -> list[str]:
+    """Return the names in a folder, of anything else none."""
+    if entry.is_symlink() or not entry.is_dir():
+        return []
+    return [_clean(each.name) for each in _entries(entry)[:MOST_BESIDE]]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what lies in a folder, by name; of one that may not be read, nothing."""
+    with contextlib.suppress(OSError):
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(JUNK))
+    return []
 
 
 def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:

@@ -22,6 +22,7 @@ from course_lib.grading.kernel import Kernel, Stopped
 from course_lib.grading.learner import Learner, generator
 from course_lib.grading.points import Mistake, points_of
 from course_lib.grading.report import Row
+from course_lib.grading.words import excerpt, one_line
 
 __all__ = ["KeyFailure", "Session", "collect_tests", "keep_compiled", "run"]
 
@@ -35,6 +36,7 @@ UNUSED = (
 )
 # Of nbval's plugin nothing else is used, and pytest would look at each name in it for every submission.
 OPTIONS = SimpleNamespace(pytest_addoption=nbval.pytest_addoption)
+MESSAGE_CHARS = 1000  # a test's sentence may quote the learner twice
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
@@ -94,7 +96,7 @@ class Session:
         error = call.excinfo.value if call.excinfo is not None else None
         # A row is written when the test is called, and again if setting it up or tearing it down fails.
         if call.when == "call" or error is not None:
-            detail = str(report.longrepr) if error is not None else ""
+            detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
                 self.asked[item.name] = self.kernel.doing
             row = _cell_row(item, error) if isinstance(item, Cell) else _test_row(item, error, detail)
@@ -157,7 +159,7 @@ def _verdict(error: BaseException | None) -> tuple[str, str]:
         case Stopped():
             return "not run" if error.later else "failed", str(error)
         case Mistake():
-            return "failed", str(error) or UNNAMED
+            return "failed", one_line(str(error), chars=MESSAGE_CHARS) or UNNAMED
         case AssertionError():
             return "failed", UNNAMED
     return "error", KEY_BROKE

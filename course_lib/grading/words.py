@@ -1,6 +1,8 @@
-"""Make text from outside fit to be shown: one line, printable, encodable, of bounded length."""
+"""Make text from outside fit to be shown: printable, encodable, of bounded length."""
 
-__all__ = ["one_line"]
+from collections.abc import Sequence
+
+__all__ = ["excerpt", "listed", "one_line"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -13,6 +15,38 @@ def one_line(text: object, *, chars: int = 400) -> str:
     >>> one_line("a" * 500, chars=5)
     'aaaa…'
     """
-    line = " ".join(str(text)[: 2 * chars].split())
-    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+    line = _printable(" ".join(str(text)[: 2 * chars].split()))
     return line if len(line) <= chars else line[: chars - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def excerpt(text: str, *, chars: int = 20_000) -> str:
+    r"""Return ``text`` with its lines as they are, printable as in :func:`one_line`; of a longer one both its ends.
+
+    Examples
+    --------
+    >>> excerpt("two\nlines, \x1b[31mred")
+    'two\nlines, �[31mred'
+    >>> excerpt("a" * 50 + "b" * 50, chars=4)
+    'aa\n[96 characters are left out here]\nbb'
+    """
+    half = chars // 2
+    if (left_out := len(text) - 2 * half) > 0:
+        text = f"{text[:half]}\n[{left_out} characters are left out here]\n{text[-half:]}"
+    return "\n".join(map(_printable, text.expandtabs().splitlines()))
+
+
+def listed(names: Sequence[str], *, most: int = 5) -> str:
+    """Return the names as part of a sentence, the first ones if they are many.
+
+    Examples
+    --------
+    >>> listed(["ada", "bob", "cem"]), listed(["ada", "bob", "cem"], most=1)
+    ('ada, bob and cem', 'ada and 2 more')
+    """
+    more = len(names) - most
+    *first, last = names if more <= 0 else [*names[:most], f"{more} more"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _printable(line: str) -> str:
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -83,7 +84,47 @@ def test_points_for_nobody_are_refused(course, classroom):
     assert_refused(course("points", "ada", "double", "nan", "--why", "x"), "found nan points")
     assert_refused(course("points", "ada", "double", 1, "--why", " "), "found no reason")
     assert course("points", "ada", "double", "many", "--why", "x")[0] == 2
+    absent = course("points", "zoe", "duoble", 1, "--why", "oral exam", "--absent")
+    assert_refused(absent, "expected the text of exercise 'duoble' at exercises/duoble/key/source.md")
     assert course("points", "zoe", "double", 1, "--why", "oral exam", "--absent")[0] == 0
+
+
+def test_points_for_who_handed_nothing_in_are_in_the_reports(course, classroom):
+    """Of one without a folder, and of one whose folder is empty."""
+    course("grade", "submissions", "-j", 1)
+    (classroom / "submissions" / "yan").mkdir()
+    for learner in ("yan", "zoe"):
+        assert course("points", learner, "double", 1.5, "--why", "oral", "--absent")[0] == 0
+    status, out, _ = course("grade", "submissions", "--exercise", "double")
+    assert status == 0
+    assert "the reports have 1 more, from the gradebook, that did not come in this run" in out
+    assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 3, "dan": 0, "eva": 3, "yan": 1.5, "zoe": 1.5}
+    assert "zoe,double,1.5,3,missing," in (classroom / "grades" / "grades.csv").read_text()
+    assert "1.5 by your instructor: oral" in (classroom / "grades" / "learners" / "zoe.html").read_text()
+
+
+def test_grading_a_part_adds_to_the_class(course, classroom):
+    """Late hand-ins from a folder of their own, and one exercise alone: reports have all, the table has this run."""
+    shutil.copytree("exercises/double", "exercises/triple")
+    (source := classroom / "exercises/triple/key/source.md").write_text(
+        SOURCE.replace("exercise: double", "exercise: triple").replace("Twice as much", "Three times")
+    )
+    nbformat.write(load(source.parent).reference(), classroom / "submissions" / "ada" / "triple.ipynb")
+    course("grade", "submissions", "-j", 1)
+    shutil.copytree("submissions/cem", "late/fay")
+    for folder, options in {"late": [], "submissions": ["--exercise", "double"]}.items():
+        status, out, _ = course("grade", folder, "-j", 1, *options)
+        assert status == 0
+        entries = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"]
+        found = [(entry["learner"], entry["exercise"]) for entry in entries]
+        assert found == [
+            ("ada", "double"),
+            ("ada", "triple"),
+            *((name, "double") for name in ("bob", "cem", "dan", "eva", "fay")),
+        ]
+        assert "Three times" in (classroom / "grades" / "learners" / "ada.html").read_text()
+    assert "triple" not in out
+    assert "the reports have 2 more, from the gradebook, that did not come in this run" in out
 
 
 @pytest.mark.parametrize(
@@ -148,6 +189,8 @@ def test_rules_and_times_for_nobody_are_pointed_out(course, classroom):
     assert err.splitlines() == [
         "note: there are rules for the exercise duoble, and no notebook of it; is its name right?",
         "note: there is a time for double of adda, and no notebook; are the names right?",
+        "note: --submitted has no time for double of bob, cem, dan and eva: what an earlier table said counts, else "
+        "when the file was last changed; add what is missing",
     ]
 
 
@@ -155,14 +198,20 @@ def test_notebooks_that_are_passed_over_are_pointed_out(course, classroom):
     """Which is graded, which is not, and why, so that nobody thinks that the other one was looked at."""
     (ada, bob), reference = (classroom / "submissions" / name for name in ("ada", "bob")), classroom / "reference.ipynb"
     nbformat.write(load(classroom / "exercises" / "double" / "key").reference(), reference)
-    for path in (ada / "double (1).ipynb", bob / "double copy.ipynb", bob / "notes.ipynb"):
+    for path in (ada / "double (1).ipynb", bob / "double copy.zip", bob / "new" / "double.ipynb", ada / "../fay.zip"):
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(reference.read_bytes())
     status, _, err = course("grade", "submissions", "-j", 1)
     assert status == 0
-    why = "a notebook is graded under its exercise's name; if another is meant, give it that name"
+    why = (
+        "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, move it "
+        "there or rename it"
+    )
     assert err.splitlines() == [
+        "note: submissions has fay.zip, in no learner's folder, and so not graded; if it was handed in, unpack it, or "
+        "put it there as <learner>/<exercise>.ipynb",
         f"note: ada: double.ipynb is graded, double (1).ipynb is passed over: {why}",
-        f"note: bob: double.ipynb is graded, double copy.ipynb and notes.ipynb are passed over: {why}",
+        f"note: bob: double.ipynb is graded, double copy.zip and new/double.ipynb are passed over: {why}",
     ]
     assert points_of(classroom)["bob"] == 0
 

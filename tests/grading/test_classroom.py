@@ -15,7 +15,7 @@ import pytest
 
 from course_lib.errors import GradingError, InputError
 from course_lib.grading import reports
-from course_lib.grading.classroom import Task, find_submissions
+from course_lib.grading.classroom import Task, find_submissions, strays
 from course_lib.grading.foreman import Foreman
 from course_lib.grading.gradebook import Standing
 from course_lib.grading.graders import grade_class
@@ -218,17 +218,52 @@ def test_exercises_are_known_by_the_files_names(classroom, exercises):
 
 @pytest.mark.parametrize("slug", ["double", None])
 def test_notebooks_under_other_names_are_kept_count_of(classroom, exercises, hand_in, tmp_path, slug):
-    """Those beside one that is graded, but not other exercises', hidden ones and ones of another kind."""
+    """And files of other kinds, beside one that is graded or a folder deeper; not other exercises' and hidden ones."""
     exercises = shutil.copytree(exercises, tmp_path / "exercises")
     (exercises / "triple").mkdir()
     for name in ("double (1).ipynb", "a\x1bb.ipynb", "triple.ipynb", ".double.ipynb", "double.txt"):
         (classroom / "ada" / name).write_bytes(hand_in().read_bytes())
+    for name in ("deep/er/triple.ipynb", "__MACOSX/double.ipynb", "none/.hidden"):
+        (classroom / "ada" / name).parent.mkdir(parents=True)
+        (classroom / "ada" / name).touch()
     tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug=slug)}
     assert (tasks["ada"].path.name, tasks["ada"].passed_over) == (
         "double.ipynb",
-        ("a\N{REPLACEMENT CHARACTER}b.ipynb", "double (1).ipynb"),
+        ("a\N{REPLACEMENT CHARACTER}b.ipynb", "deep/er", "double (1).ipynb", "double.txt", "none"),
     )
-    assert {learner for learner, task in tasks.items() if task.passed_over} == {"ada"}
+    assert {learner for learner, task in tasks.items() if task.passed_over} == {"ada", "hal"}
+
+
+@pytest.mark.parametrize(
+    ("names", "came"),
+    [
+        ([], "found no notebook; hand in the notebook under its own name"),
+        (["double (1).ipynb", "triple.ipynb"], "found double (1).ipynb and triple.ipynb; hand in the notebook under"),
+        (["double.zip"], "found double.zip; hand in the notebook itself, under its own name, not packed and in no"),
+        (["double.IPYNB"], "found double.IPYNB; hand in the notebook itself"),
+        (["sub/double.ipynb", "double.ipynb.txt"], "found double.ipynb.txt and sub/double.ipynb; hand in the notebook"),
+        ([f"{number}.png" for number in range(9)], "found 0.png, 1.png, 2.png, 3.png, 4.png and 4 more; hand in"),
+    ],
+)
+def test_where_a_notebook_is_missing_what_lies_there_is_named(classroom, exercises, names, came):
+    """With what to do about it."""
+    for name in names:
+        (path := classroom / "gil" / name).parent.mkdir(exist_ok=True)
+        path.touch()
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug="double")}
+    assert tasks["gil"].path is None
+    assert f"expected double.ipynb, {came}" in tasks["gil"].message
+
+
+def test_files_among_the_learners_are_named(classroom, exercises, tmp_path):
+    """As strays beside a class, and in the sentence that says that there is none."""
+    for folder in (classroom, empty := tmp_path / "empty"):
+        folder.mkdir(exist_ok=True)
+        for name in ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", ".DS_Store"):
+            (folder / name).touch()
+    assert strays(classroom) == ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", "notes.txt")
+    with pytest.raises(InputError, match=r"no such notebook but ada\.zip, carl\.IPYNB and dora\.ipynb\.txt; check"):
+        find_submissions(empty, exercises=exercises)
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -1,5 +1,6 @@
 """The gradebook keeps what it is given, once, in SQLite and in a real PostgreSQL alike."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -103,6 +104,30 @@ def test_the_same_notebook_is_one_attempt(address):
         [found] = book.attempts(exercise="double")
     assert (found.submitted_at, found.last_submitted_at) == (NOON - timedelta(hours=1), NOON + timedelta(days=9))
     assert found.report.rows == ROWS[:1]
+
+
+def test_a_time_that_was_told_comes_before_all_others(address):
+    """It takes the place of what is there, earlier or later; the next one told takes its; nothing else does."""
+    with Gradebook(address) as book:
+        book.record(attempt())
+        for told in (NOON + timedelta(days=2), NOON - timedelta(days=2), NOON + timedelta(days=1)):
+            book.tell({("ada", "double", "a" * 64): told, ("bob", "double", "b" * 64): NOON})
+            book.record(attempt())
+            book.seen(attempt(), submitted_at=NOON - timedelta(days=9))
+            [found] = book.attempts(exercise="double")
+            assert (found.submitted_at, found.last_submitted_at) == (told, told)
+
+
+def test_a_gradebook_from_before_times_were_told_is_gone_on_with(tmp_path):
+    """What it lacks is made when it is opened, also to look something up."""
+    path = tmp_path / "gradebook.sqlite"
+    with Gradebook(str(path)) as book:
+        book.record(attempt())
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE told_times")
+    with Gradebook(str(path), create=False) as book:
+        assert book.attempts(exercise="double") == [attempt()]
+        book.tell({("ada", "double", "a" * 64): NOON})
 
 
 def test_another_notebook_is_another_attempt(address):

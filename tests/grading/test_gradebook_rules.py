@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.errors import InputError
@@ -82,6 +82,7 @@ def test_a_failure_of_the_grader_is_shown_and_costs_nothing():
     assert (came.points, came.report.status, came.messages) == (8, "error", ("grading failed",))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0, 100), max_size=4).map(sorted),
     st.integers(0, 60),
@@ -259,3 +260,36 @@ def test_the_time_of_submission_is_the_files_or_the_tables(graded):
     assert own.counted.submitted_at == DUE
     _, [told] = graded({"ada": "b"}, times={("ada", "double"): DUE - DAY})
     assert (told.counted.submitted_at, told.attempts) == (DUE - DAY, 2)  # of equal ones the first counts
+
+
+def test_a_time_that_was_too_early_can_be_put_right(graded):
+    """By a table given later; a run without one keeps what the table said."""
+    graded({"ada": "a"}, times={("ada", "double"): DUE - DAY})
+    _, [told] = graded({"ada": "a"}, times={("ada", "double"): DUE + DAY})
+    assert told.counted.submitted_at == DUE + DAY
+    asked, [kept] = graded({"ada": "a"})
+    assert (asked, kept.counted.submitted_at, kept.counted.last_submitted_at) == ([], DUE + DAY, DUE + DAY)
+
+
+def test_who_is_not_in_this_run_stands_as_the_gradebook_says(graded):
+    """Late hand-ins graded on their own add to the class."""
+    graded({"ada": "a", "bob": "b"})
+    asked, stand = graded({"cem": "c", "bob": "d"})
+    assert asked == ["cem", "bob"]
+    assert [(each.report.learner, each.points, each.attempts) for each in stand] == [
+        ("ada", 2, 1),
+        ("bob", 2, 2),
+        ("cem", 2, 1),
+    ]
+
+
+def test_points_by_hand_count_for_who_handed_nothing_in(graded, tmp_path):
+    """Also at an exercise that nobody handed in; what it is worth is what it is worth to others."""
+    graded({"ada": "a"})
+    with Gradebook(str(tmp_path / "book.sqlite")) as book:
+        for exercise in ("double", "oral"):
+            book.add_points(ManualPoints("zoe", exercise, 1.5, "at the board", DUE))
+    _, [_, zoe, oral] = graded({"ada": "a"})
+    assert (zoe.points, zoe.report.max_points, zoe.report.status, zoe.attempts) == (1.5, 3, "missing", 0)
+    assert zoe.messages == ("nothing was handed in", "+1.5 by your instructor: at the board")
+    assert (oral.report.exercise, oral.points, oral.report.max_points) == ("oral", 1.5, 0)

@@ -84,6 +84,26 @@ def test_a_spreadsheet_sees_no_formula(text, render):
     assert all(cell.startswith("'") for cell in cells)
 
 
+@pytest.mark.parametrize("text", ["x;=1+1", "x; @SUM(A1)", 'x;"=1+1', ";-1+2", "x;\t=1", ';;""=1+1;y', "+1;=2"])
+@pytest.mark.parametrize("render", [reports.as_csv, reports.as_canvas, reports.as_moodle])
+def test_a_spreadsheet_with_semicolons_between_cells_sees_no_formula(text, render):
+    """As where decimals have a comma: the file read with that separator has none either, quotes or not."""
+    for quotes in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        lines = csv.reader(io.StringIO(render([stand(text, messages=(text,))])), delimiter=";", quoting=quotes)
+        cells = [cell.lstrip(' "') for line in lines for cell in line]
+        assert len(cells) > len(text.split(";"))
+        assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_what_a_report_is_given_cannot_command_a_terminal_or_fill_a_disk():
+    """JSON is whole, and escaped; a cell of a table has an end."""
+    odd = stand(messages=("\x1b[2J\x9b31m\u202e\u2028" + "A" * 100_000,))
+    text = reports.as_json([odd])
+    assert text.replace("\n", "").isprintable()
+    assert tuple(json.loads(text)["submissions"][0]["messages"]) == odd.messages
+    assert len(reports.as_csv([odd])) < 32_767
+
+
 def test_canvas_gets_its_columns_and_points_possible():
     """Those of a Canvas import; what the grader failed at is left empty, so that nobody's grade is overwritten."""
     failed = Standing(SubmissionReport("dan", "double", "error", 0, 5))
@@ -97,6 +117,12 @@ def test_canvas_gets_its_columns_and_points_possible():
         ("cem", ""),
         ("dan", ""),
     ]
+
+
+def test_canvas_is_told_what_an_exercise_is_worth_whoever_comes_last():
+    """Also if that is a learner of whom it is not known."""
+    absent = Standing(SubmissionReport("zoe", "double", "missing", 0, 0))
+    assert reports.as_canvas([stand(), absent]).splitlines()[1] == "Points Possible,,,,,5"
 
 
 def test_moodle_gets_points_and_feedback_of_each_exercise():

@@ -35,6 +35,23 @@ def test_a_mistake_is_named_and_the_answer_is_not(grade):
     assert "41.5" not in " ".join(report.messages) + rows(report, "test")["test_halve"].message
 
 
+def test_what_a_mistake_quotes_is_one_line_of_bounded_length(make_exercise, hand_in):
+    """A key's sentence may hold a learner's own words: none is obeyed, refused or without end, also for instructors."""
+    tests = (
+        "from course_lib.grading import Mistake, points\n@points(1)\ndef test_keys(learner):\n"
+        "    raise Mistake('the keys are ' + ', '.join(learner.call('double', 1)) + '\\ud800')\n"
+    )
+    answer = "def double(x):\n    return {'\\x1b[2J\\n\\u202e': 1, 'A' * 100_000: 2}"
+    report = grade_submission(hand_in(double=answer), learner="ada", exercise=make_exercise(tests=tests))
+    [message], row = report.messages, rows(report, "test")["test_keys"]
+    assert message == row.message
+    assert message.startswith("the keys are \ufffd[2J \ufffd, AAA")
+    assert (len(message), message[-1]) == (1000, "\N{HORIZONTAL ELLIPSIS}")
+    assert len(row.detail) < 21_000
+    assert row.detail.replace("\n", "").isprintable()
+    assert "raise Mistake(" in row.detail
+
+
 def test_a_failing_check_says_what_its_assertion_says(grade):
     """The row of a visible check carries its message, without a traceback."""
     report = grade(double="def double(x):\n    return 3 * x")

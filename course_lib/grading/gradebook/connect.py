@@ -143,6 +143,7 @@ def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
         raise InputError(
             f"expected version {VERSION} of the gradebook at {shown}, found {version}; use the grader that wrote it"
         )
+    Tables.metadata.create_all(connection)  # what was not there yet when this one was made; nothing else is touched
 
 
 def _reason(error: Exception) -> str:

@@ -3,15 +3,16 @@
 So a run that is broken off, by Ctrl-C or by anything else, has lost nothing when it is started again.
 """
 
-from collections.abc import Generator, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from course_lib.errors import NotebookError
 from course_lib.grading import intake
 from course_lib.grading.classroom import Task
-from course_lib.grading.gradebook.policy import Policies
-from course_lib.grading.gradebook.records import Attempt, hash_key, hash_notebook
+from course_lib.grading.gradebook.policy import Policies, Policy
+from course_lib.grading.gradebook.records import Attempt, ManualPoints, hash_key, hash_notebook
 from course_lib.grading.gradebook.standing import Standing, standing
 from course_lib.grading.gradebook.store import Gradebook
 from course_lib.grading.gradebook.submitted import Times, submitted_at
@@ -21,6 +22,7 @@ from course_lib.grading.sandbox import NONE
 
 __all__ = ["Outcome", "grade_into", "standings"]
 
+ABSENT = "nothing was handed in"
 CHANGED = "the file was changed while it was being graded; grade again when it is whole"
 
 
@@ -103,6 +105,7 @@ def grade_into(
     run = _Run(book, times or {}, graders.sandbox)
     run.hashes = {task: _hash(task) for task in tasks}
     run.keys = {exercise.slug: hash_key(exercise) for exercise in {task.exercise for task in tasks} if exercise}
+    _tell(run)
     known = {} if regrade else run.known(tasks)
     for task, attempt in known.items():
         book.seen(attempt, submitted_at=submitted_at(task, run.times))
@@ -110,6 +113,16 @@ def grade_into(
     rest = [task for task in tasks if task not in known]
     for task, report in graders.grade(rest):
         yield Outcome(task, run.record(task, report))
+
+
+def _tell(run: _Run) -> None:
+    """Write the times of the table down, before anything is graded: they hold for what is known already, too."""
+    told = {}
+    for task, notebook_hash in run.hashes.items():
+        slug = task.exercise.slug if task.exercise else ""
+        if notebook_hash and (time := run.times.get((task.learner, slug))):
+            told[task.learner, slug, notebook_hash] = time
+    run.book.tell(told)
 
 
 def _hash(task: Task) -> str | None:
@@ -121,17 +134,32 @@ def _hash(task: Task) -> str | None:
 
 
 def standings(book: Gradebook, outcomes: Sequence[Outcome], policies: Policies) -> list[Standing]:
-    """Return where everyone of a run stands, by learner and exercise, with all that the gradebook has of them."""
+    """Return where everyone stands, by learner and exercise: who came in this run, and all who are in the gradebook."""
     came: dict[tuple[str, str], SubmissionReport] = {}
     for outcome in outcomes:
         here = (outcome.report.learner, outcome.report.exercise)
         if here not in came or outcome.report.status == "error":
             came[here] = outcome.report
-    found = []
-    for exercise in sorted({exercise for _, exercise in came}):
-        attempts, manual = book.attempts(exercise=exercise), book.manual_points(exercise=exercise)
-        for learner in sorted(learner for learner, slug in came if slug == exercise):
-            mine = [attempt for attempt in attempts if attempt.report.learner == learner]
-            given = [each for each in manual if each.learner == learner]
-            found.append(standing(mine, policies.of(exercise), given, came=came[learner, exercise]))
+    found: list[Standing] = []
+    for exercise in {*book.exercises(), *(exercise for _, exercise in came)}:
+        mine = {learner: report for (learner, slug), report in came.items() if slug == exercise}
+        found += _standings_at(exercise, book, mine, policies.of(exercise))
     return sorted(found, key=lambda each: (each.report.learner, each.report.exercise))
+
+
+def _standings_at(
+    exercise: str, book: Gradebook, came: Mapping[str, SubmissionReport], policy: Policy
+) -> Iterator[Standing]:
+    """Yield where everyone stands at one exercise."""
+    attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
+    for attempt in book.attempts(exercise=exercise):
+        attempts[attempt.report.learner].append(attempt)
+    manual: defaultdict[str, list[ManualPoints]] = defaultdict(list)
+    for given in book.manual_points(exercise=exercise):
+        manual[given.learner].append(given)
+    graded = [attempt for theirs in attempts.values() for attempt in theirs]
+    latest = max(graded, key=lambda attempt: attempt.graded_at, default=None)
+    worth = latest.report.max_points if latest else max((report.max_points for report in came.values()), default=0)
+    for learner in {*came, *attempts, *manual}:
+        report = came.get(learner) or SubmissionReport(learner, exercise, "missing", 0, worth, (ABSENT,))
+        yield standing(attempts[learner], policy, manual[learner], came=report)

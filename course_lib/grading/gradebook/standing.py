@@ -72,8 +72,8 @@ def standing(
     manual : sequence of ManualPoints
         Theirs for this exercise.
     came : SubmissionReport
-        What this run found. It is shown if there is no attempt, or if grading itself failed, so that nobody overlooks
-        that; recorded points count all the same.
+        What this run found, or that there was nothing. It is shown if there is no attempt, or if grading itself failed,
+        so that nobody overlooks that; recorded points count all the same.
     """
     given = tuple(manual)
     if not attempts:

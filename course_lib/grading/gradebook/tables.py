@@ -8,7 +8,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["VERSION", "AttemptRow", "ManualRow", "ResultRow", "Tables", "VersionRow"]
+__all__ = ["VERSION", "AttemptRow", "ManualRow", "ResultRow", "Tables", "ToldRow", "VersionRow"]
 
 VERSION = 1  # of these tables; a gradebook says which it has
 
@@ -92,6 +92,16 @@ class ResultRow(Tables):
     title: Mapped[str]
     message: Mapped[str]
     detail: Mapped[str]
+
+
+class ToldRow(Tables):
+    """When a notebook was handed in, as a table of times said last; it comes before what its attempt has."""
+
+    __tablename__ = "told_times"
+    learner: Mapped[str] = mapped_column(primary_key=True)
+    exercise: Mapped[str] = mapped_column(primary_key=True)
+    notebook_hash: Mapped[str] = mapped_column(primary_key=True)
+    submitted_at: Mapped[datetime]
 
 
 class ManualRow(Tables):

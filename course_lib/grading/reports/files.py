@@ -15,6 +15,7 @@ __all__ = ["check_folder", "csv_text", "file_name", "replace"]
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+CELL_CHARS = 16_000  # a spreadsheet takes 32,767, of which apostrophes may be half
 # What a spreadsheet takes for the beginning of a formula.
 FORMULA = tuple(
     "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
@@ -62,8 +63,8 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
 
     Examples
     --------
-    >>> print(csv_text([["=1+1", "-1.5", "a,b"]]))
-    '=1+1,-1.5,"a,b"
+    >>> print(csv_text([["=1+1", "-1.5", "a,b", "c;=1+1"]]))
+    '=1+1,-1.5,"a,b",c;'=1+1
     <BLANKLINE>
     """
     text = io.StringIO()
@@ -72,9 +73,15 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
 
 
 def _plain(cell: str) -> str:
-    """Return one printable line that a spreadsheet does not take for a formula."""
-    cell = "".join(char if char.isprintable() else " " for char in cell)
-    return f"'{cell}" if cell.lstrip().startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
+    """Return one printable line, of which a spreadsheet takes nothing for a formula.
+
+    Where decimals have a comma, spreadsheets open the file with semicolons between cells: what stands behind one in a
+    cell then begins a cell of its own, quotes or not.
+    """
+    if NUMBER.fullmatch(cell):
+        return cell
+    cell = "".join(char if char.isprintable() else " " for char in cell[:CELL_CHARS])
+    return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
 
 
 def replace(path: Path, text: str) -> Path:

@@ -24,7 +24,9 @@ def as_json(standings: Sequence[Standing], pairs: Sequence[Pair] = ()) -> str:
         "submissions": [_submission(standing) for standing in standings],
         "similar": [asdict(pair) for pair in pairs],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    unseen = [char for char in set(text) if char != "\n" and not char.isprintable()]  # a terminal may obey them
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
 
 
 def _submission(standing: Standing) -> dict[str, Any]:

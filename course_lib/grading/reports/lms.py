@@ -60,10 +60,10 @@ def _by_learner(standings: Sequence[Standing]) -> tuple[list[str], dict[str, dic
     """
     exercises = sorted({each.report.exercise for each in standings if each.report.exercise})
     points: dict[str, dict[str, str]] = {}
-    worth: dict[str, str] = {}
+    worth: dict[str, float] = {}
     for each in standings:
         of = points.setdefault(each.report.learner, {})
         if each.report.exercise and (each.report.status != "error" or each.counted):
             of[each.report.exercise] = f"{each.points:g}"
-        worth[each.report.exercise] = f"{each.report.max_points:g}"
-    return exercises, points, worth
+        worth[each.report.exercise] = max(each.report.max_points, worth.get(each.report.exercise, 0))
+    return exercises, points, {slug: f"{most:g}" for slug, most in worth.items()}

@@ -1,0 +1,50 @@
+"""The table of a class is read on a terminal, whatever a learner is called and whatever the reports hold."""
+
+import io
+
+from rich.console import Console
+
+from course_lib.cli.table import grades_table, pairs_table
+from course_lib.grading.gradebook import Standing
+from course_lib.grading.report import SubmissionReport
+from course_lib.grading.similarity import Pair
+
+RAW = "\x1b[2J\x1b]0;pwned\x07\x9b31m\ud800\u202e\n[red]" + "A" * 100_000
+MOODLE = "Anna-Lena Hofmann_4711023_assignsubmission_file" + "x" * 196
+
+
+def printed(table, width=100):
+    """Return what a terminal that takes UTF-8 alone would get."""
+    file = io.TextIOWrapper(raw := io.BytesIO(), encoding="utf-8")
+    Console(file=file, width=width, highlight=False).print(table)
+    file.flush()
+    return raw.getvalue().decode()
+
+
+def test_nothing_in_a_table_is_obeyed_by_the_terminal():
+    """In every column of either table, and in the line about failures."""
+    tables = [
+        grades_table([Standing(SubmissionReport(RAW, slug, "error", 0, 1, (RAW,))) for slug in (RAW, "double")]),
+        pairs_table([Pair(slug, RAW, RAW, 0.8, (RAW,)) for slug in (RAW, "double")]),
+    ]
+    for shown in map(printed, tables):
+        assert shown.replace("\n", "").isprintable()
+        assert "[red]AAA" in "".join(char for char in shown if char not in " │\n")
+        assert len(shown) < 100_000
+
+
+def test_long_names_leave_room_for_what_the_learner_is_told():
+    """Names as long as files may have are folded; what is told keeps the wider column."""
+    said = "expected double.ipynb, found no notebook"
+    for slugs in (["double"], ["double", "gradients_of_a_network_with_two_layers"]):
+        reports = [SubmissionReport(MOODLE, slug, "missing", 0, 10, (said,)) for slug in slugs]
+        assert said in printed(grades_table([Standing(report) for report in reports]))
+    table = printed(pairs_table([Pair("double", MOODLE, MOODLE + "y", 0.8, ("clip_by_global_norm",))]))
+    assert "clip_by_global_norm" in table
+
+
+def test_on_a_narrow_terminal_short_names_stay_whole():
+    """What is told is folded first there."""
+    reports = [SubmissionReport("ada", slug, "graded", 9.5, 10, ("x" * 50,)) for slug in ("double", "walk_the_graph")]
+    table = printed(grades_table([Standing(report) for report in reports], width=80), width=80)
+    assert "│ ada     │ walk_the_graph │ 9.5 / 10 │ graded │ xxx" in table

@@ -1,0 +1,25 @@
+"""The instructors' guide says what the code does."""
+
+from pathlib import Path
+
+from course_lib.grading.exercise import TOTAL_FACTOR
+from course_lib.grading.intake import MAX_BYTES
+from course_lib.grading.limits import Limits
+
+GUIDE = Path(__file__).parents[2] / "docs" / "grading.md"
+
+
+def test_the_guide_gives_the_limits_that_hold():
+    """Each number of its table is the one in the code."""
+    limits, text = Limits(), GUIDE.read_text(encoding="utf-8")
+    for line in (
+        f"| time for each cell and each call | {limits.cell_seconds:g} s, or",
+        f"| time for all of it | {TOTAL_FACTOR} times that |",
+        f"| memory | {limits.memory_bytes >> 30} GiB, or",
+        f"| processes | {limits.processes} |",
+        f"| each file | {limits.file_bytes >> 20} MiB |",
+        f"may write to | {limits.home_bytes >> 20} MiB",
+        f"| output | {limits.output_chars:,} characters |",
+        f"| the notebook handed in | {MAX_BYTES >> 20} MiB |",
+    ):
+        assert line in text, line
