@@ -225,3 +225,10 @@ def test_a_gradient_that_the_compiler_knows_is_clipped_as_any_other(scale, parts
     w = {name: jnp.ones(3) for name in parts}
     for found, expected in zip(jax.tree.leaves(jax.jit(clipped)(w)), jax.tree.leaves(clipped(w)), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_norm_that_is_a_power_of_two_is_clipped_as_any_other():
+    """In its own unit it is exactly 1, which is not 0."""
+    clipped, norm = clip_by_global_norm([jnp.ones(4)], 1.0)
+    assert float(norm) == 2
+    assert clipped[0].tolist() == [0.5] * 4

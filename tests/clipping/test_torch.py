@@ -392,3 +392,12 @@ def test_a_shard_of_fsdp_is_refused():
     with pytest.raises(InputError, match=r"one process's part of it\. Call the wrapped model's own clip_grad_norm_"):
         clip_by_global_norm([p], 1.0)
     assert p.grad.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_gradient_of_zeros_has_norm_zero_and_spoils_no_other(dtype):
+    """Its largest entry is no unit: 0 / 0 would be NaN."""
+    assert clip_by_global_norm(parameters([0.0, 0.0], dtype=dtype), 1.0).item() == 0
+    params = parameters([0.0], [3.0, 4.0], dtype=dtype)
+    assert clip_by_global_norm(params, 2.5).item() == 5
+    assert [p.grad.tolist() for p in params] == [[0.0], [1.5, 2.0]]

@@ -9,6 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 from course_lib.costs import count_flops
+from course_lib.costs.calls import OUTSIDE, calls
 from course_lib.costs.untouched import restore_values
 
 
@@ -129,3 +130,18 @@ def test_restored_values_are_as_if_never_written():
     undo()
     assert mask.tolist() == [[0, 0, 0], [0, 0, 0]]
     assert mask._version == version
+
+
+class Fails(torch.nn.Module):
+    """Raises."""
+
+    def forward(self, x):  # noqa: D102
+        raise ValueError("not today")
+
+
+def test_a_call_that_failed_is_over():
+    """Whoever catches the error goes on outside of the module."""
+    with calls() as now:
+        with pytest.raises(ValueError, match="not today"):
+            Fails()(torch.ones(1))
+        assert now.innermost == OUTSIDE

@@ -246,3 +246,18 @@ def test_no_layers_is_refused():
     """An empty list of weights has no output."""
     with pytest.raises(InputError, match="at least one layer"):
         mlp_grad(np.ones((2, 2)), [])
+
+
+def test_half_sum_is_that_of_the_distance_from_the_target():
+    """One layer that passes x on: the residual is x - target, and its cotangent is the residual itself."""
+    x, target = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[1.0, 1.0], [5.0, 1.0]])
+    found = mlp_grad(x, [np.eye(2)], target=target, loss="half_sum")
+    assert found.loss == (0 + 1 + 4 + 16) / 2
+    np.testing.assert_array_equal(found.grads.x, x - target)
+
+
+def test_the_shapes_of_the_table_are_one_below_another():
+    """Text to the left, numbers to the right."""
+    lines = repr(mlp_grad(np.ones((4, 10)), [np.ones((10, 3)), np.ones((3, 1))])).splitlines()
+    places = {line.index("(") for line in lines if "(" in line and "relu" not in line}
+    assert places == {lines[0].index("shape")}

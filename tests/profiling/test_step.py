@@ -308,3 +308,11 @@ def test_processes_that_train_together_are_refused(monkeypatch):
         profile_step(
             model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), (torch.ones(1, 2), torch.ones(1, 1))
         )
+
+
+def test_a_complex_loss_is_refused_before_anything_is_timed():
+    """Torch has no backward pass for it."""
+    model = torch.nn.Linear(3, 1)
+    optimizer, batch = torch.optim.SGD(model.parameters(), lr=0.1), (torch.ones(2, 3), torch.ones(2, 1))
+    with pytest.raises(InputError, match=r"a real number, but its dtype is torch\.complex64\. Take its \.real"):
+        profile_step(model, lambda out, y: (out - y).sum() * 1j, optimizer, batch)

@@ -20,7 +20,7 @@ from course_lib import autograd
 from course_lib.clipping import clip_by_global_norm
 from course_lib.errors import InputError, TrainingError
 from course_lib.training import ArrayLoader, accuracy, train_epoch, validate
-from course_lib.training.framework import TorchFramework
+from course_lib.training.framework import AutogradFramework, TorchFramework
 
 
 def sgd(model, lr=0.1, **options):
@@ -601,3 +601,19 @@ def test_gradients_that_no_optimizer_clears_do_not_pile_up(library, frozen):
     train_epoch(model, [batch] * 3, library.nn.MSELoss(), optimizer, "cpu", before_step=norm_of_all)
     assert norms[0] == norms[1] == norms[2]
     assert all((p.grad is None) == frozen for p in body.parameters())
+
+
+@pytest.mark.parametrize(("logit", "right"), [(-0.25, 0), (0.25, 1)])
+def test_accuracy_of_a_single_logit_turns_at_zero(logit, right):
+    """Its sign answers, however small it is."""
+    assert accuracy(np.array([logit]), np.array([right])) == 1
+    assert accuracy(np.array([logit]), np.array([1 - right])) == 0
+
+
+def test_the_small_engine_makes_tensors_of_arrays_and_leaves_all_else_alone():
+    """A tensor is the same one, with its graph; text and numbers are the model's business."""
+    x = autograd.tensor([1.0], requires_grad=True) * 2
+    tensor, text, number, array = AutogradFramework().move((x, "twice", 3, np.ones(2)), None)
+    assert tensor is x
+    assert (text, number) == ("twice", 3)
+    assert isinstance(array, autograd.Tensor)

@@ -332,3 +332,11 @@ def test_other_arguments(make, message):
     """Each its own message."""
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_bad_data_of_the_batch_that_is_at_hand_are_named_among_several_that_are_read():
+    """It is the last of the three that are read together."""
+    bad = X.clone()
+    bad[1, 0] = math.nan
+    with pytest.raises(TrainingError, match=r"batch 2 .*Its inputs hold NaN"):
+        train(loader=[BATCH, BATCH, (bad, Y), BATCH], sync_every=3)

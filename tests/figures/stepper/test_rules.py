@@ -266,6 +266,7 @@ def test_powers_are_written_as_by_hand():
         ("EluBackward0", 1, {"alpha": 0.7}, ("{v} where {0} > 0, else {v} * 0.7 * exp({0})",)),
         ("EluBackward0", 1, {"alpha": 1.0, "input_scale": 2}, ("the vjp of elu",)),
         ("AddBackward0", 2, {"alpha": 2}, ("{v}", "{v} * 2")),
+        ("SubBackward0", 2, {"alpha": 2}, ("{v}", "-{v} * 2")),
         ("DivBackward1", 1, {"other": 4}, ("{v} / 4",)),
         ("LinalgVectorNormBackward0", 1, {"ord": math.inf}, ("{v} * sign({0}) where abs({0}) is largest, else 0",)),
         ("NllLossBackward0", 1, {"reduction": 2}, ("-{v} at the class of each row, else 0",)),
@@ -282,3 +283,9 @@ def test_an_unknown_operation_is_named():
     """The reader is told that there is a rule, and whose."""
     rule = rule_for("MyOwnBackward", 2, {})
     assert (rule.forward, rule.gives) == ("my_own({0}, {1})", ("the vjp of my_own",) * 2)
+
+
+@pytest.mark.parametrize(("name", "forward"), [("Maximum", "maximum({0}, {1})"), ("Minimum", "minimum({0}, {1})")])
+def test_what_a_node_computed_is_written_as_code(name, forward):
+    """Its two operands in their order."""
+    assert rule_for(f"{name}Backward0", 2, {}).forward == forward

@@ -70,3 +70,11 @@ def test_a_node_that_no_gradient_reaches_says_so():
     assert "nothing to t1" in repr(figure)
     assert notes(figure, "x = 1")[-1][0] == "grad = 1"
     assert notes(figure, "y = 2")[-1][0] in ("grad = None", "not reached")
+
+
+def test_a_cotangent_that_has_no_room_in_a_box_goes_by_its_norm(engine):
+    """In the box of an operation as in that of a leaf."""
+    x, w = (engine.tensor([[3.0, 4.0], [1.0, 2.0]], requires_grad=True) for _ in "xw")
+    figure = backward_stepper((x @ w).sum(), names={"x": x, "w": w})
+    (box,) = [box for box in figure.drawing.boxes if "x @ w" in box.label and box.kind == "op"]
+    assert box.notes[-1].text == "v: norm 2"
