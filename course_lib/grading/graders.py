@@ -9,15 +9,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from course_lib.errors import InputError
-from course_lib.grading import pids
+from course_lib.grading import pids, pressure
 from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.foreman import Foreman
 from course_lib.grading.report import SubmissionReport
-from course_lib.grading.sandbox import BUBBLEWRAP, require
+from course_lib.grading.sandbox import BUBBLEWRAP, hidden, require
 from course_lib.grading.warm import Zygote, Zygotes
 from course_lib.grading.workers import Died, in_processes, serve
 
@@ -26,6 +28,14 @@ __all__ = ["Graders", "grade_class"]
 T = TypeVar("T")
 R = TypeVar("R")
 DIED = "the grader's own process died; grade this one again with -j 1"
+
+
+@dataclass(frozen=True)
+class _Graded:
+    """What came of a task, and whether it may have been another's doing, for want of memory."""
+
+    report: SubmissionReport
+    cramped: bool
 
 
 def grade_class(
@@ -73,6 +83,7 @@ class Graders:
         self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
         self.sandbox = sandbox
         self._worth: Iterator[tuple[Exercise, float | Died]] = iter(())
+        self._private = set[Path]()
         with ExitStack() as stack:
             self._foreman: Foreman | None = None
             if self._jobs > 1:
@@ -99,22 +110,47 @@ class Graders:
             self._zygotes.load(_shared_imports([task for task in tasks if task.path is not None]))
         self._worth = self._look(_exercises_of(tasks))
 
+    def hide(self, folders: Iterable[Path]) -> None:
+        """See that learners' code sees nothing of these folders, wherever they lie.
+
+        Without being told, it sees nothing of the keys and of what is graded.
+        """
+        self._private |= set(folders)
+
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade these and yield each with its report as it is ready.
+
+        What lost points while there was too little memory for all of them is graded once more, alone, when the others
+        are through: then it is its own doing.
 
         Raises
         ------
         InputError
-            If the hidden tests of an exercise cannot be used; then nobody is graded.
+            If the hidden tests of an exercise cannot be used, or what nobody may see cannot be hidden; then nobody is
+            graded.
         """
         # A broken key ends the run here, before anyone is graded by it.
         worth = self._worths(_exercises_of(tasks))
         yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
         present = [task for task in tasks if task.path is not None]
         ready = self._zygotes.ready if self._zygotes is not None and present else {}
-        grade = functools.partial(_grade, sandbox=self.sandbox, ready=ready)
-        for task, came in self._each(grade, present, jobs=self._jobs):
-            yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came
+        grade = functools.partial(_grade, sandbox=self.sandbox, ready=ready, covered=self._covered(present))
+        killed, again = pressure.kills(), list[Task]()
+        for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
+            work = functools.partial(grade, share=pressure.share(jobs)) if some else grade
+            for task, came in self._each(work, some, jobs=jobs):
+                cramped = pressure.kills() > killed if isinstance(came, Died) else came.cramped
+                if cramped and some is present:
+                    again.append(task)
+                else:
+                    yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came.report
+
+    def _covered(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """Return what the sandbox has to cover."""
+        if self.sandbox != BUBBLEWRAP:
+            return ()
+        keys = {exercise.key for exercise in _exercises_of(tasks)}
+        return hidden({*self._private, *keys, *(task.path.parent for task in tasks if task.path is not None)})
 
     def _each(self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
         """Yield each task with what came of it: from processes of the foreman's, or from this one if there is none."""
@@ -158,13 +194,20 @@ def _shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
     return [imports for imports, count in counts.items() if count > 1]
 
 
-def _grade(task: Task, *, sandbox: str, ready: dict[tuple[str, ...], Zygote]) -> SubmissionReport:
+def _grade(
+    task: Task, *, sandbox: str, ready: dict[tuple[str, ...], Zygote], covered: tuple[str, ...], share: int
+) -> _Graded:
     from course_lib.grading.submission import grade_submission
 
     assert task.path is not None  # Graders.grade sorts these out
     assert task.exercise is not None
-    zygote = ready.get(task.exercise.imports)
-    return grade_submission(task.path, learner=task.learner, exercise=task.exercise, sandbox=sandbox, zygote=zygote)
+    zygote, full = ready.get(task.exercise.imports), task.exercise.limits
+    limits = replace(full, hidden=covered, held_bytes=min(full.held_bytes, share))
+    exercise, killed = replace(task.exercise, limits=limits), pressure.kills()
+    report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
+    lost = report.points < report.max_points or report.status != "graded"
+    stinted = limits.held_bytes < full.held_bytes and any(limits.too_much_memory in said for said in report.messages)
+    return _Graded(report, cramped=stinted or (lost and pressure.kills() > killed))
 
 
 def _worth(exercise: Exercise) -> float:

@@ -83,7 +83,16 @@ def mount_proc() -> None:
     _mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def furnish(*, shared: list[str], empty: list[str], read_only: list[str], size_bytes: int, home: str) -> None:
+def furnish(
+    *,
+    shared: list[str],
+    empty: list[str],
+    hidden: list[str],
+    read_only: list[str],
+    size_bytes: int,
+    files: int,
+    home: str,
+) -> None:
     """Build the view: empty places in memory, devices and processes of its own; the rest stays, read-only as it is.
 
     Parameters
@@ -91,7 +100,9 @@ def furnish(*, shared: list[str], empty: list[str], read_only: list[str], size_b
     shared : list of str
         Folders that stay as they are although they lie below one of the ``empty`` places.
     empty : list of str
-        Places to cover by an empty file system of at most ``size_bytes`` each.
+        Places to cover by an empty file system of at most ``size_bytes`` and so many ``files`` each.
+    hidden : list of str
+        Folders to cover by an empty one that stays so.
     read_only : list of str
         Parts of ``/proc`` that belong to the whole machine.
     home : str
@@ -100,7 +111,9 @@ def furnish(*, shared: list[str], empty: list[str], read_only: list[str], size_b
     _mount("none", "/", flags=REC | PRIVATE)
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
-        _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes}")
+        _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes},nr_inodes={files}")
+    for place in hidden:
+        _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
     _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     mount_proc()
     for folder, descriptor in held.items():
@@ -109,6 +122,8 @@ def furnish(*, shared: list[str], empty: list[str], read_only: list[str], size_b
         os.close(descriptor)
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
+    for place in hidden:
+        _mount("none", place, flags=BIND | REMOUNT | RDONLY | NOSUID | NODEV)
     for place in read_only:
         _mount(place, place, flags=BIND | REC)
         _mount("none", place, flags=BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC)

@@ -8,7 +8,7 @@ import numpy as np
 
 from course_lib.grading.codec import CodecError, decode, encode
 from course_lib.grading.kernel import Kernel
-from course_lib.grading.names import bound
+from course_lib.grading.names import bound, defined
 from course_lib.grading.points import LearnerError
 from course_lib.grading.words import one_line
 
@@ -91,7 +91,7 @@ class Learner:
         cell = self._answers.get(name, "")
         if magic := MAGIC.search(cell):
             return f"its cell has a line that begins with %%{magic[1]}, and what such a cell defines may be lost"
-        others = sorted(bound(cell))[:3]
+        others = sorted(defined(cell))[:3]
         if not others or name in others:
             return "look at what its own cell says"
         return f"its cell defines {' and '.join(f'`{other[:NAME_CHARS]}`' for other in others)}"

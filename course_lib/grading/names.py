@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from course_lib.grading.intake import CodeCell, Submission
 
-__all__ = ["LeftOut", "bound"]
+__all__ = ["LeftOut", "bound", "defined"]
 
 BINDING = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+(?:, *\w+)*) *(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 IMPORT = re.compile(r"^(?:from +[\w.]+ +)?import +\(?([\w., ]+)", re.MULTILINE)
@@ -21,9 +21,14 @@ def bound(source: str) -> set[str]:
     >>> sorted(bound("import numpy as np, math\nEPS: float = 1e-6\ndef norm(x):\n    y = x\n"))
     ['EPS', 'math', 'norm', 'np']
     """
-    names = {name for match in BINDING.finditer(source) for group in match.groups("") for name in group.split(",")}
     parts = (part for match in IMPORT.finditer(source) for part in match.group(1).split(","))
-    names |= {part.split(" as ")[-1].strip().partition(".")[0] for part in parts}
+    imported = {part.split(" as ")[-1].strip().partition(".")[0] for part in parts}
+    return (defined(source) | imported) - {""}
+
+
+def defined(source: str) -> set[str]:
+    """Return those of them that it does not import."""
+    names = {name for match in BINDING.finditer(source) for group in match.groups("") for name in group.split(",")}
     return {name.strip() for name in names} - {""}
 
 

@@ -1,6 +1,7 @@
 """A ceiling on processes that holds for root as well: a control group of the submission's own, where one can be made.
 
-As an ordinary user none can, and none is needed, since there ``RLIMIT_NPROC`` holds.
+As an ordinary user none can, and none is needed, since there ``RLIMIT_NPROC`` holds. Where the same group can limit
+memory, it does: then nobody else's is taken, however fast it goes and in whatever form.
 """
 
 import contextlib
@@ -15,8 +16,16 @@ __all__ = ["inside", "make", "move", "remove", "sweep"]
 TREES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
 
-def make(tasks: int) -> Held | None:
-    """Return a new group that holds at most so many processes and threads, or None where that is not allowed."""
+def make(tasks: int, *, memory_bytes: int) -> Held | None:
+    """Return a new group that holds at most so many processes and threads, or None where that is not allowed.
+
+    Parameters
+    ----------
+    tasks : int
+        How many.
+    memory_bytes : int
+        What all of them together may hold, with all that the operating system keeps for them, if it can be told to.
+    """
     for tree in TREES:
         group = None
         try:
@@ -25,8 +34,16 @@ def make(tasks: int) -> Held | None:
         except OSError:
             remove(group)
         else:
+            _limit_memory(group, memory_bytes)
             return group
     return None
+
+
+def _limit_memory(group: Held, memory_bytes: int) -> None:
+    """Have the group end as a whole when it wants more, if it has a say in that: only in version 2, if handed down."""
+    for name, value in (("memory.oom.group", 1), ("memory.swap.max", 0), ("memory.max", memory_bytes)):
+        with contextlib.suppress(OSError):
+            (group.path / name).write_text(str(value), encoding="ascii")
 
 
 def sweep() -> None:

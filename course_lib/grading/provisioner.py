@@ -55,7 +55,7 @@ class KernelProvisioner(LocalProvisioner):
 
     def use(self) -> tuple[int, int]:
         """Return how many processes and bytes of memory the sandbox uses; outside one nobody can tell."""
-        return self.process.use(enough=self.limits.memory_bytes) if self.process is not None else (0, 0)
+        return self.process.use(enough=self.limits.held_bytes) if self.process is not None else (0, 0)
 
     def end(self) -> None:
         """Kill the kernel and, in a sandbox, everything it started; return when all of it is gone."""

@@ -1,14 +1,16 @@
 """Where a submission's code runs: the command line that puts bubblewrap around a process, and what is visible inside.
 
 Inside there is no network, no other process, a small empty home in memory, and a read-only view of exactly what the
-interpreter needs. Exercises, keys, submissions and grades are not in that view, so there is nothing to be read.
+interpreter needs. Exercises, keys, submissions and grades are not in that view, or covered, so there is nothing to be
+read.
 """
 
 import functools
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from course_lib.errors import InputError
@@ -22,6 +24,7 @@ __all__ = [
     "WARM",
     "bubblewrap",
     "environment",
+    "hidden",
     "machine_wide",
     "readable",
     "require",
@@ -68,6 +71,45 @@ def readable() -> Iterator[str]:
     yield str(Path(__file__).resolve().parents[1])
 
 
+def hidden(private: Iterable[Path]) -> tuple[str, ...]:
+    """Return what has to be covered so that none of these folders is seen, as paths inside of the sandbox.
+
+    It shows whole folders, such as ``/usr`` and the virtual environment, and a course may lie in one. With each folder
+    goes what the history of its repository remembers.
+
+    Raises
+    ------
+    InputError
+        If one cannot be covered, because what the interpreter needs lies in it.
+    """
+    shown = [*(path for path in SYSTEM if not Path(path).is_symlink()), *readable()]
+    found = set[Path]()
+    for folder in private:
+        here = Path(os.path.realpath(folder))
+        covers = {cover for place in shown for cover in _seen_at(here, Path(place))}
+        if needed := [place for place in shown for cover in covers if _holds(cover, Path(place))]:
+            raise InputError(
+                f"expected keys, submissions and grades apart from what learners' code needs, found {needed[0]} in "
+                f"{folder}; move one of them out of the other"
+            )
+        histories = [above / ".git" for above in (here, *here.parents) if (above / ".git").is_dir()] if covers else []
+        found |= covers | {cover for git in histories for place in shown for cover in _seen_at(git, Path(place))}
+    return tuple(sorted(str(path) for path in found if not found & set(path.parents)))
+
+
+def _seen_at(folder: Path, place: Path) -> Iterator[Path]:
+    """Yield the path by which a folder, if it is there, is seen below a place that the sandbox shows."""
+    real = Path(os.path.realpath(place))
+    if folder.is_dir() and folder.is_relative_to(real):
+        yield place / folder.relative_to(real)
+
+
+def _holds(folder: Path, place: Path) -> bool:
+    """Say whether a place lies in a folder, by its name or in truth."""
+    real = Path(os.path.realpath(folder))
+    return place.is_relative_to(folder) or Path(os.path.realpath(place)).is_relative_to(real)
+
+
 def machine_wide() -> list[str]:
     """Return what in ``/proc`` is the machine's and not a process's, and could be written to: by root, without a cap.
 
@@ -83,7 +125,7 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
     Parameters
     ----------
     limits : Limits
-        Of which the size of each writable place is taken.
+        Of which the size of each writable place is taken, and what is hidden.
     sockets : str, optional
         The one folder shared with the outside.
     nesting : bool
@@ -102,12 +144,16 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
     for path in dict.fromkeys(readable()):
         command += ["--ro-bind", path, path]
+    for path in limits.hidden:
+        command += ["--tmpfs", path]
     if sockets is not None:
         command += ["--bind", sockets, sockets]
     for name, value in environment(HOME).items():
         command += ["--setenv", name, value]
     # What is mounted over them stays writable; they themselves are memory without a limit.
-    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME, "--"]
+    for path in (*limits.hidden, "/dev", "/"):
+        command += ["--remount-ro", path]
+    return [*command, "--chdir", HOME, "--"]
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 Memory that belongs to no process and to no limited file system (``memfd_create``, what System V shares) would escape
 every limit; of some things (``io_setup``) all users together have only so many; the others are the doors that escapes
-from sandboxes have been made through. Sockets keep the room that the machine gives them.
+from sandboxes have been made through. Sockets keep the room that the machine gives them, and are of families that end
+at the sandbox's own network: others (``AF_VSOCK``) belong to the machine, or are the way into much of its kernel.
 """
 
 import os
@@ -51,14 +52,20 @@ AARCH64 = {
     "setns": 268,
 }
 # AUDIT_ARCH_* of linux/audit.h, the first number that is not a call of that machine's own (x32's begin there), and the
-# number of ``setsockopt``.
-MACHINES = {"x86_64": (0xC000003E, 0x40000000, 54, X86_64), "aarch64": (0xC00000B7, 0x40000000, 208, AARCH64)}
+# numbers of ``setsockopt``, and of ``socket`` and ``socketpair``.
+MACHINES = {
+    "x86_64": (0xC000003E, 0x40000000, 54, (41, 53), X86_64),
+    "aarch64": (0xC00000B7, 0x40000000, 208, (198, 199), AARCH64),
+}
 SOL_SOCKET, BUFFER_SIZES = 1, (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both by force
+FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which tells what addresses there are
 
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-ALLOW, REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM
-NUMBER, MACHINE, LEVEL, OPTION = 0, 4, 24, 32  # where struct seccomp_data holds them; the last two are arguments
-NEXT, REFUSED, ALLOWED = 0, 1, 2  # where to go on: which instruction from the end
+# SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM, and with EAFNOSUPPORT, as where the machine lacks the family
+ALLOW, REFUSE, UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050061
+NUMBER, MACHINE, FAMILY, LEVEL, OPTION = 0, 4, 16, 24, 32  # where struct seccomp_data holds them; three are arguments
+# Where to go on: which instruction from the end.
+NEXT, REFUSED, ALLOWED, OPENED = 0, 1, 2, len(FAMILIES) + 4
 
 
 def program(machine: str) -> bytes:
@@ -66,25 +73,30 @@ def program(machine: str) -> bytes:
 
     Examples
     --------
-    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + 10)
+    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + len(FAMILIES) + 15)
     True
     >>> program("pdp11")
     b''
     """
     if machine not in MACHINES:
         return b""
-    audit, foreign, setsockopt, calls = MACHINES[machine]
+    audit, foreign, setsockopt, openers, calls = MACHINES[machine]
     steps = [
         (LOAD, NEXT, NEXT, MACHINE),
         (EQUAL, NEXT, REFUSED, audit),
         (LOAD, NEXT, NEXT, NUMBER),
         (AT_LEAST, REFUSED, NEXT, foreign),
         *((EQUAL, REFUSED, NEXT, number) for number in sorted(calls.values())),
+        *((EQUAL, OPENED, NEXT, number) for number in openers),
         (EQUAL, NEXT, ALLOWED, setsockopt),
         (LOAD, NEXT, NEXT, LEVEL),
         (EQUAL, NEXT, ALLOWED, SOL_SOCKET),
         (LOAD, NEXT, NEXT, OPTION),
         *((EQUAL, REFUSED, NEXT, option) for option in BUFFER_SIZES),
+        (RETURN, NEXT, NEXT, ALLOW),
+        (LOAD, NEXT, NEXT, FAMILY),
+        *((EQUAL, ALLOWED, NEXT, family) for family in FAMILIES),
+        (RETURN, NEXT, NEXT, UNKNOWN),
         (RETURN, NEXT, NEXT, ALLOW),
         (RETURN, NEXT, NEXT, REFUSE),
     ]

@@ -113,7 +113,7 @@ class Inside:
         lifeline, self._lifeline = os.pipe()
         calls = filter_file()
         self._first, self._number = -1, 0
-        self._group = pids.make(2 * limits.processes)  # threads count here, and the kernel has a dozen
+        self._group = pids.make(2 * limits.processes, memory_bytes=limits.held_bytes)  # threads count here, too
         try:
             wrapper = bubblewrap(limits=limits, sockets=folder)
             refused = [] if calls is None else ["--seccomp", str(calls)]

@@ -76,7 +76,9 @@ class Zygote:
                 "shared": shared,
                 "empty": EMPTY,
                 "read_only": machine_wide(),
+                "hidden": limits.hidden,
                 "size_bytes": limits.home_bytes,
+                "files": limits.home_files,
                 "home": HOME,
             },
             "rlimits": limits.rlimits(),
@@ -99,7 +101,7 @@ class Zygote:
 
 def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object], limits: Limits) -> Forked:
     """Put a forked process into its group, tell it what to be, and wait until its walls stand."""
-    group = pids.make(2 * limits.processes)
+    group = pids.make(2 * limits.processes, memory_bytes=limits.held_bytes)
     process = Forked(descriptor, connection, group)
     try:
         pids.move(group, number(descriptor))

@@ -4,12 +4,17 @@ The operating system's own limits are for one process, or do not hold for root. 
 counts while it waits, and ends the submission that uses too much.
 """
 
+import functools
 import os
 from pathlib import Path
+
+from course_lib.grading.sandbox import EMPTY
 
 __all__ = ["number", "resident_bytes", "use"]
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+FILE_BYTES = 1024  # what the operating system keeps of a file in memory besides what is in it
+SOCKETS = Path("/proc/sys/net")
 
 
 def number(descriptor: int) -> int:
@@ -19,7 +24,7 @@ def number(descriptor: int) -> int:
 
 
 def use(first: int, *, enough: int) -> tuple[int, int]:
-    """Return how many processes a sandbox has, and the bytes of memory they occupy.
+    """Return how many processes a sandbox has, and the bytes of memory they occupy with their files and sockets.
 
     Parameters
     ----------
@@ -39,8 +44,54 @@ def use(first: int, *, enough: int) -> tuple[int, int]:
         processes = [f"{folder}/{name}" for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - it is quick
     except OSError:
         return 0, 0
-    memory_bytes = sum(map(resident_bytes, processes))
-    return len(processes), memory_bytes if memory_bytes <= enough else sum(map(_memory_bytes, processes))
+    beside = _file_bytes(first) + _socket_bytes(first)
+    memory_bytes = sum(map(resident_bytes, processes)) + beside
+    return len(processes), memory_bytes if memory_bytes <= enough else sum(map(_memory_bytes, processes)) + beside
+
+
+def _file_bytes(first: int) -> int:
+    """Return what the files of a sandbox occupy, in which the empty ones count, too."""
+    found = 0
+    for place in EMPTY:
+        try:
+            status = os.statvfs(f"/proc/{first}/root{place}")
+        except OSError:
+            continue  # ended meanwhile
+        found += (status.f_blocks - status.f_bfree) * status.f_frsize
+        found += (status.f_files - status.f_ffree) * FILE_BYTES
+    return found
+
+
+def _socket_bytes(first: int) -> int:
+    """Return what the sockets of a sandbox may hold: no one says what they do, and none can be made larger in there."""
+    every, streams = 0, 0
+    for name in ("sockstat", "sockstat6"):
+        try:
+            lines = Path(f"/proc/{first}/net/{name}").read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue  # ended meanwhile, or a machine without
+        for protocol, _, count, *_ in map(str.split, lines):
+            every += int(count) if protocol == "sockets:" else 0
+            streams += int(count) if protocol in ("TCP:", "TCP6:") else 0
+    most_bytes, stream_bytes = _most_in_sockets()
+    return every * most_bytes + streams * stream_bytes
+
+
+@functools.cache
+def _most_in_sockets() -> tuple[int, int]:
+    """Return the bytes that may lie in a socket, and those that one of TCP grows to besides."""
+    usual = {"core/wmem_default": 212_992, "core/rmem_default": 212_992}  # which a container may not be shown
+    usual |= {"ipv4/tcp_wmem": 4_194_304, "ipv4/tcp_rmem": 6_291_456}
+    out, into, stream_out, stream_into = (_setting(SOCKETS / name, usually) for name, usually in usual.items())
+    return out + into, stream_out + stream_into
+
+
+def _setting(path: Path, usually: int) -> int:
+    """Return the last number of a setting of the operating system."""
+    try:
+        return int(path.read_text(encoding="ascii").split()[-1])
+    except OSError:
+        return usually
 
 
 def resident_bytes(process: str) -> int:

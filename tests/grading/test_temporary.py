@@ -115,7 +115,7 @@ def test_sockets_have_room_whatever_tmpdir_is(tmp_path, monkeypatch):
 
 def test_a_group_of_a_killed_grader_is_removed_and_one_in_use_is_not():
     """Root has one for each submission, and the operating system keeps an empty one for ever."""
-    kept, left = pids.make(10), pids.make(10)
+    kept, left = pids.make(10, memory_bytes=1 << 30), pids.make(10, memory_bytes=1 << 30)
     if left is None:
         pytest.skip("no control group can be made here")
     left.let_go()
@@ -127,7 +127,7 @@ def test_a_group_of_a_killed_grader_is_removed_and_one_in_use_is_not():
 
 def can_make_groups():
     """Tell whether this machine lets us make control groups."""
-    made = pids.make(10)
+    made = pids.make(10, memory_bytes=1 << 30)
     pids.remove(made)
     return made is not None
 
