@@ -3,7 +3,8 @@
 NumPy is loaded by the functions that use it: this module comes with the package, also where nothing is graded.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,12 @@ from course_lib.grading.points import Mistake
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["array", "described", "reaction", "resting", "two"]
+    from course_lib.grading.learner import Learner
+
+__all__ = ["array", "by_hand", "described", "reaction", "resting", "two"]
 
 KINDS = "biufc"  # of NumPy: what a number can be
+PATH_CHARS = 60
 
 
 def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
@@ -162,6 +166,47 @@ def resting(name: str, needed: Mapping[str, Callable[[], Any]], *, maybe: bool =
                     rests = f"If `{name}` rests on it, mend" if maybe else f"`{name}` rests on it, so mend"
                     raise Mistake(f"{cause}. {rests} `{other}` first") from None
         raise
+
+
+def by_hand(
+    learner: "Learner", names: Collection[str], *, among: Collection[str], instead_of: Mapping[str, str]
+) -> None:
+    r"""Check that answers use nothing that does their work for them, as far as reading their text can tell.
+
+    Parameters
+    ----------
+    learner : Learner
+        Whose answers they are.
+    names : collection of str
+        The functions that are looked at, the one to name first.
+    among : collection of str
+        All answer cells. One whose import or function is used is looked at, too; the other answers themselves are not.
+    instead_of : mapping of str to str
+        What must not be used, as a pattern that is searched in names with dots: ``"torch.func.grad"``, whatever it was
+        imported as; ``"loss.backward"``, and ``".backward"`` where what comes before is no name; ``".requires_grad"``
+        for an argument. Methods that an answer defines are its own. Beside it, why not.
+
+    Raises
+    ------
+    Mistake
+        If something of it is used.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> ada = SimpleNamespace(source={"slope": "from jax import grad as d\nslope = d(abs)"}.get)
+    >>> by_hand(ada, ["slope"], among=["slope"], instead_of={r"^jax\.grad$": "derive it yourself"})
+    Traceback (most recent call last):
+    course_lib.grading.points.Mistake: `slope` uses `jax.grad`: derive it yourself
+    """
+    from course_lib.grading.reading import Reading, reached, used
+
+    cells = {cell: Reading.of(learner.source(cell)) for cell in among}
+    found = sorted(used(reached(cells, names)), key=lambda path: (path.startswith("."), path))
+    for pattern, why in instead_of.items():
+        for path in found:
+            if re.search(pattern, path):
+                raise Mistake(f"`{next(iter(names))}` uses `{path[:PATH_CHARS]}`: {why}")
 
 
 def described(value: Any) -> str:

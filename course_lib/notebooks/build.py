@@ -44,7 +44,8 @@ def generate(text: Path, *, root: Path) -> NotebookNode:
         notebook = learner_notebook(notebook)
     path = sources(root)[text].relative_to(root).as_posix()
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    opening = Repository.read(root).opening_cells(path, imports_library="course_lib" in code)
+    repository, imports = Repository.read(root), "course_lib" in code
+    opening = repository.opening_cells(path, imports_library=imports, exercise=_is_exercise(text))
     notebook.cells[1:1] = opening
     return notebook
 

@@ -18,6 +18,19 @@ import sys
 if "google.colab" in sys.modules:
     %pip install --quiet "the-backward-pass @ git+{url}@{branch}"
 """
+# An exercise is handed out by itself, so it may be opened where nothing of the course is.
+EXERCISE_SETUP = """\
+# The cells below use this course's library. On Colab, this installs it; anywhere else, it says so if it is missing.
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install --quiet "the-backward-pass @ git+{url}@{branch}"
+try:
+    import course_lib
+except ModuleNotFoundError:
+    print("The course's library is not installed here. Run the next line in a cell of its own, then this cell again:")
+    print('%pip install "the-backward-pass @ git+{url}@{branch}"')
+"""
 
 
 @dataclass(frozen=True)
@@ -50,12 +63,15 @@ class Repository:
         owner_and_name = "/".join(self.url.split("/")[-2:])
         return f"https://colab.research.google.com/github/{owner_and_name}/blob/{self.branch}/{path}"
 
-    def opening_cells(self, path: str, *, imports_library: bool) -> list[NotebookNode]:
-        """Return the cells that follow a notebook's title: the Colab badge and, if it needs the library, the set-up."""
+    def opening_cells(self, path: str, *, imports_library: bool, exercise: bool = False) -> list[NotebookNode]:
+        """Return the cells that follow a notebook's title: the Colab badge and, if it needs the library, the set-up.
+
+        That of an exercise also says what to do where the library is missing.
+        """
         hidden = {"tags": ["remove-cell"]}
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab(path)})"
         cells = [v4.new_markdown_cell(badge, id="open-in-colab", metadata=NotebookNode(hidden))]
         if imports_library:
-            setup = SETUP.format(url=self.url, branch=self.branch).strip()
+            setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, branch=self.branch).strip()
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden)))
         return cells

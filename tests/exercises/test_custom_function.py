@@ -106,7 +106,7 @@ class LeakyPower(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         x, a = ctx.saved_tensors
-        dx = g * torch.where(x > 0, ctx.p * x.clamp(min=0) ** (ctx.p - 1), a.expand_as(x))
+        dx = g * torch.where(x > 0, ctx.p * torch.where(x > 0, x, 1.0) ** (ctx.p - 1), a.expand_as(x))
         return dx, (g * torch.where(x > 0, torch.zeros_like(x), x)).sum_to_size(a.shape), None
 """,
     "agrees": """

@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from course_lib.grading.exercise import find
+from course_lib.grading.reading import Reading
 from course_lib.grading.submission import grade_submission
 from course_lib.grading.wrong import read_wrong, wrong_answers
 from course_lib.notebooks import read_text
@@ -66,6 +67,19 @@ def test_each_mistake_is_named_and_costs_what_it_should(grade, path):
     assert report.status == "graded"
     assert report.points == wrong.points < report.max_points
     assert any(wrong.expects in message for message in report.messages), report.messages
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_check_needs_no_other_check(slug):
+    """A learner may run it alone, or after another that stopped midway: what it uses is given, answered or its own."""
+    reference = find(slug, exercises=EXERCISES).reference()
+    kinds = {cell.id: cell.metadata.course.kind for cell in reference.cells if cell.cell_type == "code"}
+    cells = {cell.id: Reading.of(cell.source) for cell in reference.cells if cell.id in kinds}
+    there = {name for cell, read in cells.items() if kinds[cell] != "check" for name in read.bound}
+    checks = {cell: read for cell, read in cells.items() if kinds[cell] == "check"}
+    for cell, read in checks.items():
+        others = {name for other in checks if other != cell for name in checks[other].bound}
+        assert (cell, read.free & others - there) == (cell, set())
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -47,16 +47,19 @@ def forward(x, y, params):
 """,
     "loss_backward": """
 def loss_backward(logits, y):
-    s = torch.as_tensor(logits).clone().requires_grad_()
-    torch.nn.functional.cross_entropy(s, torch.as_tensor(y)).backward()
-    return s.grad
+    s, y = torch.as_tensor(logits), torch.as_tensor(y)
+    return (torch.softmax(s, 1) - torch.nn.functional.one_hot(y, s.shape[1])) / len(s)
 """,
     "backward": """
 def backward(cache):
-    t = {name: torch.as_tensor(array).clone().requires_grad_() for name, array in cache["params"].items()}
-    loss, _ = forward(cache["x"], cache["y"], t)
-    loss.backward()
-    return {name: tensor.grad for name, tensor in t.items()}
+    t = {name: torch.as_tensor(cache[name]) for name in ("x", "h1", "z1", "h2", "z2")}
+    w = {name: torch.as_tensor(array) for name, array in cache["params"].items()}
+    g3 = loss_backward(cache["logits"], cache["y"])
+    g2 = torch.mm(g3, w["w3"].T).masked_fill(t["z2"] <= 0, 0)
+    g1 = torch.mm(g2, w["w2"].T).masked_fill(t["z1"] <= 0, 0)
+    pairs = [(t["x"], g1), (t["h1"], g2), (t["h2"], g3)]
+    found = {f"w{n}": h.T.mm(g) for n, (h, g) in enumerate(pairs, 1)}
+    return found | {f"b{n}": g.sum(0) for n, (_, g) in enumerate(pairs, 1)}
 """,
 }
 LISTS = {
@@ -123,44 +126,88 @@ def slope(x, y, params, name, index, eps=1e-5):
     return np.array((values[0] - values[1]) / (2 * eps))
 """,
 }
-ENGINE = {
+LAYERS = {
     "backward": """
-from course_lib.autograd import tensor, cross_entropy
+%precision 4
+class Linear:
+    # its own backward(), not torch's loss.backward()
+    def __init__(self, w, b, h):
+        self.w, self.b, self.h = w, b, h
+    def backward(self, g):
+        return self.h.T @ g, g.sum(axis=0), g @ self.w.T
+
+class ReLU:
+    def __init__(self, z):
+        self.z = z
+    def backward(self, g):
+        return np.where(self.z > 0, g, g.dtype.type(0))
+
 def backward(cache):
-    t = {k: tensor(np.array(v), requires_grad=True) for k, v in cache["params"].items()}
-    h = tensor(np.array(cache["x"]))
-    h = (h @ t["w1"] + t["b1"]).relu()
-    h = (h @ t["w2"] + t["b2"]).relu()
-    cross_entropy(h @ t["w3"] + t["b3"], tensor(np.array(cache["y"]))).backward()
-    return {k: v.grad.numpy() for k, v in t.items()}
+    p, found = cache["params"], {}
+    layers = [Linear(p["w1"], p["b1"], cache["x"]), Linear(p["w2"], p["b2"], cache["h1"]),
+              Linear(p["w3"], p["b3"], cache["h2"])]
+    relus = [ReLU(cache["z1"]), ReLU(cache["z2"]), None]
+    g = loss_backward(cache["logits"], cache["y"])
+    for n in (3, 2, 1):
+        g = g if relus[n - 1] is None else relus[n - 1].backward(g)
+        found[f"w{n}"], found[f"b{n}"], g = layers[n - 1].backward(g)
+    return found
 """,
 }
 JAX = {
     "backward": """
 import jax, jax.numpy as jnp
 def backward(cache):
-    def loss(p):
-        h = jnp.maximum(cache["x"] @ p["w1"] + p["b1"], 0)
-        h = jnp.where(h @ p["w2"] + p["b2"] > 0, h @ p["w2"] + p["b2"], 0)
-        s = h @ p["w3"] + p["b3"]
-        return -jnp.take_along_axis(jax.nn.log_softmax(s), cache["y"][:, None], 1).mean()
     with jax.enable_x64(True):
         p = {k: jnp.asarray(v) for k, v in cache["params"].items()}
-        def loss2(p):
-            z1 = jnp.asarray(cache["x"]) @ p["w1"] + p["b1"]; h = jnp.where(z1 > 0, z1, 0)
-            z2 = h @ p["w2"] + p["b2"]; h = jnp.where(z2 > 0, z2, 0)
-            s = h @ p["w3"] + p["b3"]
-            return -jnp.take_along_axis(jax.nn.log_softmax(s), jnp.asarray(cache["y"])[:, None], 1).mean()
-        return {k: np.asarray(v) for k, v in jax.grad(loss2)(p).items()}
+        s = jnp.asarray(cache["logits"])
+        g = (jax.nn.softmax(s) - jax.nn.one_hot(cache["y"], s.shape[1], dtype=s.dtype)) / s.shape[0]
+        found = {}
+        for n, h in ((3, "h2"), (2, "h1"), (1, "x")):
+            found |= {f"w{n}": jnp.asarray(cache[h]).T @ g, f"b{n}": g.sum(0)}
+            g = (g @ p[f"w{n}"].T) * (jnp.asarray(cache[h]) > 0)
+        return {k: np.asarray(v) for k, v in found.items()}
 """,
 }
 
 
 @pytest.mark.parametrize(
     "style",
-    [EINSUM, TORCH, LISTS, LOGADDEXP, ENGINE, JAX],
-    ids=["einsum", "torch", "lists", "logaddexp", "engine", "jax"],
+    [EINSUM, TORCH, LISTS, LOGADDEXP, LAYERS, JAX],
+    ids=["einsum", "torch", "lists", "logaddexp", "layers", "jax"],
 )
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
-    """Einsum and an extra cache entry; torch tensors and autograd; nested lists and a slope in place."""
+    """Einsum and an extra cache entry; torch and JAX, by hand; lists and a slope in place; layers with a `backward`."""
     earns_every_point(style)
+
+
+def test_the_check_says_that_a_copied_dict_shares_its_arrays(grade):
+    """Both losses are then the same, and the slope is 0."""
+    copied = """
+def slope(x, y, params, name, index, eps=1e-5):
+    above, below = params.copy(), params.copy()
+    above[name][index] += eps
+    below[name][index] -= eps
+    return (forward(x, y, above)[0] - forward(x, y, below)[0]) / (2 * eps)
+"""
+    checks = {row.name: row.message for row in grade({"slope": copied}).rows if row.kind == "check"}
+    assert "copies the dict, not its arrays" in checks["check_slope"]
+
+
+def test_what_forward_differentiated_earns_nothing_for_backward(grade):
+    """The cache may hold whatever `forward` keeps, but not what another library made of it."""
+    forward = """
+def forward(x, y, params):
+    import torch
+    t = {name: torch.tensor(array, requires_grad=True) for name, array in params.items()}
+    z1 = torch.tensor(x) @ t["w1"] + t["b1"]
+    z2 = z1.relu() @ t["w2"] + t["b2"]
+    s = z2.relu() @ t["w3"] + t["b3"]
+    loss = torch.nn.functional.cross_entropy(s, torch.tensor(y))
+    loss.backward()
+    cache = {"x": x, "y": y, "z1": z1, "h1": z1.relu(), "z2": z2, "h2": z2.relu(), "logits": s, "params": params}
+    cache = {name: part.detach().numpy() if torch.is_tensor(part) else part for name, part in cache.items()}
+    return loss.item(), cache | {"found": {name: tensor.grad.numpy() for name, tensor in t.items()}}
+"""
+    report = grade({"forward": forward, "backward": "def backward(cache): return cache['found']"})
+    assert (report.points, report.messages[0][:31]) == (4, "`backward` uses `loss.backward`")

@@ -312,6 +312,17 @@ def test_a_walk_is_judged_apart_from_a_wrong_order(grade):
     assert {row.name for row in report.rows if row.status == "passed" and "order" not in row.name} >= {"test_gradients"}
 
 
+def test_a_walk_that_needs_no_order_passes_its_check_without_one(grade):
+    """The check of the walk uses nothing that the check of the order leaves behind, or that it would have."""
+    unwritten = 'def users_first(result):\n    raise NotImplementedError("`users_first` is not written yet")'
+    own = COUNTED["users_first"].partition("def users_first")[0] + COUNTED["backward"]
+    for order in (unwritten, "def users_first(result):\n    return [result]"):
+        report = grade({"users_first": order, "backward": own})
+        checks = {row.name: row.message for row in report.rows if row.kind == "check"}
+        assert not checks["check_backward"], checks["check_backward"]
+        assert checks["check_users_first"]
+
+
 def test_a_wrong_walk_is_not_helped_by_a_wrong_order(grade):
     """Where both are wrong, both cost their points."""
     level_by_level = """

@@ -204,7 +204,7 @@ IN_ONE_VECTOR = {
 def record(model):
     params = dict(model.named_parameters())
     have = {n: p.grad.reshape(-1).to(torch.float64) for n, p in params.items() if p.grad is not None}
-    whole = torch.cat(list(have.values()))
+    whole = torch.cat([torch.zeros(0, dtype=torch.float64), *have.values()])
     rows = dict.fromkeys(params)
     for n, g in have.items():
         mean = torch.sum(g).div(len(g))

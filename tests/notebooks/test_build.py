@@ -1,6 +1,7 @@
 """Only what changed is run again, and a failure leaves what was there."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import nbformat
@@ -95,6 +96,31 @@ def test_the_set_up_cell_does_nothing_away_from_colab(capsys):
     code = cells[1].source.replace("%pip", "raise SystemExit #")
     exec(compile(code, "set-up", "exec"), {})
     assert capsys.readouterr().out == ""
+
+
+def test_the_set_up_cell_of_an_exercise_names_one_command_where_the_library_is_missing(capsys, monkeypatch):
+    """With the library it says nothing; without, what to run, on Colab after a failed installation as well."""
+    here = Repository(url="https://host.example/o/n", branch="main")
+    cells = here.opening_cells("a.ipynb", imports_library=True, exercise=True)
+    code = compile(cells[1].source.replace("    %pip", "    pass #"), "set-up", "exec")
+    exec(code, {})
+    assert capsys.readouterr().out == ""
+    monkeypatch.setitem(sys.modules, "course_lib", None)  # so that its import raises
+    for colab in (False, True):
+        if colab:
+            monkeypatch.setitem(sys.modules, "google.colab", object())
+        exec(code, {})
+        said = capsys.readouterr().out.splitlines()
+        assert said[1:] == ['%pip install "the-backward-pass @ git+https://host.example/o/n@main"']
+
+
+def test_only_an_exercise_looks_for_the_library():
+    """Of the committed notebooks, those of exercises do, and pages do not: they are read beside it."""
+    looks = {
+        text.parts[-3]: "ModuleNotFoundError" in generate(text, root=ROOT).cells[2].source
+        for text in (ROOT / "exercises/vanishing_layer/key/source.md", ROOT / "chapters/mechanics/build_the_engine.md")
+    }
+    assert looks == {"vanishing_layer": True, "chapters": False}
 
 
 def test_a_folder_without_a_config_is_refused(tmp_path):

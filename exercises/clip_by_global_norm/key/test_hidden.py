@@ -31,7 +31,15 @@ def is_close(came, right, *, tolerance=1e-6):
     return bool(np.all(np.isfinite(came))) and bool(np.all(np.abs(came - right) <= tolerance * np.abs(right).max()))
 
 
+def by_hand(learner, name):
+    """Check that no library clips, or the course's own package of it measures."""
+    why = "that is a library's, and here you write it"
+    library = {r"^course_lib\.clipping\b|\.(clip_by_global_norm|clip_grads?_(with_)?norm_?|ClipByGlobalNorm)$": why}
+    expect.by_hand(learner, [name], among=["global_norm", "clip", "step"], instead_of=library)
+
+
 def norm_from(learner, grads):
+    by_hand(learner, "global_norm")
     came = learner.call("global_norm", grads)
     if came is None or isinstance(came, (dict, list, tuple, str)):
         raise Mistake(f"`global_norm` returned {expect.described(came)}; it must return one number")
@@ -44,6 +52,7 @@ def call(learner, name, *args):
 
 def run(learner, name, *args):
     """Run `clip` or `step`; where it raises because of what it rests on, say what to mend first."""
+    by_hand(learner, name)
     grads = {name: np.full(shape, 0.5) for name, shape in SHAPES.items()}
     needed = {"global_norm": lambda: norm_from(learner, grads)}
     if name == "step":
@@ -261,6 +270,13 @@ def test_arguments_are_left_alone(learner, rng):
             if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
                 raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
         expect.reaction(*(call.value for call in done), name=name)
+    for max_norm in (1.0, 100.0):
+        try:
+            same = learner.call("is_the_same_dict", grads, max_norm)
+        except Mistake:
+            continue  # what else is wrong with what `clip` returns is another test's business
+        if same is True:
+            raise Mistake("`clip` returns the very dict that it was given: make a new one, also within the bound")
 
 
 def unchanged(given, left):
@@ -371,15 +387,17 @@ def test_step(learner, rng):
 @points(0.5)
 def test_step_within_the_bound(learner, rng):
     """Where nothing is clipped, the step is the plain one: mean and scale are right."""
-    micro = [make(rng, norm=norm) for norm in (0.3, 0.6, 0.2, 0.4)]
+    micro = [make(rng, norm=norm) for norm in (0.3, 0.6, 0.2, 0.4, 0.5)]  # one more than there are arrays
     params = make(rng, norm=3.0)
     scaled = [{name: g * 4096.0 for name, g in one.items()} for one in micro]
     result = call(learner, "step", params, scaled, 4096.0, 5.0, 0.5)
     if not isinstance(result, dict) or set(result) != set(params):
         raise Mistake("`step` must return the new parameters, a dict with the names of params")
     moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})
-    right = 0.5 * sum(map(flat, micro)) / 4
-    if is_close(moved, 4 * right):
+    right = 0.5 * sum(map(flat, micro)) / 5
+    if is_close(moved, right * 5 / len(SHAPES)):
+        raise Mistake("`step` divides by the number of arrays: the mean is over the micro-batches")
+    if is_close(moved, 5 * right):
         raise Mistake("`step` adds the micro-batches up: the loss is the mean over the whole batch")
     if is_close(moved, right * 2.5 / np.linalg.norm(right)):  # lr * max_norm, in the right direction
         raise Mistake("`step` clips a gradient that is within the bound: undo the scale before you clip")
@@ -387,3 +405,24 @@ def test_step_within_the_bound(learner, rng):
         raise Mistake("`step` leaves the learning rate out")
     if not is_close(moved, right):
         raise Mistake("`step` is wrong where nothing is clipped: look at the mean and at the scale")
+    in_float16(learner, rng)
+
+
+def in_float16(learner, rng):
+    """Give micro-gradients that float16 holds one by one, and no two of them together."""
+    one = make(rng)
+    one = {name: g * (6e4 / np.abs(flat(one)).max()) for name, g in one.items()}  # from 2e4 on
+    micro = [{name: (g * part).astype(np.float16) for name, g in one.items()} for part in (1.0, 0.9, 0.8, 0.95, 0.85)]
+    params, why = make(rng, norm=3.0), "two of them may add up to more than it holds, so go to a wider type first"
+    try:
+        result = call(learner, "step", params, micro, 1024.0, 1e6, 0.5)
+    except Mistake as mistake:
+        if "`step` raised " in str(mistake):
+            raise Mistake(f"for micro-gradients in float16, {mistake}; {why}") from None
+        raise
+    new = {name: expect.array(result[name], name=name) for name in params}
+    right = 0.5 * sum(map(flat, micro)) / 5 / 1024
+    if not is_close(flat(params) - flat(new), right, tolerance=1e-2):
+        raise Mistake(f"`step` is wrong for micro-gradients in float16: {why}")
+    if narrow := [g.dtype.name for g in new.values() if g.dtype != np.float64]:
+        raise Mistake(f"for micro-gradients in float16, `step` returns parameters in {narrow[0]}: they are float64")

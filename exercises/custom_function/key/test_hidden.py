@@ -199,6 +199,14 @@ def test_second_derivative(learner, rng):
     steep = call(learner, "second_slopes", x, a, 1.5, g, v)["ddx"]  # where 0 to the power -0.5 is infinite
     if steep is not None and np.isnan(expect.array(steep, name="the second derivative", shape=x.shape)).any():
         raise Mistake("the second derivative is nan for a power of 1.5: negative numbers became 0, whose root is steep")
+    x_0 = x.copy()
+    x_0[0, 1] = 0.0
+    steep = call(learner, "second_slopes", x_0, a, 1.5, g, v)["ddx"]
+    if steep is not None and np.isnan(expect.array(steep, name="the second derivative", shape=x.shape)).any():
+        raise Mistake(
+            "the second derivative is nan where x is 0 and the power 1.5: the slope of a root is infinite there, and 0 "
+            "times that is nan, so keep 0 out of the power, too"
+        )
     if not agree(ddx, v * g * bend):
         if not agree(slope(learner, "dx", x, a, 2.5, g), g * right_slopes(x, a, 2.5)[0]):
             raise Mistake("the second derivative follows the first, which is wrong")
@@ -217,6 +225,11 @@ def test_overwriting(learner, rng):
     """A changed input is refused, not used; and the upstream gradient is not overwritten."""
     x, a, _ = make(rng, 2, 5)
     if call(learner, "notices_overwriting", x, a, 2.0) is not True:
+        if "save_for_backward" in bare(learner.source("leaky_power")):
+            raise Mistake(
+                "an x that was overwritten after the forward pass goes unnoticed: save x itself, since nobody "
+                "overwrites a copy of it, or what `forward` computed from it"
+            )
         raise Mistake("an x that was overwritten after the forward pass is used: save tensors with save_for_backward")
     x, a, g = make(rng, 2, 5)
     try:
@@ -227,15 +240,15 @@ def test_overwriting(learner, rng):
         raise Mistake("`backward` changes `g` in place, which may be on its way to other operations: make a new tensor")
 
 
-def judged(learner, rng, *fault, inputs=None):
+def judged(learner, rng, *fault, inputs=None, asked="verdict"):
     """Return what the learner's check says of a rule with a fault."""
     x, a = inputs or make(rng, 4)[:2]
     try:
-        said = np.asarray(call(learner, "verdict", x, a, *fault)["said"])
+        said = np.asarray(call(learner, asked, x, a, *fault)["said"])
     except Mistake as mistake:
         if "raised AssertionError" in str(mistake):
             raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
-        raise Mistake(str(mistake).replace("`verdict` raised", "`agrees` raised", 1)) from None
+        raise Mistake(str(mistake).replace(f"`{asked}` raised", "`agrees` raised", 1)) from None
     if said.dtype != bool or said.ndim:
         what = expect.described(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
         raise Mistake(f"`agrees` must return True or False; it returned {what}")
@@ -253,8 +266,8 @@ def test_right_rules_pass(learner, rng):
         raise Mistake("`agrees` calls a right gradient wrong when eps is larger: step to both sides, not to one")
     if judged(learner, rng, "none", 0, 0, 1.0, 1e20):  # x is lost beside such a step, and so is its slope
         raise Mistake("`agrees` takes steps of its own choice: step by the eps that it is given")
-    if re.search(r"autograd\.gradcheck|import gradcheck", bare(learner.source("agrees"))):
-        raise Mistake("`agrees` calls torch's own gradcheck: measure the differences yourself")
+    theirs = {r"\.(grad)?gradcheck\b": "that is a library's own check, so measure the differences yourself"}
+    expect.by_hand(learner, ["agrees"], among=["leaky_power", "agrees"], instead_of=theirs)
 
 
 @points(1)
@@ -269,6 +282,22 @@ def test_each_element_of_each_input(learner, rng):
                 raise Mistake(f"`agrees` overlooks a fault in the gradient of {name}: is every {where} checked?")
         if judged(learner, rng, "missing", which):
             raise Mistake(f"`agrees` calls it right when there is no gradient of {name}, though y depends on {name}")
+    in_a_table(learner, rng)
+
+
+def in_a_table(learner, rng):
+    """Ask for inputs with two axes, and a y of another shape."""
+    inputs = rng.uniform(0.5, 1.5, size=(2, 3)), rng.uniform(0.5, 1.5, size=(2, 3))
+    try:
+        if not judged(learner, rng, inputs=inputs, asked="verdict_of_a_table"):
+            raise Mistake("`agrees` calls a right gradient wrong where the inputs have two axes")
+        for which, at in [(which, at) for which in range(2) for at in range(6)]:
+            if judged(learner, rng, "scaled", which, at, 1.05, inputs=inputs, asked="verdict_of_a_table"):
+                raise Mistake("`agrees` overlooks an element where the inputs have two axes: go through all of them")
+    except Mistake as mistake:
+        if "`agrees` raised " in str(mistake):
+            raise Mistake(f"where the inputs and y have two axes, {mistake}; they may have any number") from None
+        raise
 
 
 @points(0.5)
@@ -283,6 +312,8 @@ def test_each_output(learner, rng):
         raise Mistake("`agrees` calls a gradient wrong that differs by less than the tolerance")
     if judged(learner, rng, "scaled", 0, 0, 1 + 4e-4, inputs=inputs):
         raise Mistake("`agrees` overlooks one pair that differs by four times the tolerance: do not average over pairs")
+    if judged(learner, rng, "scaled", 0, 0, 1 + 1.6e-4, inputs=inputs):
+        raise Mistake("`agrees` allows more than it may: the tolerance times 1 or the slope, not times both added up")
     large = rng.uniform(1e3, 2e3, size=4), rng.uniform(1e3, 2e3, size=4)
     if not judged(learner, rng, inputs=large):
         raise Mistake("`agrees` calls a right gradient wrong where the slopes are large: the tolerance grows with them")
@@ -303,7 +334,7 @@ def test_each_output(learner, rng):
 
 @points(0.5)
 def test_float32_is_refused(learner):
-    """A check in float32 is refused with a ValueError."""
+    """A check in float32 is refused with a ValueError; what wants no gradient may be float32."""
     try:
         came = call(learner, "verdict_in_float32")
     except Mistake as mistake:
@@ -313,6 +344,16 @@ def test_float32_is_refused(learner):
         raise
     if came != "ValueError":
         raise Mistake("`agrees` takes float32 inputs: their rounding drowns the differences, so raise a ValueError")
+    why = "those alone that require grad are checked, and must be float64"
+    try:
+        came = call(learner, "verdict_in_float32", False)
+    except Mistake as mistake:
+        raised = str(mistake).replace("verdict_in_float32", "agrees")
+        raise Mistake(f"where a float32 input wants no gradient, {raised}: {why}") from None
+    if came == "ValueError":
+        raise Mistake(f"`agrees` refuses a float32 input that wants no gradient: {why}")
+    if "True" not in str(came):
+        raise Mistake(f"`agrees` calls a right gradient wrong where a float32 input wants none: {why}")
 
 
 @points(0.5)

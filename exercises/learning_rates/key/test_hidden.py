@@ -33,6 +33,13 @@ def turned_hessian(rng):
             return h
 
 
+def weak_along_ones(rng):
+    """Draw a Hessian whose weakest direction is (1, 1, 1, 1), in numbers so round that no rounding leads out of it."""
+    signs = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+    curvatures = np.array([1, *rng.permutation([rng.integers(2, 4), rng.integers(2, 4), rng.integers(8, 13)])])
+    return (signs * curvatures) @ signs.T / 4
+
+
 @points(2)
 def test_hessian(learner, rng):
     """The Hessian of the mean squared error is right for seven samples with three features."""
@@ -121,6 +128,12 @@ def test_largest_stable_rate(learner, rng):
             raise Mistake(
                 "the rate goes by the place of a curvature: which comes first is not granted, so compare them"
             )
+    h = weak_along_ones(rng)
+    if not agree(number(learner.call("largest_stable_rate", h), name="the rate"), 2 / np.linalg.eigvalsh(h)[-1]):
+        raise Mistake(
+            "the rate is not the border where the weakest curvature lies along (1, ..., 1): a search that begins in "
+            "the direction of one curvature never leaves it"
+        )
 
 
 @points(1)

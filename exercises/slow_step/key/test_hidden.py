@@ -101,6 +101,12 @@ def trained(params, x, y, rate):
     return states
 
 
+def far(case):
+    """Return the case with logits of several hundred in all rows but one, and a rate so small that they stay there."""
+    params, x, y, _ = case
+    return params, x * np.where(np.arange(len(x)) == 0, 1.0, 1e3)[:, None], y, 1e-4
+
+
 def agree(came, right, tolerance=2e-4):
     gap = np.abs(np.subtract(came, right))
     return bool(np.all(np.isfinite(came)) and np.all(gap <= tolerance * np.maximum(1, np.abs(right))))
@@ -406,6 +412,7 @@ def test_loss(learner, rng):
     check_mended(case, found)
     came, right = numbers(found, 0), right_numbers(case, found, 0)
     if agree(came, right):
+        check_large_logits(learner, case)
         return
     states, k, b = trained(params, x, y, rate), K, len(y)
     hard, smooth = np.eye(k)[y], 0.9 * np.eye(k)[y] + 0.1 / k
@@ -435,6 +442,21 @@ def test_loss(learner, rng):
     if agree(first, right[0]):
         raise Mistake("the loss of the first step is right, and that of the second is not: what is left of the first?")
     raise Mistake("the loss is not that of `slow_step`")
+
+
+def check_large_logits(learner, case):
+    """Check the loss where logits are large."""
+    case = far(case)
+    params, x, y, _ = case
+    came = numbers(run(learner, case), 0)[0]
+    if not np.isfinite(came):
+        raise Mistake(
+            "the loss is not finite for logits of several hundred: exp overflows, or a softmax is 0 before the log"
+        )
+    if not agree(came, losses(params, x, soft(K)[y]).mean()):
+        raise Mistake(
+            "the loss is wrong for logits of several hundred: is something cut off, or added inside of the logarithm?"
+        )
 
 
 @points(0.5)
@@ -472,6 +494,7 @@ def test_parameters(learner, rng):
     came, twice = places(found, "led"), places(found, "params")
     start, right, after = trained(params, x, y, rate)
     if alike(came, right) and alike(twice, after):
+        check_steps_of_large_logits(learner, case)
         return
     grads = gradients(start, x, soft(K)[y])
     if alike(came, right):
@@ -503,6 +526,17 @@ def test_parameters(learner, rng):
             raise Mistake(mistake)
     off = [n for n, c, r in zip(NAMES, came, right, strict=True) if not agree(c, r)]
     raise Mistake(f"after one step, {', '.join(off)} {'are' if len(off) > 1 else 'is'} not where slow_step leaves them")
+
+
+def check_steps_of_large_logits(learner, case):
+    """Check where the parameters go if logits are large; a loss that is wrong there is another test's business."""
+    case = far(case)
+    params, x, y, rate = case
+    found = run(learner, case)
+    if not agree(numbers(found, 0)[0], losses(params, x, soft(K)[y]).mean()):
+        return
+    if not alike(places(found, "led"), trained(params, x, y, rate)[1]):
+        raise Mistake("the parameters are wrong for logits of several hundred, and the loss is right: where is an exp?")
 
 
 # Part 3: the marks.

@@ -197,6 +197,8 @@ def test_gains_where_nothing_comes(learner, rng):
         raise Mistake("below a closed layer the gains are 0: those layers get nothing, so they lose nothing")
     if agree(came[:3], [1, 1, 1]):
         raise Mistake("the gain of a closed layer is 1: something comes to it and nothing leaves, so it is 0")
+    if agree(came[:2], right[:2]) and 0 < came[2] < 1e-3:
+        raise Mistake("the gain of a closed layer is not 0: a small number is added above, where nothing leaves")
     if not agree(came[:3], right[:3]):  # with which norm the others are taken is the business of the test before
         raise Mistake("the gains of a relu network with a closed layer are wrong")
     layers, x, y = network(rng, "tanh", (6, 6, 6, 6, 6), scales={1: 0.5, 2: 2.0})

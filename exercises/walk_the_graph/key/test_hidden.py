@@ -119,9 +119,18 @@ def tower(x):
     return [["leaf", x], ["leaf", x], *(["add", i - 1, 0] for i in range(2, DEEP))]
 
 
+def ladders(size):
+    """Return graphs in which each value is used by the next two, as in a network with skip connections."""
+    start = [["leaf", 0.0], ["leaf", 0.0]]
+    return [[*start, *(["add", i - a, i - b] for i in range(2, size))] for a, b in ((1, 2), (2, 1))]
+
+
 def packed(steps):
-    """Return the steps in fewer words: a tower goes over as one operation that is repeated."""
-    return steps if len(steps) < DEEP else [*steps[:2], ["repeat", len(steps) - 2, "add", -1, 0]]
+    """Return the steps in fewer words: after its leaves, a deep graph goes over as one operation that is repeated."""
+    if len(steps) < DEEP:
+        return steps
+    name, *args = steps[-1]
+    return [*steps[:2], ["repeat", len(steps) - 2, name, *(i and i - len(steps) + 1 for i in args)]]
 
 
 # -------------------- asking the learner
@@ -387,7 +396,7 @@ def test_order_of_many_paths(learner, rng):
     try:
         [order] = orders(learner, steps, len(steps) - 1)
     except Mistake as mistake:
-        if "come to an end" in str(mistake) or "no memory" in str(mistake):
+        if endless(mistake):
             raise Mistake(
                 "`users_first` does not come to an end for a hundred diamonds, one on the other: it follows every path"
             ) from None
@@ -412,6 +421,22 @@ def test_order_of_a_deep_graph(learner, rng):
     if len(set(order)) < len(steps) - 3:
         raise Mistake("in a graph sixty thousand deep, values are missing from the order")
     keeps_the_limit(learner, "users_first")
+    for steps in [ladders(DIAMONDS)[0], *ladders(DEEP)]:
+        try:
+            orders(learner, steps, len(steps) - 1)
+        except Mistake as mistake:
+            if endless(mistake):
+                if len(steps) < DEEP:
+                    return  # to follow every path has cost its points
+                raise Mistake(
+                    "where each of sixty thousand values is used by the next two, `users_first` takes too long: it "
+                    "goes over all that lies below a value again, each time that it finds a longer way there"
+                ) from None
+            raise
+
+
+def endless(mistake):
+    return "come to an end" in str(mistake) or "no memory" in str(mistake)
 
 
 def keeps_the_limit(learner, cell):
@@ -659,13 +684,26 @@ def test_walk_of_a_deep_graph(learner, rng):
     try:
         judged(learner, judge, steps, g)
         keeps_the_limit(learner, "backward")
+        passes_down_ladders(learner)
     except Mistake as mistake:
         if "`backward` does not come to an end" in str(mistake):
             raise Mistake(
                 "`backward` takes too long for a graph sixty thousand deep: each value may cost only a moment, so "
-                "look nothing up in a list"
+                "look nothing up in a list, and go along each edge once or twice"
             ) from None
         raise
+
+
+def passes_down_ladders(learner):
+    """Hold that a walk comes to an end where its paths cannot be counted; what comes to the leaves fits no number."""
+    short, g = ladders(DIAMONDS)[0], np.asarray(0.0)
+    try:
+        call(learner, "backward", "walk_found", short, g)
+    except Mistake as mistake:
+        if endless(mistake):
+            return  # to follow every path has cost its points
+    for steps in ladders(DEEP):
+        judged(learner, lambda _: None, steps, g)
 
 
 # -------------------- 3. what was stretched
@@ -699,11 +737,22 @@ def summed(learner, rng, g_shape, shape):
             raise Mistake(f"{where}, `summed_to` takes the mean: each copy counts in full, so add them up")
         if agree(came, first) or agree(came, g.max(axis=axes).reshape(shape)):
             raise Mistake(f"{where}, `summed_to` takes one of the copies: add up all of them")
+        if agree(came, summed_from_the_front(g, shape)):
+            raise Mistake(
+                f"{where}, `summed_to` goes by sizes, which are alike by chance, or by the first axes: shapes line up "
+                "at their last"
+            )
         if np.isclose(came.sum(), g.sum()):
             raise Mistake(f"{where}, `summed_to` adds up along another axis than the one that was stretched")
         raise Mistake(f"{where}, `summed_to` is wrong")
     if not np.array_equal(np.asarray(made.args[0]), g):
         raise Mistake("`summed_to` changes `g`, which is not its own")
+
+
+def summed_from_the_front(g, shape):
+    """Return the sum for a parent that is lined up at its first axes, which must have sizes that fit there."""
+    axes = tuple(i for i in range(g.ndim) if i >= len(shape) or shape[i] != g.shape[i])
+    return g.sum(axis=axes, keepdims=True).reshape([g.shape[i] if i not in axes else 1 for i in range(len(shape))])
 
 
 def why_of_shape(came, g_shape, shape):
@@ -747,7 +796,13 @@ def test_axes_stretched_from_one(learner, rng):
 @points(0.5)
 def test_both_at_once(learner, rng):
     """Axes put in front and axes stretched from 1, in one array."""
-    for g_shape, shape in [((2, 4, 3), (4, 1)), ((2, 4, 3), (1, 3)), ((5, 2, 4, 3), (1, 4, 1)), ((4, 3), (1,))]:
+    for g_shape, shape in [
+        ((2, 4, 3), (4, 1)),
+        ((2, 4, 3), (1, 3)),
+        ((5, 2, 4, 3), (1, 4, 1)),
+        ((4, 3), (1,)),
+        ((3, 3, 5), (3, 1)),  # an axis in front has the size of one that stays
+    ]:
         summed(learner, rng, g_shape, shape)
 
 

@@ -241,6 +241,12 @@ def test_without_gradient(learner, rng):
     rows, _ = rows_of(call(learner, "recorded", arrays, pulls), pulls)
     if any(rows[name] is None for name in pulls):
         raise Mistake("`record` gives None for a gradient of zeros: that is a gradient, and its numbers are 0")
+    try:
+        rows, total = rows_of(call(learner, "recorded", arrays, {}), arrays)
+    except Mistake as mistake:
+        raise Mistake(f"where no parameter has a gradient, {mistake}") from None
+    if number(total, "the total norm") or any(rows[name] is not None for name in arrays):
+        raise Mistake("where no parameter has a gradient, all rows are None, and the total is 0")
 
 
 @points(0.5)
@@ -672,6 +678,14 @@ def test_parameters_of_zero(learner, rng):
         raise Mistake("`ratios` gives None where some elements were 0, or their sum: only if all were, there is none")
     if said[frozen] is None or number(said[frozen], "a ratio") != 0:
         raise Mistake("the ratio of a frozen parameter, which was not 0 and stayed where it was, must be 0")
+    for bad, what in ((math.nan, "nan"), (math.inf, "infinite")):
+        arrays, pulls, rate = step(rng, np.float32)
+        pulls["head.weight"].flat[1] = bad
+        said = ratios_of(call(learner, "stepped", arrays, pulls, rate), arrays)
+        if said["head.weight"] is None:
+            raise Mistake(f"`ratios` gives None where the step made a parameter {what}: only one that was 0 has none")
+        if math.isfinite(number(said["head.weight"], "a ratio")):
+            raise Mistake(f"the ratio of a parameter is finite where the step made it {what}: do not hide that")
 
 
 @points(0.5)

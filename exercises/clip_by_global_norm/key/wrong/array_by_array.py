@@ -9,7 +9,7 @@ points: 9
 def step(params, micro_grads, loss_scale, max_norm, lr):
     new = {}
     for name in params:
-        g = sum(one[name] for one in micro_grads) / (len(micro_grads) * loss_scale)
+        g = sum(one[name].astype(float) for one in micro_grads) / (len(micro_grads) * loss_scale)
         clipped, _ = clip({name: g}, max_norm)
         new[name] = params[name] - lr * clipped[name]
     return new

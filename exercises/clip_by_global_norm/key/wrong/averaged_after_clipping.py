@@ -7,6 +7,6 @@ points: 9
 
 # %% step
 def step(params, micro_grads, loss_scale, max_norm, lr):
-    grads = {n: sum(g[n] for g in micro_grads) / loss_scale for n in params}
+    grads = {n: sum(g[n].astype(float) for g in micro_grads) / loss_scale for n in params}
     c, _ = clip(grads, max_norm)
     return {n: params[n] - lr * c[n] / len(micro_grads) for n in params}

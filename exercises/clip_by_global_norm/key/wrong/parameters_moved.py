@@ -7,7 +7,7 @@ points: 9.5
 
 # %% step
 def step(params, micro_grads, loss_scale, max_norm, lr):
-    grads = {name: sum(g[name] for g in micro_grads) / (len(micro_grads) * loss_scale) for name in params}
+    grads = {name: sum(g[name].astype(float) for g in micro_grads) / (len(micro_grads) * loss_scale) for name in params}
     clipped, _ = clip(grads, max_norm)
     for name, p in params.items():
         p[...] -= lr * clipped[name]

@@ -1,0 +1,167 @@
+"""What answers use, read off their text: it is a learner's, so it is parsed and never run, and whoever hides may."""
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Reading", "reached", "used"]
+
+DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
+MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that IPython alone can read
+LONGEST = 200_000  # characters of a cell that is parsed: what comes of it takes some hundred times their memory
+DEPTH = 20  # of dots: a learner may write as many as they like
+IMPORTERS = {"__import__", "import_module", "importlib.import_module"}
+Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass
+class Reading:
+    r"""The names in one cell: bound at its top level, taken from elsewhere, and, as they are written, with their dots.
+
+    Examples
+    --------
+    >>> read = Reading.of("import torch.func as f\nstep = 2\ndef slope(x):\n    return step * f.grad(loss)(x)")
+    >>> sorted(read.bound), sorted(read.free), sorted(read.paths), read.aliases
+    (['f', 'slope', 'step'], ['loss'], ['f.grad', 'torch.func'], {'f': 'torch.func'})
+    """
+
+    bound: set[str] = field(default_factory=set)
+    free: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    aliases: dict[str, str] = field(default_factory=dict)
+    starred: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, source: str) -> "Reading":
+        """Read a cell; of one that cannot be parsed, all that looks like a name with dots."""
+        read = cls()
+        tree = _parsed(source) or _parsed("\n".join(map(_without_magic, source.splitlines())))
+        if not tree:
+            read.paths |= set(DOTTED.findall(source))
+            return read
+        stored: set[str] = set()
+        for node in ast.walk(tree):
+            read._add(node)
+            stored |= set(_stored(node))
+        read.bound |= set(_top_level(tree))
+        read.free -= stored
+        return read
+
+    def _add(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(id=name):
+                self.free.add(name)
+            case ast.Attribute():
+                self.paths.add(_path(node))
+            case ast.Import(names=names):
+                self.paths |= {each.name for each in names}
+                self.aliases |= {(root := _root(each.name)): root for each in names if not each.asname}
+                self.aliases |= {each.asname: each.name for each in names if each.asname}
+            case ast.ImportFrom(module=str(module), names=names):
+                self.paths |= {f"{module}.{each.name}" for each in names}
+                self.aliases |= {each.asname or each.name: f"{module}.{each.name}" for each in names}
+                self.starred |= {module for each in names if each.name == "*"}
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if path := _path(value):
+                self.aliases.setdefault(name, path)
+            case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                self.paths.add(f".{name}")
+            case ast.keyword(arg=str(name)):
+                self.paths.add(f".{name}")
+            case ast.Global(names=names):
+                self.bound |= set(names)
+            case ast.ClassDef(body=body):
+                self.methods |= {each.name for each in body if isinstance(each, Functions)}
+
+
+def reached(cells: Mapping[str, Reading], names: Collection[str]) -> list[Reading]:
+    """Return the cells of these answers, and those whose names they take, but for the other answers themselves."""
+    todo = [cell for cell, read in cells.items() if cell in names or read.bound & set(names)]
+    for cell in todo:  # grows while it is gone through
+        taken = cells[cell].free - cells.keys()
+        todo += [other for other, read in cells.items() if other not in todo and read.bound & taken]
+    return [cells[cell] for cell in todo]
+
+
+def used(cells: Iterable[Reading]) -> set[str]:
+    r"""Return what the cells name with dots, as it is called where it comes from; methods of their own are left out.
+
+    Examples
+    --------
+    >>> sorted(used([Reading.of("from jax import grad as d\nimport numpy as np\nd(np.sum)")]))
+    ['jax.grad', 'numpy', 'numpy.sum']
+    """
+    cells = list(cells)
+    aliases = {name: path for read in cells for name, path in read.aliases.items()}
+    methods = {name for read in cells for name in read.methods}
+    found = set()
+    for path in (path for read in cells for path in read.paths):
+        if _root(path) in aliases or path.rpartition(".")[2] not in methods:
+            found.add(_full(path, aliases))
+    return found | {f"{module}.{name}" for read in cells for module in read.starred for name in read.free}
+
+
+def _full(path: str, aliases: Mapping[str, str]) -> str:
+    """Return a path with its first name as it is called where it comes from, which may be another alias."""
+    for _ in range(3):
+        root, dot, rest = path.partition(".")
+        path = aliases.get(root, root) + dot + rest
+    return path
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def _path(node: ast.AST) -> str:
+    """Return a name with its dots; what they follow is left out if it is no name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < DEPTH:
+        parts.append(node.attr)
+        node = node.value
+    match node:
+        case ast.Name(id=root):
+            parts.append(root)
+        case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if _path(func) in IMPORTERS:
+            parts.append(module)
+        case _ if parts:
+            parts.append("")
+    return ".".join(reversed(parts))
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Yield the names to which a node gives a value."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from ((each.asname or each.name).partition(".")[0] for each in names)
+
+
+def _top_level(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a cell binds for all others."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        yield from _stored(node)
+        if not isinstance(node, (*Functions, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+
+
+def _without_magic(line: str) -> str:
+    """Return a line with what Python can read of it; a magic may stand before a statement, or before its own words."""
+    if not (magic := MAGIC.fullmatch(line)):
+        return line
+    return magic[1] + (magic[2] if magic[2] and _parsed(magic[2]) else "pass")
+
+
+def _parsed(source: str) -> ast.Module | None:
+    if len(source) > LONGEST:
+        return None
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -1,0 +1,96 @@
+"""What an answer uses is seen in its text, under whatever name."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from course_lib.grading.expect import by_hand
+from course_lib.grading.points import Mistake
+from course_lib.grading.reading import Reading
+
+AUTOGRAD = {r"^torch\.autograd\b|^jax\.grad$|\.(backward|requires_grad_?)$": "by hand"}
+
+
+def judge(cells, names=("walk",)):
+    learner = SimpleNamespace(source=lambda cell: cells.get(cell, ""))
+    by_hand(learner, names, among=("helper", "walk", "other"), instead_of=AUTOGRAD)
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("def walk(x):\n    loss(x).backward()", ".backward"),
+        ("def walk(x):\n    h = loss(x)\n    h.backward()", "h.backward"),
+        ("import torch as t\ndef walk(x):\n    return t.autograd.grad(x, x)", "torch.autograd"),
+        ("def walk(x):\n    from torch import autograd as a\n    return a.grad(x, x)", "torch.autograd"),
+        ("from jax import grad as d\nwalk = d(abs)", "jax.grad"),
+        ("import jax\nj = jax\nk = j\nwalk = k.grad(abs)", "jax.grad"),
+        ("from jax import *\nwalk = grad(abs)", "jax.grad"),
+        ("walk = __import__('jax').grad(abs)", "jax.grad"),
+        ("import importlib\nwalk = importlib.import_module('torch.autograd').grad", "torch.autograd.grad"),
+        ("def walk(x):\n    getattr(loss(x), 'backward')()", ".backward"),
+        ("def walk(x):\n    return tensor(x, requires_grad=True)", ".requires_grad"),
+        ("def walk(x):\n    x.requires_grad = True", "x.requires_grad"),
+        ("%%time\ndef walk(x):\n    x.backward()", "x.backward"),
+        ("%load_ext one two\n!ls\n%time walk = lambda x: x.backward()", "x.backward"),
+        ("walk = %timeit -o x.backward()", "x.backward"),
+    ],
+)
+def test_what_is_used_is_seen_under_whatever_name(source, named):
+    """Aliases, star imports, imports by a function, attributes by name, and cells that IPython alone can read."""
+    with pytest.raises(Mistake) as caught:
+        judge({"walk": source})
+    assert str(caught.value) == f"`walk` uses `{named}`: by hand"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def walk(x):\n    '''Not x.backward().'''  # torch.autograd.grad",
+        "def grad(x): return x\ndef backward(x): return grad(x)\nwalk = backward",
+        "class Layer:\n    def backward(self, g): return g\ndef walk(x): return Layer().backward(x)",
+        "import torch, jax\ndef walk(x): return torch.relu(jax.numpy.tanh(x))",
+        "walk = (2 *",
+        "x" + ".x" * 5000,
+        "(" * 5000,
+        "\0",
+        "",
+    ],
+)
+def test_what_is_only_called_alike_is_not_taken_for_it(source):
+    """Comments, texts, functions and methods of their own, other parts of a library; and what nobody can read."""
+    judge({"walk": source})
+
+
+def test_a_method_of_their_own_hides_no_librarys():
+    """The name of a module that was imported says whose it is."""
+    own = "class Layer:\n    def backward(self, g): return g\n"
+    with pytest.raises(Mistake, match=r"torch\.Tensor\.backward"):
+        judge({"walk": own + "import torch\ndef walk(x): torch.Tensor.backward(x)"})
+
+
+@pytest.mark.parametrize("helper", ["from jax import grad as d", "import jax\ndef d(x): return jax.grad(x)"])
+def test_another_cell_counts_where_its_names_are_used(helper):
+    """Its import or its function; where neither is used, it is another answer's business."""
+    with pytest.raises(Mistake, match=r"`walk` uses `jax\.grad`"):
+        judge({"helper": helper, "walk": "def walk(x): return d(x)"})
+    judge({"helper": helper, "walk": "def walk(x): return x"})
+    judge({"helper": helper, "walk": "def walk(d): return d(x)"})
+
+
+def test_another_answer_is_looked_at_only_by_its_own_test():
+    """One that rests on it keeps its points, but not where it is defined in the other's cell."""
+    helper = "import jax\ndef helper(x): return jax.grad(x)"
+    judge({"helper": helper, "walk": "def walk(x): return helper(x)"})
+    with pytest.raises(Mistake):
+        judge({"helper": helper + "\ndef walk(x): return x"})
+    with pytest.raises(Mistake):
+        judge({"helper": helper, "walk": "def walk(x): return x"}, names=("walk", "helper"))
+
+
+def test_a_cell_as_long_as_a_book_is_not_parsed():
+    """It would take the grader's memory; its names are seen all the same."""
+    long = "def walk(x):\n    loss(x).h.backward()\n" + f"numbers = [{'1,' * 200_000}]"
+    with pytest.raises(Mistake, match=r"`walk` uses `h\.backward`|uses `.*backward`"):
+        judge({"walk": long})
+    assert not Reading.of(long).bound
