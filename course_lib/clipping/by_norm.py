@@ -9,13 +9,14 @@ __all__ = ["clip_by_global_norm"]
 
 
 def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error") -> Any:
-    r"""Scale all gradients by one number, so that their norm as one long vector is at most ``max_norm``.
+    r"""Scale all gradients by one number, so that their norm as one long vector is at most ``max_norm``, to rounding.
 
     .. math:: g \leftarrow g \cdot \min\left(1, \frac{\tau}{\lVert g \rVert}\right), \qquad
         \lVert g \rVert = \sqrt{\textstyle\sum_i \lVert g_i \rVert^2}
 
     The direction stays. Gradients within the bound keep every bit, and there is no epsilon in the fraction. The norm is
-    right also where the squares of the entries overflow or underflow.
+    right also where the squares of the entries overflow or underflow. What is scaled is rounded to the gradients' own
+    precision, so that the norm of bfloat16 can end 0.4% above the bound.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What clipping needs of gradients that can be looked at: measure, multiply, clamp, and zero."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from course_lib.clipping.bounds import Nonfinite, refusal
@@ -27,8 +27,8 @@ class Gradients(ABC):
         """Multiply all by ``bound / norm``, if that is below 1."""
 
     @abstractmethod
-    def clamp(self, bound: float) -> None:
-        """Move all entries into ``[-bound, bound]``."""
+    def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
+        """Move all entries into ``[-bound, bound]``; one whose norm is within is there already."""
 
     @abstractmethod
     def zero(self) -> None:
@@ -40,17 +40,17 @@ class Gradients(ABC):
 
     def clip_norm(self, bound: float, nonfinite: Nonfinite) -> Any:
         """Bound the global norm."""
-        return self._clip(nonfinite, lambda norm: self.multiply(norm, bound))
+        return self._clip(nonfinite, lambda norm, _: self.multiply(norm, bound))
 
     def clip_value(self, bound: float, nonfinite: Nonfinite) -> Any:
         """Bound each entry."""
-        return self._clip(nonfinite, lambda _: self.clamp(bound))
+        return self._clip(nonfinite, lambda _, norms: self.clamp(bound, norms))
 
-    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude], None]) -> Any:
+    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude, list[Magnitude]], None]) -> Any:
         magnitudes = self.measure()
         norm = total(magnitudes)
         if norm.finite:
-            change(norm)
+            change(norm, magnitudes)
         elif nonfinite == "error":
             raise refusal(self.names, [m.unit for m in magnitudes])
         elif nonfinite == "zero":
@@ -58,12 +58,10 @@ class Gradients(ABC):
         return self.answer(norm.value)
 
 
-def no_gradient(count: int) -> InputError:
-    """Say that there is nothing to clip."""
-    return InputError(
-        f"at least one parameter must have a gradient, but none of the {count} has. Call backward() first, and pass "
-        "the parameters, not their gradients: model, or model.parameters()."
-    )
+def no_gradient(count: int, why: str = "") -> InputError:
+    """Say that there is nothing to clip, and why, if that is known."""
+    why = why or ("Call backward() first, and pass the parameters, not their gradients: model, or model.parameters().")
+    return InputError(f"at least one parameter must have a gradient, but none of the {count} has. {why}")
 
 
 def unsupported(name: str, what: str, instead: str) -> InputError:

@@ -1,6 +1,6 @@
 """Gradients that are NumPy arrays, new ones made, and those of this course's own engine, changed in place."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -42,7 +42,7 @@ class ArrayGradients(Gradients):
         if factors:
             self.arrays = [scaled(array, factors) for array in self.arrays]
 
-    def clamp(self, bound: float) -> None:
+    def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
         """Move all entries into ``[-bound, bound]``."""
         self.arrays = [np.asarray(np.clip(a.astype(np.float64), -bound, bound), a.dtype) for a in self.arrays]
 

@@ -8,6 +8,7 @@ from typing import Any
 from course_lib.clipping.gradients import FLOATS, Gradients, no_gradient, unsupported
 from course_lib.clipping.magnitude import LEAST_DOUBLE, Magnitude
 from course_lib.extras import load
+from course_lib.training.in_backward import taken_in_backward
 
 __all__ = ["TorchGradients"]
 
@@ -20,10 +21,11 @@ class TorchGradients(Gradients):
     def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
         self.torch = load("torch", extra="torch")
         parameters = {id(p): (name, p) for name, p in named}
-        with_grad = [(name, p.grad) for name, p in parameters.values() if (p.is_leaf or p.retains_grad)]
-        with_grad = [(name, g) for name, g in with_grad if g is not None]
+        with_grad = [
+            (name, g) for name, p in parameters.values() if (p.is_leaf or p.retains_grad) and (g := p.grad) is not None
+        ]
         if not with_grad:
-            raise no_gradient(len(parameters))
+            raise no_gradient(len(parameters), taken_in_backward(p for _, p in parameters.values()))
         for name, p in parameters.values():
             if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
                 raise unsupported(name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_().")
@@ -40,15 +42,14 @@ class TorchGradients(Gradients):
             for group in self._groups(range(len(self.grads))):
                 measured = self._norms([self.grads[i] for i in group])
                 (host if measured.device.type == "cpu" else device).append((group, measured))
-        found: dict[int, tuple[float, float]] = {}
+        found: dict[int, Magnitude] = {}
         for parts in (host, device):  # what is on the host is read without waiting
             if parts:
                 hub = parts[0][1].device
                 units, scaled = self.torch.cat([m.to(hub, non_blocking=True) for _, m in parts], dim=1).tolist()
-                found |= dict(
-                    zip((i for group, _ in parts for i in group), zip(units, scaled, strict=True), strict=True)
-                )
-        return [Magnitude(*found[i]) for i in range(len(self.grads))]
+                places = (i for group, _ in parts for i in group)
+                found |= dict(zip(places, map(Magnitude, units, scaled), strict=True))
+        return [found[i] for i in range(len(self.grads))]
 
     def _norms(self, grads: Sequence[Any]) -> Any:
         """Return units and scaled norms, (2, n), of gradients that share a dtype and a device."""
@@ -80,10 +81,11 @@ class TorchGradients(Gradients):
         else:
             self.torch._foreach_mul_(grads, factor)
 
-    def clamp(self, bound: float) -> None:
-        """Move all entries into ``[-bound, bound]``."""
+    def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
+        """Move all entries into ``[-bound, bound]``; one whose norm is within, by more than rounding, is there."""
+        beyond = [i for i in self._each_once() if not norms[i].value < bound * (1 - 1e-6)]
         with self.torch.no_grad():
-            for group in self._groups(self._each_once()):
+            for group in self._groups(beyond):
                 grads = [self.grads[i] for i in group]
                 within = min(bound, self.torch.finfo(grads[0].dtype).max)
                 self.torch._foreach_clamp_max_(grads, within)
@@ -125,7 +127,7 @@ class TorchGradients(Gradients):
             instead = "It cannot be changed any more: set p.grad = p.grad.clone() first."
             raise unsupported(name, "made in inference mode", instead)
         if dtype not in FLOATS:
-            instead = "Clip torch.view_as_real(g) instead." if g.is_complex() else "Leave that parameter out."
-            raise unsupported(name, dtype, instead)
+            instead = "Use torch.nn.utils.clip_grad_norm_, or torch.view_as_real(p.grad).clamp_(-c, c) by value."
+            raise unsupported(name, dtype, instead if g.is_complex() else "Leave that parameter out.")
         if g.is_meta:
             raise unsupported(name, "on the meta device, without numbers", "Move the model to a device first.")

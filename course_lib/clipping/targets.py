@@ -26,6 +26,8 @@ def find(target: Any) -> Gradients | JaxGradients:
         return JaxGradients(target)
     if isinstance(target, Iterable) and not isinstance(target, (*CONTAINERS, *leaf_types())):
         target = list(target)
+    if flat_of_torch(target):
+        return TorchGradients((f"target[{i}]", p) for i, p in enumerate(target))
     named = list(leaves(target, "target"))
     kinds = {kind_of(name, leaf) for name, leaf in named}
     if not kinds:
@@ -49,6 +51,14 @@ def is_torch(target: Any) -> bool:
     torch = sys.modules.get("torch")
     first = next(iter(target), None) if isinstance(target, (list, tuple)) else target
     return torch is not None and isinstance(first, (torch.Tensor, torch.nn.Module))
+
+
+def flat_of_torch(target: Any) -> bool:
+    """Tell whether the target is a list of torch's tensors alone, in which nothing has to be looked for."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(target, (list, tuple)) or not target:
+        return False
+    return all(isinstance(p, torch.Tensor) for p in target)
 
 
 def leaf_types() -> tuple[type[Any], ...]:

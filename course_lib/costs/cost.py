@@ -13,7 +13,7 @@ class Cost:
     """What one operation computes and saves.
 
     FLOPs are those of matrix products and convolutions, a multiplication and an addition for each term. Element-wise
-    work, normalisation included, is left out, as torch's ``FlopCounterMode`` leaves it out: it is limited by memory
+    work, normalization included, is left out, as torch's ``FlopCounterMode`` leaves it out: it is limited by memory
     traffic.
 
     Attributes

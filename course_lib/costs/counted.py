@@ -39,7 +39,7 @@ class Flops:
         The same by operation, such as ``aten.mm``.
     uncounted : dict of str to int
         Operations that computed something and have no formula, and how often each ran: element-wise work,
-        reductions, normalisation, and whatever else the counter does not know.
+        reductions, normalization, and whatever else the counter does not know.
     """
 
     forward: int
@@ -85,7 +85,7 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     as one kernel (float32 on CPU, cuDNN), for products with a vector, and for the fast path of
     ``TransformerEncoderLayer``, and too much for the backward pass of a grouped convolution, and for a product with a
     sparse matrix, whose zeros it multiplies too. This counts all of them.
-    Element-wise work and normalisation stay uncounted, and are named.
+    Element-wise work and normalization stay uncounted, and are named.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def dropout(n: int, *, mask_itemsize: int = 1) -> Cost:
 
 
 def layer_norm(rows: int, d: int, *, itemsize: int = 4, stats_itemsize: int = 4) -> Cost:
-    """Layer normalisation of (rows, d) saves its input, and a mean and an inverse deviation a row.
+    """Layer normalization of (rows, d) saves its input, and a mean and an inverse deviation a row.
 
     On GPUs the two are float32 whatever the input is; on CPU they have the dtype of the input.
 

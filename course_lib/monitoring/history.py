@@ -1,7 +1,7 @@
 """What a monitor has seen: one record a step, the latest ones, as arrays or as a table."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
-from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.parameters import Array, spoiled
 from course_lib.monitoring.readers import Measures, Reading
 
-__all__ = ["History", "Record", "weights"]
+__all__ = ["History", "Record", "Spoiled", "weights"]
 
 
 class Record(NamedTuple):
@@ -36,6 +36,19 @@ class Record(NamedTuple):
     watched: int
 
 
+class Spoiled(NamedTuple):
+    """What was not finite, beside the parameters that are watched, when a gradient first was not: names."""
+
+    frozen: Sequence[str] = ()
+    buffers: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, model: Any, watched: Container[str]) -> "Spoiled":
+        """Look at what is frozen, and for NaN in buffers: -inf is meant there, in a mask."""
+        frozen = [(name, p) for name, p in model.named_parameters() if name not in watched]
+        return cls(spoiled(frozen), spoiled(getattr(model, "named_buffers", list)(), nan_alone=True))
+
+
 class History:
     """Records of the latest steps.
 
@@ -51,6 +64,7 @@ class History:
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
         self.names, self.shapes, self.records = list(names), list(shapes), deque[Record](maxlen=keep)
+        self.spoiled = Spoiled()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -109,9 +123,11 @@ class History:
 
 def total(norm: Array, nonfinite: NDArray[np.generic]) -> Array:
     """Return the norm of all gradients together, over the last axis, from their norms: no gradient counts 0."""
-    absent = np.isnan(norm) & ~nonfinite.astype(np.bool_)
+    norms = np.where(np.isnan(norm) & ~nonfinite.astype(np.bool_), 0, norm)
+    largest = norms.max(axis=-1, keepdims=True)
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1)  # squares of what is over it are in range
     with np.errstate(over="ignore"):
-        return np.asarray(np.sqrt((np.where(absent, 0, norm) ** 2).sum(axis=-1)))
+        return np.asarray(scale[..., 0] * np.sqrt(((norms / scale) ** 2).sum(axis=-1)))
 
 
 def weights(shapes: Sequence[tuple[int, ...]]) -> list[int]:

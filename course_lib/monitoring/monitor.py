@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import drawing
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
-from course_lib.monitoring.history import History, Record
+from course_lib.monitoring.history import History, Record, Spoiled
 from course_lib.monitoring.parameters import (
     Array,
     refuse_replaced,
@@ -53,8 +53,8 @@ class GradientMonitor:
     **Dead units** are counted in layers of at most 512, by their bias or that of a norm behind them. Of a wider layer,
     or one with neither, only the death of the whole is seen.
 
-    **What is attached.** From the first step to :meth:`close`, one hook on one parameter, which sees whether its
-    gradient was emptied before it is added to; after ten measured steps it moves on to another layer, so
+    **What is attached.** From the first step to :meth:`close`, two hooks on one parameter, which see whether its
+    gradient was emptied before it is added to; after ten measured steps they move on to another layer, so
     that of many layers, the one that is never zeroed is found when its turn has come.
 
     Parameters
@@ -111,7 +111,8 @@ class GradientMonitor:
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
-        if self._first.grad is None:  # one is looked at sooner than all
+        if self._first.grad is None and all(p.grad is None for p in self._parameters.values()):  # one sooner than all
+            refuse_replaced(self._parameters, self._shapes, self._model)
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
             self._reader = reader_of(list(self._parameters.values()), often=True)
@@ -138,7 +139,7 @@ class GradientMonitor:
         reading = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
         left = reading.extra
         if reading.nonfinite and not self._broken and self.update_every is not None:
-            self._broken = True
+            self._broken, self._history.spoiled = True, Spoiled.of(self._model, self._parameters)
             if not weights:  # were the parameters still finite? Asked once, in a transfer more
                 self._reader.forget_weights()
                 reading, weights = self._reader.measure(weights=True), True

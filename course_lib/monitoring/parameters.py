@@ -1,6 +1,7 @@
 """Find a model's trainable parameters and their gradients, whichever library they belong to."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
+from course_lib.training.in_backward import taken_in_backward
 
 __all__ = [
     "Array",
@@ -16,11 +18,13 @@ __all__ = [
     "refuse_replaced",
     "refuse_reshaped",
     "shape_of",
+    "spoiled",
     "trainable",
     "with_gradient",
 ]
 
 Array = NDArray[np.float64]
+BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 
 def trainable(model: Any) -> dict[str, Any]:
@@ -63,6 +67,11 @@ def trainable(model: Any) -> dict[str, Any]:
             )
         if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
+        if is_torch(p) and p.is_meta:
+            raise InputError(
+                f"parameters must hold numbers, but {name} is on the meta device, which has none. Move the model to a "
+                "device first, as with to_empty(), and initialise or load it."
+            )
     return found
 
 
@@ -84,7 +93,7 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
     if all(p.grad is None for p in parameters.values()):
         raise MonitorError(
             f"gradients must be there to be looked at, but the .grad of all {len(parameters)} parameters is None. "
-            "Call this after loss.backward(), and before optimizer.zero_grad()."
+            + (taken_in_backward(parameters.values()) or BEFORE_ZEROING)
         )
 
 
@@ -94,8 +103,8 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
     if gone := [name for name, p in parameters.items() if id(p) not in current]:
         raise MonitorError(
             f"the model must have the parameters that it had when it was first watched, but {gone[0]} is another one "
-            f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, make a "
-            "new GradientMonitor(model)."
+            f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, or its "
+            "parameters are, as by load_state_dict(assign=True), make a new GradientMonitor(model)."
         )
     refuse_reshaped(parameters, shapes)
 
@@ -108,6 +117,13 @@ def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -
                 f"the parameters must keep their shapes, but {name} had shape {shape} when it was first watched and "
                 f"has {shape_of(p)} now. After a layer is resized, make a new GradientMonitor(model)."
             )
+
+
+def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
+    """Name those that hold NaN, or also infinities; what has no numbers here, or whole ones alone, is passed over."""
+    wanted = [(name, t) for name, t in tensors if not is_torch(t) or not (t.is_meta or hasattr(t, "device_mesh"))]
+    floating = [(name, t.detach()) for name, t in wanted if any(kind in str(t.dtype) for kind in ("float", "complex"))]
+    return [name for name, t in floating if bool((t != t).any() or not (nan_alone or (t - t == 0).all()))]
 
 
 def is_torch(value: Any) -> bool:

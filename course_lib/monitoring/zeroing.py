@@ -1,10 +1,11 @@
 """Find out whether gradients are zeroed between steps, from one parameter at a time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import gcd, prod
 from typing import Any
 
-from course_lib.monitoring.parameters import shape_of
+from course_lib.extras import load
+from course_lib.monitoring.parameters import is_torch, shape_of
 
 __all__ = ["ZeroWatch"]
 
@@ -17,8 +18,9 @@ class ZeroWatch:
 
     If it was never empty since the last reading, nobody zeroed it. Norms cannot tell that: gradients that
     add up look much like gradients that grow. The look is a hook on this one tensor, and costs nothing on a
-    device: the number stays there until the monitor reads its own. What is true of one parameter need not be of
-    another, such as one that a second optimizer has, so the hook moves on when it is asked to.
+    device: the number stays there until the monitor reads its own. It counts once a second hook says that something
+    was added, which ``autograd.grad`` does not. What is true of one parameter need not be of another, such as one that
+    a second optimizer has, so the hooks move on when they are asked to.
 
     Parameters
     ----------
@@ -37,8 +39,9 @@ class ZeroWatch:
         self.parameters, self.turns = list(parameters.values()), in_turn(parameters, first)
         self.empty = self.visited = False
         self.left: Any = None
+        self.old: Any = None
         self.place, self.seen = first, -1
-        self.handle = self.parameters[first].register_hook(self.look)
+        self.handles = self.hooked(self.parameters[first])
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], norms: Iterable[float]) -> "ZeroWatch | None":
@@ -50,20 +53,31 @@ class ZeroWatch:
         ]
         return cls(parameters, min(sizes)[1]) if sizes else None
 
+    def hooked(self, p: Any) -> list[Any]:
+        """Put both hooks on a parameter."""
+        look: Callable[[Any], None] = self.look
+        if is_torch(p):  # which would warn of each hook that does not go to another process with the parameter
+            look = load("torch.utils.hooks", extra="torch").unserializable_hook(lambda gradient: self.look(gradient))
+        return [p.register_hook(look), p.register_post_accumulate_grad_hook(self.count)]
+
     def look(self, _: Any) -> None:
         """Note the largest absolute value that is still there."""
-        old = self.parameters[self.place].grad
+        old = None if self.empty else self.parameters[self.place].grad
+        self.old = None if old is None else largest(old.detach())
+
+    def count(self, _: Any) -> None:
+        """Let the last look count: something was added to the gradient."""
+        left, self.old = self.old, None
         self.visited = True
-        self.empty = self.empty or old is None
+        self.empty = self.empty or left is None
         if not self.empty:
-            left = largest(old.detach())
             self.left = left if self.left is None else (left + self.left - abs(left - self.left)) / 2
 
     def waiting(self) -> Any:
         """Return the least of these numbers since the last call, unread, or None if the gradient was seen empty."""
         left = None if self.empty or not self.visited else self.left
         self.seen = self.place if self.visited else -1
-        self.empty, self.visited, self.left = False, False, None
+        self.empty, self.visited, self.left, self.old = False, False, None, None
         return left
 
     def move(self) -> None:
@@ -72,13 +86,14 @@ class ZeroWatch:
             p = self.parameters[place]
             if p.requires_grad and p.grad is not None:
                 self.turns = self.turns[k:] + self.turns[:k]
-                self.handle.remove()
-                self.place, self.handle = place, p.register_hook(self.look)
+                self.close()
+                self.place, self.handles = place, self.hooked(p)
                 return
 
     def close(self) -> None:
-        """Take the hook away."""
-        self.handle.remove()
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
 
 
 def in_turn(parameters: Mapping[str, Any], first: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.criterion import leaves
 from course_lib.training.framework import Framework
+from course_lib.training.in_backward import taken_in_backward
 
 __all__ = [
     "cause",
@@ -137,11 +138,11 @@ def check_connected(loss: Any, where: str) -> None:
 
 def check_gradients(model: Any, optimizer: Any, where: str) -> None:
     """See that the backward pass has reached something the optimizer holds."""
-    held = trained_by(optimizer)
-    if all(p.grad is None for p in model.parameters() if id(p) in held):
+    held = [p for p in model.parameters() if id(p) in trained_by(optimizer)]
+    if all(p.grad is None for p in held):
         raise TrainingError(
             f"{where}: backward() must reach parameters that the optimizer holds, but all their gradients are None: "
-            "the loss does not depend on them: look for a detach() on the way"
+            + (taken_in_backward(held) or "the loss does not depend on them: look for a detach() on the way")
         )
 
 

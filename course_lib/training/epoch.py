@@ -48,9 +48,9 @@ def train_epoch(
     model : torch.nn.Module or course_lib.autograd.nn.Module
         On ``device``.
     loader : iterable of (inputs, targets)
-        Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` gives. Inputs in a tuple become the model's
-        arguments, in a dict or ``UserDict`` its keyword arguments. Arrays become tensors. Targets have one row for each
-        sample, or are a list of dicts, one for each.
+        Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` gives. Inputs in a tuple or a list
+        become the model's arguments, in a dict or ``UserDict`` its keyword arguments. Arrays become tensors. Targets
+        have one row for each sample, or are a list of dicts, one for each.
     criterion : callable
         ``criterion(outputs, targets)``, one number for a batch.
     optimizer : torch.optim.Optimizer or one of course_lib.autograd.optim

@@ -6,9 +6,15 @@ from course_lib.errors import InputError
 
 __all__ = ["accuracy"]
 
+IGNORED = -100  # where torch's losses ignore a target, by default
+
 
 def accuracy(outputs: Any, targets: Any) -> Any:
     """Return the share of targets whose class has the largest logit; for single logits, whose sign is right.
+
+    Classes of -100, which torch's losses ignore by default, do not count: neither as wrong nor as targets. Of a batch
+    that has no others, the share is NaN. If you ignore another class, write a metric of your own. An epoch's mean
+    weighs batches by their samples all the same.
 
     Parameters
     ----------
@@ -43,7 +49,8 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     if shape == wanted:
         right = (outputs > 0) == (targets > 0.5)
     elif len(shape) > 1 and shape[:1] + shape[2:] == wanted:
-        right = outputs.argmax(1) == targets
+        kept = targets == targets if "uint" in str(targets.dtype) else targets != IGNORED  # which is class 156 there
+        return ((outputs.argmax(1) == targets) & kept).sum() / kept.sum()
     else:
         raise InputError(
             f"accuracy needs outputs (N, C, ...) with targets (N, ...), or both of one shape, but the shapes are "

@@ -32,6 +32,7 @@ def on_model(where: str, model: Any, inputs: Any) -> str:
     dtypes = " and ".join(sorted({plain(p.dtype) for p in model.parameters()}))
     return (
         f"{where}: the model was called with {described(inputs)}"
+        + (f", each an argument, as the inputs are a {type(inputs).__name__}" if type(inputs) in (list, tuple) else "")
         + (f"; its parameters are {dtypes}" if dtypes else "")
         + ". Inputs that are no indices need the dtype of the parameters, as from x.astype() or x.to(), and the sizes "
         "that the layers were made for."

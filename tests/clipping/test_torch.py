@@ -320,7 +320,9 @@ def test_refuses_what_it_would_get_wrong():
         clip_by_global_norm(table, 1.0)
     z = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
     z.grad = torch.ones_like(z)
-    with pytest.raises(InputError, match=r"target\[0\] .* but it is complex64\. Clip torch\.view_as_real"):
+    with pytest.raises(
+        InputError, match=r"target\[0\] .* but it is complex64\. Use torch\.nn\.utils\.clip_grad_norm_, or"
+    ):
         clip_by_global_norm([z], 1.0)
     m = torch.nn.Parameter(torch.ones(2, device="meta"))
     m.grad = torch.ones_like(m)
@@ -401,3 +403,44 @@ def test_a_gradient_of_zeros_has_norm_zero_and_spoils_no_other(dtype):
     params = parameters([0.0], [3.0, 4.0], dtype=dtype)
     assert clip_by_global_norm(params, 2.5).item() == 5
     assert [p.grad.tolist() for p in params] == [[0.0], [1.5, 2.0]]
+
+
+def test_what_is_advised_for_complex_gradients_works():
+    """By norm and by value."""
+    z = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
+    z.grad = torch.full_like(z, 3 + 4j)
+    assert torch.nn.utils.clip_grad_norm_([z], 1.0).item() == pytest.approx(5 * 2**0.5)
+    torch.view_as_real(z.grad).clamp_(-0.5, 0.5)
+    assert z.grad.abs().max() <= 0.5 * 2**0.5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_a_list_of_parameters_is_clipped_as_one_that_is_looked_through(clip, dtype):
+    """By names, nothing is skipped; gradients within the bound beside others beyond it."""
+    grads = [[3.0, -4.0], [0.1], [2.0, 0.0], [-2.5], [1e-6] * 3, []]
+    alone, named = (parameters(*grads, dtype=dtype) for _ in "ab")
+    norms = clip(alone, 2.0), clip([(f"{i}", p) for i, p in enumerate(named)], 2.0)
+    assert norms[0] == norms[1]
+    assert all(torch.equal(p.grad, q.grad) for p, q in zip(alone, named, strict=True))
+    if clip is clip_by_value:
+        assert [p.grad.tolist() for p in alone[:4]] == [[2, -2], named[1].grad.tolist(), [2, 0], [-2]]
+
+
+def test_by_value_writes_only_what_is_beyond():
+    """The version of a tensor tells whether it was written to."""
+    params = parameters([3.0], [0.5], [1.0])
+    before = [p.grad._version for p in params]
+    clip_by_value(params, 1.0)
+    assert [p.grad._version > v for p, v in zip(params, before, strict=True)][:2] == [True, False]
+    assert [p.grad.item() for p in params] == [1, 0.5, 1]
+
+
+def test_an_optimizer_inside_of_backward_is_named_where_no_gradient_is_left():
+    """And not the order of calls."""
+    layer = torch.nn.Linear(2, 2)
+    for p in layer.parameters():
+        p.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", None))
+    layer(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(InputError, match=r"none of the 2 has\. Hooks run on parameters inside backward\(\)"):
+        clip_by_global_norm(layer, 1.0)

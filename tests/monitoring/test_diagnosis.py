@@ -55,7 +55,7 @@ def test_vanishing_names_the_weights_the_numbers_and_a_way_out():
         f"the rms of the gradient is {typical[least]:.2g} in {least}, and {typical[top]:.2g} in {top} (medians of steps"
     )
     assert said in finding.words
-    assert "initialisation" in finding.advice
+    assert "initialization" in finding.advice
 
 
 def test_dead_names_the_layer():
@@ -126,6 +126,7 @@ def test_steps_that_a_scaler_skips_are_called_its_search(update_every):
 def test_of_gradients_far_too_large_the_scale_of_the_loss_is_suspected():
     """Which is what they are measured with before ``unscale_``."""
     monitor = fit(mlp(1), loss=lambda out, y: 2.0**24 * nn.functional.cross_entropy(out, y))
+    assert monitor.diagnose().healthy  # Adam trains with it
     assert "If a GradScaler scales the loss, call step() after its unscale_(optimizer)." in str(monitor.diagnose())
 
 
@@ -265,3 +266,55 @@ def test_where_no_weight_has_a_gradient_a_bias_may_explode():
             monitor.step()
     (finding,) = monitor.diagnose().findings
     assert (finding.kind, finding.parameters, finding.steps) == ("exploding", ("bias",), (6,))
+
+
+def summed(reduction="sum", scale=100.0):
+    """Fit large targets, without a change of what the optimizer does."""
+    model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+    x = torch.randn(512, 8)
+    y = scale * x[:, :1].sin() + scale
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    loss = nn.MSELoss(reduction=reduction)
+    return fit(model, optimizer=optimizer, loss=loss, data=lambda step: (x, y))
+
+
+@pytest.mark.parametrize("options", [("sum", 100.0), ("mean", 1e5)], ids=["sum", "large targets"])
+def test_the_unit_of_the_loss_is_no_explosion(options):
+    """Where updates are healthy: it is said, with its causes."""
+    diagnosis = summed(*options).diagnose()
+    assert diagnosis.healthy, diagnosis
+    assert "the loss has a large unit, and a bound for clipping must be as large. If the loss is a sum (red" in str(
+        diagnosis
+    )
+    assert "the loss has a large unit" not in str(summed("mean", 1.0).diagnose())
+
+
+def test_a_sum_is_the_first_cause_that_is_named_of_what_may_explode():
+    """Where it is not known how far the updates move."""
+    model = nn.Linear(24, 4)
+    said = str(fit(model, steps=1, loss=lambda out, y: 1e9 * nn.functional.cross_entropy(out, y)).diagnose())
+    assert said.startswith("exploding")
+    assert 'in healthy networks). If the loss is a sum (reduction="sum"), take the mean' in said
+
+
+def test_frozen_parameters_and_buffers_are_asked_before_the_parameters_are_called_finite():
+    """A frozen weight with NaN, and running means that a bad batch spoiled."""
+    model, other = (nn.Sequential(nn.Linear(24, 24), nn.BatchNorm1d(24), nn.Linear(24, 4)) for _ in "ab")
+    model.register_buffer("mask", torch.tensor([0.0, -torch.inf]))
+    said = str(fit(model, steps=2, loss=lambda out, y: out.sum() * torch.nan).diagnose())
+    assert "parameters were still finite" in said
+    assert "buffers" not in said
+    other[0].requires_grad_(False).weight[0, 0].fill_(torch.nan)
+    said = str(fit(other, steps=1).diagnose())
+    assert "Frozen parameters were not finite either (0.weight)" in said
+    assert "still finite" not in said
+    assert "There is NaN in buffers, too (1.running_mean and 1.running_var)" in said
+
+
+def test_a_parameter_without_elements_is_not_dead():
+    """Nor vanishing: it has no gradient that could be."""
+    model = nn.Linear(24, 4)
+    model.extra = nn.Parameter(torch.zeros(0, 24))
+    diagnosis = fit(model, loss=lambda out, y: nn.functional.cross_entropy(out, y) + model.extra.sum()).diagnose()
+    assert diagnosis.healthy
+    assert "in the weights was between 0 and" not in str(diagnosis)

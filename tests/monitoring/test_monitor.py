@@ -10,7 +10,7 @@ from torch import nn
 
 from course_lib import autograd
 from course_lib.errors import InputError, MonitorError
-from course_lib.monitoring import GradientMonitor
+from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from tests.monitoring.zoo import backward, fit, mlp
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -314,3 +314,49 @@ def test_what_was_measured_last_goes_to_a_logger():
     assert np.isnan(found["gradient_norm/total"])
     assert found["gradient_nonfinite/total"] == 1
     assert found["update_ratio/1.weight"] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_parameters_that_were_all_replaced_are_not_blamed_on_the_order_of_calls():
+    """As by ``load_state_dict(assign=True)``: the gradients are there, of others."""
+    model = nn.Linear(4, 2)
+    with GradientMonitor(model) as monitor:
+        model.load_state_dict({name: p.clone() for name, p in model.state_dict().items()}, assign=True)
+        model(torch.randn(3, 4)).sum().backward()
+        with pytest.raises(MonitorError, match=r"weight is another one now, .*load_state_dict\(assign=True\)"):
+            monitor.step()
+
+
+def test_an_optimizer_inside_of_backward_is_named_where_no_gradient_is_left():
+    """Its hooks, and not those of the monitor."""
+    model = nn.Linear(4, 2)
+    with GradientMonitor(model) as monitor:
+        model(torch.randn(3, 4)).sum().backward()
+        monitor.step()
+        model.zero_grad()
+        with pytest.raises(MonitorError, match=r"is None\. Call this after loss\.backward\(\)"):
+            monitor.step()
+        for p in model.parameters():
+            p.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", None))
+        model(torch.randn(3, 4)).sum().backward()
+        with pytest.raises(MonitorError, match=r"is None\. Hooks run on parameters inside backward\(\)"):
+            monitor.step()
+
+
+def test_parameters_without_numbers_are_refused():
+    """With what to do, by all that look at gradients."""
+    model = nn.Linear(4, 2, device="meta")
+    model(torch.ones(3, 4, device="meta")).sum().backward()
+    for look in (GradientMonitor, log_gradient_stats, compute_grad_norm):
+        with pytest.raises(InputError, match=r"weight is on the meta device, which has none\. Move the model to a dev"):
+            look(model)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_the_total_norm_is_in_range_where_its_square_is_not(size):
+    """In double precision: the number for a logger, and that of the curves."""
+    model = nn.Linear(3, 1).double()
+    with GradientMonitor(model) as monitor:
+        for p in model.parameters():
+            p.grad = torch.full_like(p, size)
+        monitor.step()
+    assert monitor.scalars()["gradient_norm/total"] == pytest.approx(2 * size, rel=1e-12, abs=0)

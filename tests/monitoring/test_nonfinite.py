@@ -72,11 +72,45 @@ def test_a_masked_value_does_not_mask_its_slope():
         lambda: (torch.ones(2, 2) + MASK).softmax(-1),
         lambda: torch.tensor([1.0, torch.nan])[:1].exp(),  # of a batch with a nan, what is not nan
         lambda: torch.maximum(torch.tensor(-torch.inf), leaf(1.0)).sum(),
+        lambda: filled_by_index(leaf(1.0, 2.0) * 1),
+        lambda: torch.where(torch.tensor([True, False]), leaf(1.0, 2.0), torch.tensor(-torch.inf)),
+        lambda: torch.where(torch.tensor([True, False]), leaf(1.0, 2.0), torch.tensor(torch.inf)),
+        lambda: torch.distributions.Categorical(logits=filled_by_index(leaf(1.0, 2.0) * 1)).probs,
+        lambda: leaf([1.0, 2.0], [3.0, 4.0]) + MASK,  # a mask that stays with the scores
+        lambda: (leaf([1.0, 2.0], [3.0, 4.0]) + torch.tensor([[0.0, -torch.inf], [0.0, 0.0]]), leaf(1.0)),
     ],
 )
 def test_what_is_masked_or_asked_for_is_no_finding(step):
     """Nothing of it is left in the results, or the code asked for it."""
     assert first_nonfinite(step) is None
+
+
+def filled_by_index(scores):
+    """Mask in the way most people write."""
+    scores[torch.tensor([False, True])] = -torch.inf
+    return scores
+
+
+@pytest.mark.parametrize("mask", [filled_by_index, lambda scores: scores + MASK[0]], ids=["index", "buffer"])
+def test_a_mask_hides_no_nan_that_is_made_behind_it(mask):
+    """The scores stay, and nan comes from elsewhere."""
+
+    def step():
+        scores, advantages = mask(leaf(1.0, 2.0) * 1), torch.zeros(2)
+        return (scores.softmax(0) * (advantages / advantages.std())).sum(), scores
+
+    assert first_nonfinite(step).op == "div"
+
+
+def test_an_infinity_that_came_and_is_no_mask_was_there_before():
+    """In a batch that a matrix is multiplied by, in a parameter, in a gradient that is added to."""
+    layer, p, spoiled = nn.Linear(2, 2), leaf(4.0, 0.0), leaf(1.0, -torch.inf)
+    assert first_nonfinite(lambda: layer(torch.tensor([[-torch.inf, 1.0]]))).op == ""
+    assert first_nonfinite(lambda: spoiled * 2).op == ""
+    p.grad = torch.tensor([-torch.inf, 1.0])
+    assert first_nonfinite(lambda: backward((p * 2).sum())).op == ""
+    sgd = torch.optim.SGD([p], lr=1.0)
+    assert first_nonfinite(sgd.step).op == "add_"  # of which the parameter becomes infinite
 
 
 def test_nan_made_of_what_was_asked_for_is_a_finding():
@@ -409,3 +443,28 @@ def test_what_cannot_run_is_refused():
     with pytest.raises(ZeroDivisionError):
         first_nonfinite(lambda: 1 / 0)
     assert not torch._C._len_torch_dispatch_stack()
+
+
+def test_what_an_optimizer_does_is_not_called_the_forward_pass():
+    """Nor is an update by hand."""
+    w = nn.Parameter(torch.ones(3))
+    sgd = torch.optim.SGD([w], lr=3e38)
+    w.grad = torch.full((3,), 1e3)
+    assert str(first_nonfinite(sgd.step)).startswith("add_ in the update of the parameters made 3 inf")
+
+    def by_hand():
+        with torch.no_grad():
+            w.copy_(torch.ones(3)).sub_(w * 3e38).mul_(10)
+
+    assert str(first_nonfinite(by_hand)).startswith("mul_ in the update of the parameters made 3 inf")
+    assert "log in the forward pass" in str(first_nonfinite(lambda: leaf(0.0).log()))
+
+
+def test_of_a_fused_optimizer_it_is_said_what_it_was_given():
+    """It writes to all that it is given."""
+    w = nn.Parameter(torch.ones(3))
+    adam = torch.optim.Adam([w], eps=0, fused=True)
+    w.grad = torch.zeros(3)
+    found = first_nonfinite(adam.step)
+    assert found.op == "_fused_adam_"
+    assert found.given[:2] == ("(3,) from 1 to 1", "(3,) from 0 to 0")

@@ -395,3 +395,15 @@ def test_a_gradient_of_another_size_is_refused(way):
     said = "must keep their size, which was 2" if ours else "must match the size"
     with pytest.raises(MonitorError if ours else RuntimeError, match=said):
         reader.measure(2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("unit", [1.0, 1e-30, 3e19, math.inf, math.nan])
+def test_the_norm_of_all_is_the_same_taken_by_one_call_and_one_by_one(dtype, unit):
+    """A sparse gradient beside the others has them taken one by one."""
+    grads = [np.arange(1.0, 20.0) * unit, [[1.0, -2.0]], 3.0, []]
+    model = model_of(*grads, dtype=dtype)
+    alone = compute_grad_norm(model)
+    model.append(nn.Parameter(torch.zeros(2, dtype=dtype)))
+    model[-1].grad = torch.zeros(2, dtype=dtype).to_sparse()
+    assert compute_grad_norm(model) == pytest.approx(alone, rel=1e-6, nan_ok=True)

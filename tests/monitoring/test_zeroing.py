@@ -97,3 +97,50 @@ def test_accumulation_on_purpose_is_told_apart():
 def backward_again(model, step):
     x, y = vectors(step)
     cross_entropy(model(x), y).backward()
+
+
+def test_gradients_that_are_set_and_not_added_to_are_no_finding():
+    """A gradient that ``autograd.grad`` returns adds nothing to what is there."""
+    model = mlp()
+    with GradientMonitor(model) as monitor:
+        for step in range(25):
+            x, y = vectors(step)
+            grads = torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
+            for p, g in zip(model.parameters(), grads, strict=True):
+                p.grad = g
+            monitor.step()
+    assert monitor.diagnose().healthy
+
+
+def test_a_look_by_the_way_does_not_hide_that_nothing_is_zeroed():
+    """As that of one who logs another gradient before each backward pass."""
+    model = mlp()
+    with GradientMonitor(model) as monitor:
+        for step in range(25):
+            x, y = vectors(step)
+            torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
+            backward_again(model, step)
+            monitor.step()
+    assert "not zeroed" in monitor.diagnose().kinds
+
+
+def test_a_watched_model_goes_to_another_process_without_a_warning():
+    """A warning would be an error here."""
+    model = mlp(1)
+    with GradientMonitor(model) as monitor:
+        backward(model)
+        monitor.step()
+        for p in model.parameters():
+            torch.utils.hooks.warn_if_has_hooks(p)
+
+
+def test_what_adds_up_in_one_network_does_not_make_another_vanish():
+    """The second of two, which is never zeroed."""
+    model = torch.nn.ModuleList([mlp(1), mlp(1)])
+    with GradientMonitor(model) as monitor:
+        for step in range(60):
+            model[0].zero_grad()
+            x, y = vectors(step)
+            (1e-2 * cross_entropy(model[0](x), y) + cross_entropy(model[1](x), y)).backward()
+            monitor.step()
+    assert monitor.diagnose().kinds == ("not zeroed",)

@@ -466,6 +466,17 @@ def test_accuracy(outputs, targets, right):
         assert float(accuracy(library.tensor(outputs), library.tensor(targets))) == pytest.approx(right)
 
 
+def test_accuracy_leaves_ignored_targets_out():
+    """Those of -100, which count neither as wrong nor as targets; without a sign there are none."""
+    outputs, targets = [[5.0, 0.0], [0.0, 5.0], [5.0, 0.0], [5.0, 0.0]], [0, 0, -100, -100]
+    assert accuracy(np.array(outputs), np.array(targets)) == 1 / 2
+    for library in (torch, autograd):
+        assert float(accuracy(library.tensor(outputs), library.tensor(targets))) == 1 / 2
+    many, last = np.eye(157, dtype=np.float32), np.arange(157, dtype=np.uint8)
+    assert float(accuracy(torch.from_numpy(many[-2:]), torch.from_numpy(last[[-2, 0]]))) == 1 / 2
+    assert float(accuracy(torch.from_numpy(many[-2:]), torch.from_numpy(last[[0, -1]]))) == 1 / 2
+
+
 def test_under_autocast_each_step_computes_with_the_weights_of_the_step_before():
     """Autocast keeps its converted weights for as long as it lasts, which is the whole epoch here."""
     torch.manual_seed(0)

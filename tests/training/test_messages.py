@@ -340,3 +340,12 @@ def test_bad_data_of_the_batch_that_is_at_hand_are_named_among_several_that_are_
     bad[1, 0] = math.nan
     with pytest.raises(TrainingError, match=r"batch 2 .*Its inputs hold NaN"):
         train(loader=[BATCH, BATCH, (bad, Y), BATCH], sync_every=3)
+
+
+def test_an_optimizer_inside_of_backward_is_named_where_no_gradient_is_left():
+    """And not the loss, which depends on the parameters."""
+    model = nn.Linear(3, 1)
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", None))
+    with pytest.raises(TrainingError, match=r"gradients are None: Hooks run on parameters inside backward\(\)"):
+        train_epoch(model, [(X, Y)], nn.MSELoss(), torch.optim.SGD(model.parameters()), "cpu")

@@ -13,11 +13,13 @@ X, Y = np.ones((4, 3), np.float32), np.ones((4, 1), np.float32)
 CLASSES = np.array([0, 1, 1, 0])
 MODEL = r"the model was called with {}; its parameters are float32\. Inputs that are no indices need the dtype"
 CRITERION = r"the criterion is for outputs float32 \(4, {}\) and targets {}\. Classes must be int64, from 0 to C - 1"
+ARGUMENTS = r"\[float32 \(4, 3\), float32 \(4, 3\)\], each an argument, as the inputs are a {}"
 CASES = {
     "float64 inputs": ((X.astype(np.float64), Y), nn.MSELoss(), RuntimeError, MODEL.format(r"float64 \(4, 3\)")),
     "integer inputs": ((X.astype(int), Y), nn.MSELoss(), RuntimeError, MODEL.format(r"int64 \(4, 3\)")),
     "wrong size": ((X[:, :2], Y), nn.MSELoss(), RuntimeError, MODEL.format(r"float32 \(4, 2\)")),
-    "two inputs": (((X, X), Y), nn.MSELoss(), TypeError, MODEL.format(r"\[float32 \(4, 3\), float32 \(4, 3\)\]")),
+    "two inputs": (((X, X), Y), nn.MSELoss(), TypeError, MODEL.format(ARGUMENTS.format("tuple"))),
+    "a list of inputs": (([X, X], Y), nn.MSELoss(), TypeError, MODEL.format(ARGUMENTS.format("list"))),
     "float classes": (
         (X, CLASSES.astype(np.float32)),
         nn.CrossEntropyLoss(),

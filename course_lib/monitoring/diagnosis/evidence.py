@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.history import History, weights
+from course_lib.monitoring.history import History, Spoiled, weights
 from course_lib.monitoring.parameters import Array
 
 __all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "span"]
@@ -54,10 +54,12 @@ class Evidence:
 
     Attributes
     ----------
+    filled : numpy.ndarray of bool, shape (parameters,)
+        Whether a parameter has elements.
     weights : sequence of int
         The parameters with two dimensions or more; all, if there are none.
     layers : sequence of int
-        Of these, those whose gradients can be compared from layer to layer: not single numbers.
+        Of these, those whose gradients can be compared from layer to layer: not single numbers, nor none.
     window : sequence of int
         The latest steps, at most ``WINDOW``, at which everything was finite.
     rms : numpy.ndarray, shape (parameters,)
@@ -71,6 +73,7 @@ class Evidence:
     shapes: Sequence[tuple[int, ...]]
     steps: Indices
     counts: Array
+    filled: NDArray[np.bool_]
     weights: Indices
     layers: Indices
     norm: Array
@@ -83,6 +86,7 @@ class Evidence:
     watched: NDArray[np.int_]
     looks: Sequence[int]
     last_seen: Mapping[int, Array]
+    spoiled: Spoiled
     window: Indices = field(init=False)
     rms: Array = field(init=False)
     size: Array = field(init=False)
@@ -97,13 +101,15 @@ class Evidence:
     def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> "Evidence":
         """Arrange a history."""
         shapes, chosen = history.shapes, weights(history.shapes)
+        filled = np.array([0 not in shape for shape in shapes])
         return cls(
             names=history.names,
             shapes=shapes,
             steps=np.array(history.steps),
             counts=np.maximum([float(np.prod(shape)) for shape in shapes], 1),
             weights=np.array(chosen),
-            layers=np.array([i for i in chosen if len(shapes[i]) > 1 or np.prod(shapes[i]) > 1], dtype=int),
+            filled=filled,
+            layers=np.array([i for i in chosen if filled[i] and np.prod(shapes[i]) > (len(shapes[i]) < 2)], dtype=int),
             norm=history.array("norm"),
             largest=history.array("largest"),
             total=history.total(),
@@ -114,6 +120,7 @@ class Evidence:
             watched=history.watched(),
             looks=looks,
             last_seen=last_seen,
+            spoiled=history.spoiled,
         )
 
     @property

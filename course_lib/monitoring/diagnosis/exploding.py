@@ -7,16 +7,21 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 import numpy as np
 
 from course_lib.monitoring.diagnosis.evidence import FIRST, WINDOW, Evidence, Finding, Indices, span
-from course_lib.monitoring.diagnosis.vanishing import APART
+from course_lib.monitoring.diagnosis.vanishing import APART, is_bias
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["exploding"]
+__all__ = ["exploding", "large_unit"]
 
 TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy networks stay below 40
 GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
 JUMP = 100  # of the norm, over the median of the twenty steps before; healthy networks stay below 3
 OVERWRITTEN = 0.5  # norm of the update over the norm of the parameters; healthy networks stay below 0.2
 VIOLENT = 1.0  # the same, of one of the first updates: what comes after it is no beginning, and JUMP is growth enough
+ALIKE = 100  # TOO_LARGE, in units of the gradient of the last bias; what explodes on its way is above 3e3
+UNITS = (
+    'If the loss is a sum (reduction="sum"), take the mean; if its targets are in large units, divide them by their '
+    "deviation. If a GradScaler scales the loss, call step() after its unscale_(optimizer)."
+)
 
 
 def exploding(e: Evidence) -> Finding | None:
@@ -25,14 +30,15 @@ def exploding(e: Evidence) -> Finding | None:
     if not len(finite):
         return None
     total = e.total[finite]
-    growth = "" if e.adds_up else grown(e, finite, total)
-    seen = [too_large(e, finite), growth, towards_the_input(e), overwritten(e, finite)]
+    # What adds up grows with the steps, and where only some of it does, from layer to layer.
+    growing = [] if e.adds_up else [grown(e, finite, total), towards_the_input(e)]
+    seen = [too_large(e, finite), *growing, overwritten(e, finite)]
     found = [words for words in seen if words]
     if not found:
         return None
     worst = finite[np.argmax(total)]
     advice = (
-        "Use an initialisation that keeps the variance (Xavier, He), a lower learning rate, or clip by global norm."
+        "Use an initialization that keeps the variance (Xavier, He), a lower learning rate, or clip by global norm."
     )
     norm, weights = e.norm[worst], e.weights
     among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where biases alone have one
@@ -44,15 +50,39 @@ def exploding(e: Evidence) -> Finding | None:
 
 def too_large(e: Evidence, finite: Indices) -> str:
     """Compare the norm of all gradients with the norm of all parameters."""
-    weights = np.sqrt(np.nansum(e.weight_norm[finite] ** 2, axis=1))
-    known = weights > 0
-    ratio = float(np.median(e.total[finite][known] / weights[known])) if known.any() else 0.0
-    if ratio < TOO_LARGE:
+    ratio = over_weights(e, finite)
+    if ratio < TOO_LARGE or large_unit(e):
         return ""
     return (
         f"The norm of all gradients is {ratio:.2g} times the norm of all parameters (the median of "
-        f"{span(e.numbers(finite))}; at most about 40 in healthy networks). If a GradScaler scales the loss, call "
-        "step() after its unscale_(optimizer)."
+        f"{span(e.numbers(finite))}; at most about 40 in healthy networks). {UNITS}"
+    )
+
+
+def over_weights(e: Evidence, finite: Indices) -> float:
+    """Return the norm of all gradients over that of all parameters, the median; 0 if it is not known."""
+    weights = np.sqrt(np.nansum(e.weight_norm[finite] ** 2, axis=1))
+    known = weights > 0
+    return float(np.median(e.total[finite][known] / weights[known])) if known.any() else 0.0
+
+
+def large_unit(e: Evidence) -> str:
+    """Say that gradients are large because the loss is, if they are, and do no harm; else say nothing.
+
+    In another unit of the loss all gradients are as many times larger, that of the last bias, too, which comes to it by
+    way of no weight; and an optimizer whose updates are no larger, as Adam's, trains all the same.
+    """
+    finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
+    biases = [i for i in range(len(e.names)) if len(e.shapes[i]) == 1 and is_bias(e, i)]
+    ratio, changed = over_weights(e, finite), update(e, finite)
+    if ratio < TOO_LARGE or not biases or not changed < OVERWRITTEN:
+        return ""
+    last, at_output = e.names[biases[-1]], float(np.nan_to_num(np.median(e.norm[finite, biases[-1]])))
+    if ratio / max(1.0, at_output) >= ALIKE:
+        return ""
+    return (
+        f" The norm of all gradients is {ratio:.2g} times the norm of all parameters, and that of {last} is "
+        f"{at_output:.2g}: the loss has a large unit, and a bound for clipping must be as large. {UNITS}"
     )
 
 
@@ -83,11 +113,17 @@ def updates(e: Evidence, rows: Indices) -> Array:
     return np.where(born, np.nan, e.update_ratio)[rows][:, e.weights]
 
 
+def update(e: Evidence, rows: Indices) -> float:
+    """Return the median of the update ratios of the weights, NaN if there are none."""
+    ratios = updates(e, rows)
+    known = ratios[np.isfinite(ratios).any(axis=1)]
+    return float(np.median(np.nanmedian(known, axis=1))) if len(known) else np.nan
+
+
 def overwritten(e: Evidence, finite: Indices) -> str:
     """Look for updates that are as large as what they change."""
-    ratios = updates(e, finite)
-    known = ratios[np.isfinite(ratios).any(axis=1)]
-    if not len(known) or (ratio := float(np.median(np.nanmedian(known, axis=1)))) < OVERWRITTEN:
+    ratio = update(e, finite)
+    if not ratio >= OVERWRITTEN:
         return ""
     return (
         f"An update changes a weight by {ratio:.2g} times its norm (the median; at most about 0.2 in healthy networks)."

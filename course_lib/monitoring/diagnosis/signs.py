@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, listed, span
-from course_lib.monitoring.diagnosis.exploding import exploding
+from course_lib.monitoring.diagnosis.exploding import exploding, large_unit
 from course_lib.monitoring.diagnosis.vanishing import dead, vanishing
 
 __all__ = ["SIGNS", "healthy"]
@@ -32,9 +32,14 @@ def non_finite(e: Evidence) -> Finding | None:
     if len(spoiled):
         words += f" The parameters were not finite any more either ({listed(e.named(spoiled))})."
         advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
+    elif frozen := e.spoiled.frozen:
+        words += f" Frozen parameters were not finite either ({listed(frozen)})."
+        advice = "No update of these made that: look at what was loaded into them, and at where else they are trained."
     elif known:
         words += " The parameters were still finite."
         advice = "The gradients had exploded before." if exploding(e) else advice
+    if buffers := e.spoiled.buffers:
+        words += f" There is NaN in buffers, too ({listed(buffers)}), where it stays until they are set anew."
     if not len(spoiled) and bad[-1] < len(e.steps) - 1:  # an update that uses such a gradient spoils them for good
         words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so these were not used."
         advice = "If a GradScaler scales the loss, that is how it finds a scale, and harmless. If not: " + (
@@ -79,7 +84,7 @@ def unreached(e: Evidence) -> Finding | None:
 
 def healthy(e: Evidence) -> Finding:
     """Say in numbers that nothing stands out."""
-    steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights]
+    steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights[e.filled[e.weights]]]
     recent = span(e.numbers(e.window))
     words = f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; "
     if np.isfinite(rms).any():
@@ -91,6 +96,7 @@ def healthy(e: Evidence) -> Finding:
     updates = e.update_ratio[e.window][:, e.weights]
     if np.isfinite(updates).any():
         words += f" A step changed a weight by {np.nanmedian(updates):.2g} of its norm (median)."
+    words += large_unit(e)
     return Finding("healthy", words + e.too_short, steps=steps)
 
 

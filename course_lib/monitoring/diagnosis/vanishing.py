@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, span
 
-__all__ = ["APART", "dead", "vanishing"]
+__all__ = ["APART", "dead", "is_bias", "vanishing"]
 
 APART = 1e-3  # size of a weight's gradient over that of the largest; healthy networks stay above 3e-3
 FAR_APART = 1e-5  # the same over that of any parameter, biases included; healthy networks stay above 2e-4
@@ -20,7 +20,9 @@ RISES = 1.5  # the later half of a gradient's history over the earlier; what gro
 
 
 def vanishing(e: Evidence) -> Finding | None:
-    """See gradients that all but disappear on the way to the input."""
+    """See gradients that all but disappear on the way to the input; beside some that add up, all look small."""
+    if e.adds_up:
+        return None
     low = vanished(e)
     low = low[~from_zero(e)[low]]
     # What is lost on the way to the input is missing in most of the weights before, not in a branch here and there.
@@ -43,8 +45,8 @@ def vanishing(e: Evidence) -> Finding | None:
             f" That is a factor of {(rms[least] / rms[top]) ** (1 / between):.2g} from each weight to the one before."
         )
     advice = (
-        "Use an initialisation made for the activation (He for ReLU, Xavier for tanh), an activation that does not "
-        "saturate, normalisation, or residual connections."
+        "Use an initialization made for the activation (He for ReLU, Xavier for tanh), an activation that does not "
+        "saturate, normalization, or residual connections."
     )
     return Finding("vanishing", words + e.too_short, advice, e.named(low), steps)
 
@@ -82,7 +84,7 @@ def dead(e: Evidence) -> Finding | None:
     """See layers, or most units of a layer, whose gradient is exactly 0 step after step."""
     if not len(e.window):
         return None
-    silent = np.flatnonzero((e.norm[e.window] == 0).all(axis=0))
+    silent = np.flatnonzero((e.norm[e.window] == 0).all(axis=0) & e.filled)
     small = vanished(e)  # what is 0 below these is too small for its precision, not dead
     silent = silent[silent > small.max()] if len(small) else silent
     units = [] if len(small) else dead_units(e)

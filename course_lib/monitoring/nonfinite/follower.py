@@ -19,8 +19,9 @@ from course_lib.monitoring.nonfinite.origin import Origin, Place
 __all__ = ["Follower"]
 
 UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_")
-ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv")  # an infinite factor asks for no infinite result
-OWN_CODE = str(Path(course_lib.__file__).parent)
+ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp")  # an infinite factor asks for no such result
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mv", "dot", "convolution")  # no mask is multiplied by a matrix
+OWN_CODE, OPTIMIZERS = str(Path(course_lib.__file__).parent), str(Path("torch", "optim"))
 ASKED_FOR = None  # in place of an origin: as -inf in a mask is
 UNNUMBERED = 2**64 - 1  # the number of AccumulateGrad, which no operation of the forward pass has recorded
 
@@ -34,6 +35,7 @@ class Numbers:
     bad: bool = False
     began: Origin | None = ASKED_FOR
     came: bool = False  # were there before: what matters is what is made of them
+    mask: bool = False  # came, and may be meant so
 
 
 class Follower:
@@ -48,34 +50,53 @@ class Follower:
 
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """Run an operation, and look at what it was given, and at what it made or wrote to."""
-        given = list(flat([*args, *kwargs.values()]))
+        given, name = list(flat([*args, *kwargs.values()])), getattr(op, "overloadpacket", op).__name__
         tensors, numbers = self.tensors(given), [x for x in given if isinstance(x, float)]
         for tensor in tensors:
             if storage_of(tensor) not in self.known:
                 self.look(tensor, partial(self.origin, "", tensor, []), came=True)
-        causes = [self.of(t).began for t in tensors if self.of(t).bad and not self.finite(t)]
         wrote = self.tensors(flat(written(op, args, kwargs)))
         inputs = [t for t in tensors if storage_of(t) not in set(map(storage_of, wrote))]
-        out, name = op(*args, **kwargs), getattr(op, "overloadpacket", op).__name__
+        causes = [self.cause(t, name, inputs) for t in tensors if self.of(t).bad and not self.finite(t)]
+        before = [self.described(t) for t in wrote] if name.startswith("_fused_") else []  # all that it was given
+        out = op(*args, **kwargs)
         made = [t for t in self.tensors(flat([out])) if storage_of(t) not in set(map(storage_of, inputs))]
         for tensor in {id(t): t for t in (*made, *wrote)}.values():
-            self.look(tensor, partial(self.judge, name, tensor, inputs, numbers, causes))
+            self.look(tensor, partial(self.judge, name, tensor, inputs, numbers, causes, before))
         if (number := self.torch.autograd._get_sequence_nr() - 1) > self.forward[-1][0]:
             self.forward.append((number, self.here()))
         return out
 
+    def cause(self, tensor: Any, op: str, inputs: Sequence[Any]) -> Origin | None:
+        """Say where began what is not finite in an argument: what came as a mask does was asked for, used as one is."""
+        known, updated = self.of(tensor), all(tensor is not t for t in inputs) and plain(op) in ARITHMETIC
+        return ASKED_FOR if known.mask and not updated and op not in PRODUCTS else known.began
+
+    def masks(self, tensor: Any) -> bool:
+        """Say whether what came with a tensor may be meant: -inf, or one infinity; no nan, and not in a parameter."""
+        torch = self.torch
+        wrong = torch.isnan(tensor) if tensor.ndim == 0 else ~(torch.isfinite(tensor) | torch.isneginf(tensor))
+        return not tensor.requires_grad and not wrong.any()
+
     def judge(
-        self, op: str, made: Any, tensors: Sequence[Any], numbers: Sequence[float], causes: Sequence[Origin | None]
+        self,
+        op: str,
+        made: Any,
+        tensors: Sequence[Any],
+        numbers: Sequence[float],
+        causes: Sequence[Origin | None],
+        before: Sequence[str],
     ) -> Origin | None:
         """Say where it began that a result is not finite."""
         if earlier := [origin for origin in causes if origin is not ASKED_FOR]:
             return min(earlier, key=self.origins.index)
         if op in UNWRITTEN or any(map(math.isnan, numbers)):
             return ASKED_FOR
-        filled = any(map(math.isinf, numbers)) and op.removeprefix("_foreach_").rstrip("_") not in ARITHMETIC
+        filled = any(map(math.isinf, numbers)) and plain(op) not in ARITHMETIC
         reduced = made.numel() == 1 and any(tensor.numel() > 1 for tensor in tensors)  # a loss is no mask
-        asked = (bool(causes) or filled) and not reduced and not self.torch.isnan(made).any()
-        return ASKED_FOR if asked else self.origin(op, made, tensors)
+        masked = bool(causes) and op not in PRODUCTS and not is_parameter(made)
+        asked = (masked or filled) and not reduced and not self.torch.isnan(made).any()
+        return ASKED_FOR if asked else self.origin(op, made, tensors, before)
 
     def look(self, tensor: Any, began: Callable[[], Origin | None], *, came: bool = False) -> None:
         """Note whether a tensor holds what is not finite."""
@@ -85,6 +106,7 @@ class Follower:
         numbers = self.known[key]
         if not self.finite(tensor):
             if numbers.began is ASKED_FOR or numbers.came:
+                numbers.mask = came and self.masks(tensor)
                 numbers.bad, numbers.began, numbers.came, numbers.dtype = True, began(), came, tensor.dtype
         elif storage.nbytes() == tensor.nbytes:  # of a part, the rest may still be what it was
             numbers.bad, numbers.began, numbers.came = False, ASKED_FOR, False
@@ -116,7 +138,7 @@ class Follower:
         storage: Any = numbers.storage()
         return self.torch.empty(0, dtype=numbers.dtype, device=storage.device).set_(storage)
 
-    def origin(self, op: str, made: Any, tensors: Sequence[Any]) -> Origin:
+    def origin(self, op: str, made: Any, tensors: Sequence[Any], before: Sequence[str] = ()) -> Origin:
         """Describe an operation whose result is not finite."""
         node = self.node()
         nan, inf = (int(test(made).sum()) for test in (self.torch.isnan, self.torch.isinf))
@@ -128,7 +150,8 @@ class Follower:
             inf=inf,
             size=made.numel(),
             dtype=str(made.dtype).removeprefix("torch."),
-            given=tuple(map(self.described, tensors)),
+            given=(*before, *map(self.described, tensors)),
+            update=node is None and (is_parameter(made) or self.in_optimizer()),
         )
         self.origins.append(found)
         return found
@@ -167,11 +190,33 @@ class Follower:
         line = linecache.getline(str(path), number, frame.f_globals).strip()
         return Place(self.module(), line, f"{path.name}:{number}" if path.is_file() else "")
 
+    def in_optimizer(self) -> bool:
+        """Say whether an optimizer of torch's runs."""
+        frame: Any = sys._getframe()
+        folder = str(Path(self.torch.__file__).parents[1] / OPTIMIZERS)
+        while frame is not None and not frame.f_code.co_filename.startswith(folder):
+            frame = frame.f_back
+        return frame is not None
+
     def of_node(self) -> Place:
         """Find where the operation was called that the node is the backward pass of: unknown if before the step."""
         number = getattr(self.node(), "_sequence_nr", lambda: UNNUMBERED)()
         at = 0 if number == UNNUMBERED else bisect_right(self.forward, number, key=lambda pair: pair[0]) - 1
         return replace(self.forward[max(at, 0)][1], of_node=True)
+
+
+def plain(op: str) -> str:
+    """Return the name of an operation, the same if it is of lists or in place.
+
+    >>> plain("_foreach_add_")
+    'add'
+    """
+    return op.removeprefix("_foreach_").rstrip("_")
+
+
+def is_parameter(tensor: Any) -> bool:
+    """Say whether a tensor is trained."""
+    return bool(tensor.is_leaf and tensor.requires_grad)
 
 
 def storage_of(tensor: Any) -> int:

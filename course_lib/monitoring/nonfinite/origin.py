@@ -85,7 +85,7 @@ class Origin:
     op : str
         Such as ``log``; empty if the numbers were there before the step: a parameter, or the batch.
     node : str
-        The node of the backward pass that called it, such as ``SqrtBackward0``; empty in the forward pass.
+        The node of the backward pass that called it, such as ``SqrtBackward0``; empty outside of the backward pass.
     place : Place
         Where it was called; of a node, where the operation was called that it is the backward pass of.
     nan, inf, size : int
@@ -93,7 +93,9 @@ class Origin:
     dtype : str
         Of the result.
     given : tuple of str
-        Its arguments: shape and range.
+        Its arguments: shape and range; of what it writes to, only if it is a fused optimizer's.
+    update : bool
+        Whether it is part of an update: of a parameter, or in an optimizer of torch's.
     """
 
     op: str
@@ -104,6 +106,7 @@ class Origin:
     size: int
     dtype: str
     given: tuple[str, ...]
+    update: bool = False
 
     @property
     def remedy(self) -> str:
@@ -118,9 +121,8 @@ class Origin:
         what = f"{' and '.join(kinds)} of {self.size:,} numbers in {self.dtype}"
         if not self.op:
             return fill(f"{what} were there before, read in {self.spot}. {self.remedy}", LINE_WIDTH)
-        by = (
-            f"{self.op}, called by {self.node} in the backward pass," if self.node else f"{self.op} in the forward pass"
-        )
+        by = f"{self.op} in the {'update of the parameters' if self.update else 'forward pass'}"
+        by = f"{self.op}, called by {self.node} in the backward pass," if self.node else by
         of = f"Its forward pass is in {self.spot}." if self.place.of_node else f"It is in {self.spot}."
         of = of if self.place.module else ""
         given = f"It was given {'; '.join(self.given)}." if self.given else ""
