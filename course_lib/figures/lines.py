@@ -13,7 +13,7 @@ __all__ = ["lines"]
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
 STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
 NAMED = 12  # points on the axis at most; of more, some are left out
-ACROSS, UPRIGHT, BESIDE = 50, 30, 24  # characters that fit below the chart, along its side, and in half the legend
+ACROSS, UPRIGHT, BESIDE = 50, 30, 27  # characters that fit below the chart, along its side, and in half the legend
 
 Values = Sequence[float | None]
 

@@ -112,14 +112,14 @@ def furnish(
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes},nr_inodes={files}")
-    for place in hidden:
-        _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
     _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     mount_proc()
     for folder, descriptor in held.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{descriptor}", folder, flags=BIND | REC)
         os.close(descriptor)
+    for place in hidden:  # now, as it may lie in a folder that is there again only since
+        _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
     for place in hidden:
