@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from course_lib.errors import InputError
 from course_lib.figures.canvas import Drawing, canvas
@@ -67,15 +67,11 @@ def lines(
     marks = marks or {}
     _check(series, marks, x)
     with canvas(title) as page:
-        axes, handles = page.figure.subplots(), {}
-        for (name, values), (colour, dashes, marker) in zip(series.items(), STYLES, strict=False):
-            numbers = _numbers(values)
-            dotted = _alone(numbers) if x is None or name in marks else range(len(numbers))
-            on_line = {"marker": marker, "markevery": list(dotted)} if dotted else {}
-            drawn = axes.plot(numbers, dashes, color=colour, linewidth=2, **on_line)
-            if name in marks:
-                drawn += axes.plot(_numbers(marks[name]), marker, color=colour, markersize=5)
-            handles[name] = tuple(drawn) if len(drawn) > 1 else drawn[0]
+        axes = page.figure.subplots()
+        handles = {
+            name: _drawn(axes, values, marks.get(name), style, every=x is not None)
+            for (name, values), style in zip(series.items(), STYLES, strict=False)
+        }
         if x is not None:
             named = range(0, len(x), -(-len(x) // NAMED))
             axes.set_xticks(named, [f"{x[i]:g}" for i in named])
@@ -94,6 +90,18 @@ def lines(
     if target is not None:
         words.append(f"{target[0]}: a level line at {target[1]:.3g}.")
     return page.drawing(f"{title}. {' '.join(words)}")
+
+
+def _drawn(axes: Any, values: Values, marks: Values | None, style: tuple[str, str, str], *, every: bool) -> Any:
+    """Draw a series, and what was measured beside it; return what stands for it in the legend."""
+    colour, dashes, marker = style
+    numbers = _numbers(values)
+    dotted = list(range(len(numbers))) if every and marks is None else _alone(numbers)
+    on_line = {"marker": marker, "markevery": dotted} if dotted else {}
+    drawn = axes.plot(numbers, dashes, color=colour, linewidth=2, **on_line)
+    if marks is not None:
+        drawn += axes.plot(_numbers(marks), marker, color=colour, markersize=5)
+    return tuple(drawn) if len(drawn) > 1 else drawn[0]
 
 
 def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequence[float] | None) -> None:

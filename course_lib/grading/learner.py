@@ -8,8 +8,8 @@ import numpy as np
 
 from course_lib.grading.codec import CodecError, decode, encode
 from course_lib.grading.kernel import Kernel
-from course_lib.grading.names import bound, defined
 from course_lib.grading.points import LearnerError
+from course_lib.grading.reading import Reading
 from course_lib.grading.words import one_line
 
 __all__ = ["Call", "Learner"]
@@ -91,7 +91,8 @@ class Learner:
         cell = self._answers.get(name, "")
         if magic := MAGIC.search(cell):
             return f"its cell has a line that begins with %%{magic[1]}, and what such a cell defines may be lost"
-        others = sorted(defined(cell))[:3]
+        read = Reading.of(cell)
+        others = sorted(read.bound - read.aliases.keys())[:3]
         if not others or name in others:
             return "look at what its own cell says"
         return f"its cell defines {' and '.join(f'`{other[:NAME_CHARS]}`' for other in others)}"
@@ -99,7 +100,7 @@ class Learner:
     def _reading(self, names: Any) -> str:
         """Say which of the notebook's data a function read, if that is none of the answers' own."""
         given = names if isinstance(names, list) else []
-        ours = {other for cell in self._answers.values() for other in bound(cell)}
+        ours = {other for cell in self._answers.values() for other in Reading.of(cell).bound}
         words = [name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in ours]
         read = " and ".join(f"`{name[:NAME_CHARS]}`" for name in words)
         return f". It reads the notebook's own {read}, whatever it is given" if read else ""

@@ -19,8 +19,8 @@ from course_lib.grading import intake, session, temporary
 from course_lib.grading.exercise import TOTAL_FACTOR
 from course_lib.grading.intake import CodeCell, Submission
 from course_lib.grading.kernel import Kernel, Stopped
+from course_lib.grading.left_out import LeftOut
 from course_lib.grading.limits import Limits
-from course_lib.grading.names import LeftOut
 from course_lib.grading.report import Row
 from course_lib.grading.sandbox import NONE
 from course_lib.grading.words import one_line

@@ -12,8 +12,8 @@ from course_lib.errors import InputError, NotebookError
 from course_lib.grading import intake, session, temporary
 from course_lib.grading.exercise import Exercise
 from course_lib.grading.kernel import Kernel
+from course_lib.grading.left_out import LeftOut
 from course_lib.grading.merge import answers_of, check_exercise, collect_answers, merge
-from course_lib.grading.names import LeftOut
 from course_lib.grading.report import Row, SubmissionReport
 from course_lib.grading.sandbox import BUBBLEWRAP
 from course_lib.grading.warm import Zygote

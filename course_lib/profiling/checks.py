@@ -1,12 +1,14 @@
-"""Numbers of steps and seconds that callers ask for, and which of them make sense."""
+"""Numbers, times and folders that callers ask for, and which of them make sense."""
 
+import os
 from math import inf
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from course_lib.errors import InputError
 
-__all__ = ["check_alone", "check_budget", "check_count"]
+__all__ = ["check_alone", "check_budget", "check_count", "made"]
 
 
 def check_count(name: str, value: Any, *, least: int, because: str = "") -> None:
@@ -39,3 +41,23 @@ def check_alone(distributed: Any) -> None:
             "into its own time, and wait for the others for ever. Profile the model unwrapped in a process of its own, "
             "or record your loop with trace(...)."
         )
+
+
+def made(path: str | Path) -> Path:
+    """Make a folder, and see that files can be made in it."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"folder must be a path to write traces to, but it is {path!r}. Pass one such as 'traces'.")
+    folder = Path(path)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"folder must be a folder to write traces to, but {folder} cannot be made: {error.strerror}. Name another."
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"folder must be a folder to write traces to, but {folder} may not be written to. Name another."
+        )
+    return folder

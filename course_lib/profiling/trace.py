@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from course_lib.errors import InputError, ProfilingError
 from course_lib.extras import load
-from course_lib.profiling.checks import check_count
+from course_lib.profiling.checks import check_count, made
 from course_lib.profiling.collection import no_collection
 
 __all__ = ["Trace", "trace"]
@@ -220,26 +220,6 @@ def trace(
         "with_stack": stacks,
     }
     return Trace(folder, skip + wait + warmup, handler, options)
-
-
-def made(path: str | Path) -> Path:
-    """Make a folder, and see that files can be made in it."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"folder must be a path to write traces to, but it is {path!r}. Pass one such as 'traces'.")
-    folder = Path(path)
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"folder must be a folder to write traces to, but {folder} is a file. Name another.")
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"folder must be a folder to write traces to, but {folder} cannot be made: {error.strerror}. Name another."
-        ) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(
-            f"folder must be a folder to write traces to, but {folder} may not be written to. Name another."
-        )
-    return folder
 
 
 def activities(device: str | None) -> list[Any]:

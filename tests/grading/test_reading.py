@@ -94,3 +94,17 @@ def test_a_cell_as_long_as_a_book_is_not_parsed():
     with pytest.raises(Mistake, match=r"`walk` uses `h\.backward`|uses `.*backward`"):
         judge({"walk": long})
     assert not Reading.of(long).bound
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def f(x):\n    y = 1\n\nasync def g():\n    pass\nclass H: ...", {"f", "g", "H"}),
+        ("a = b = 2\nc, d = 1, 2\ne: int = 3\nf == 4\ng[0] = 5\nh.i = 6", {"a", "b", "c", "d", "e"}),
+        ("import numpy as np, os.path\nfrom math import pi, tau as turn", {"np", "os", "pi", "turn"}),
+        ("def (:\n%%time\n\x00", set()),
+    ],
+)
+def test_names_are_read_off_the_text(source, names):
+    """Also where it is no Python."""
+    assert Reading.of(source).bound == names

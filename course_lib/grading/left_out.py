@@ -1,35 +1,15 @@
-"""Which names a cell binds, read off its text: it is a learner's, and never parsed or run for this."""
+"""The cells of a learner's own in a submission, which are not graded, and the names that an answer lacks for it."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from course_lib.grading.intake import CodeCell, Submission
+from course_lib.grading.reading import Reading
 
-__all__ = ["LeftOut", "bound", "defined"]
+__all__ = ["LeftOut"]
 
-BINDING = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+(?:, *\w+)*) *(?::[^=\n]+)?=(?!=)", re.MULTILINE)
-IMPORT = re.compile(r"^(?:from +[\w.]+ +)?import +\(?([\w., ]+)", re.MULTILINE)
 ABSENT = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not (?:defined|written yet)")
-
-
-def bound(source: str) -> set[str]:
-    r"""Return the names that a cell binds at its top level.
-
-    Examples
-    --------
-    >>> sorted(bound("import numpy as np, math\nEPS: float = 1e-6\ndef norm(x):\n    y = x\n"))
-    ['EPS', 'math', 'norm', 'np']
-    """
-    parts = (part for match in IMPORT.finditer(source) for part in match.group(1).split(","))
-    imported = {part.split(" as ")[-1].strip().partition(".")[0] for part in parts}
-    return (defined(source) | imported) - {""}
-
-
-def defined(source: str) -> set[str]:
-    """Return those of them that it does not import."""
-    names = {name for match in BINDING.finditer(source) for group in match.groups("") for name in group.split(",")}
-    return {name.strip() for name in names} - {""}
 
 
 @dataclass(frozen=True)
@@ -43,7 +23,7 @@ class LeftOut:
     def of(cls, submission: Submission) -> "LeftOut":
         """Find them in a submission."""
         cells = [cell for cell in submission.cells if _own(cell)]
-        return cls(len(cells), frozenset(name for cell in cells for name in bound(cell.source)))
+        return cls(len(cells), frozenset(name for cell in cells for name in Reading.of(cell.source).bound))
 
     def notes(self) -> Iterable[str]:
         """Say that there are some."""

@@ -4,7 +4,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_lib.grading.names import bound
 from course_lib.grading.submission import grade_submission
 from tests.grading.conftest import SOURCE
 
@@ -23,20 +22,6 @@ def beside(hand_in, exercise):
         return grade_submission(path, learner="ada", exercise=exercise)
 
     return grade
-
-
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("def f(x):\n    y = 1\n\nasync def g():\n    pass\nclass H: ...", {"f", "g", "H"}),
-        ("a = b = 2\nc, d = 1, 2\ne: int = 3\nf == 4\ng[0] = 5\nh.i = 6", {"a", "c", "d", "e"}),
-        ("import numpy as np, os.path\nfrom math import pi, tau as turn", {"np", "os", "pi", "turn"}),
-        ("def (:\n%%time\n\x00", set()),
-    ],
-)
-def test_names_are_read_off_the_text(source, names):
-    """Also where it is no Python."""
-    assert bound(source) == names
 
 
 def test_a_name_from_a_cell_of_ones_own_is_said_to_be_there(beside):
