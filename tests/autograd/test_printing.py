@@ -32,6 +32,14 @@ def test_long_tensors_are_wrapped_and_shortened_as_torchs(shape):
     assert repr(ag.tensor(x.astype("f"))) == repr(torch.tensor(x.astype("f")))
 
 
+@pytest.mark.parametrize("first", [0.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("rest", [0.0, np.nan, 1.0, 12.5])
+def test_zeros_and_what_is_not_finite_do_not_count_for_the_width(first, rest):
+    """Lines hold as many elements as torch's where some, or all, are 0, inf or nan."""
+    x = np.array([first] + [rest] * 40, "f")
+    assert repr(ag.tensor(x)) == repr(torch.tensor(x))
+
+
 def test_what_is_not_the_default_is_shown():
     """requires_grad, grad_fn and dtype follow the elements, on a line of their own if there is no room."""
     for text in ("x", "x * 2", "(x * x).sum()", "x.double() / 3", "x.reshape(2, 1)", "x @ x", "x[0]", "x.expand(9, 2)"):
