@@ -17,17 +17,19 @@ __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
-    if not grad_mode.recording or not (x.node or any(getattr(a, "node", None) for a in args)):
-        new = op(new_tensor(x.value), *args)
-    else:
+    recorded = grad_mode.recording and (x.node or any(getattr(a, "node", None) for a in args))
+    if recorded:
         refuse_if_shared(x, what)
-        new = op(new_tensor(x.value.copy(), x.node), *args)  # what the node saves must not change with x
-        x.node = new.node
+    old = new_tensor(x.value.copy(), x.node) if recorded else new_tensor(x.value)  # what is saved must not change
+    new = op(old, *args)
     if new.shape != x.shape or not np.can_cast(new.dtype, x.dtype, "same_kind"):
         raise AutogradError(
             f"{what}() keeps shape and dtype, {x.shape} and {x.dtype}, but the result has {new.shape} and {new.dtype}. "
             "Use the function without the underscore, which returns a new tensor."
         )
+    if recorded:
+        new = to(new, x.dtype)
+        x.node = new.node
     x.value[...] = new.value
     clock.stamp(what + "()", x.value)
     return x

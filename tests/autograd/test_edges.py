@@ -41,6 +41,14 @@ def test_a_batch_in_which_nothing_counts_has_no_gradient(options):
     both(lambda lib, x: F[lib].cross_entropy(x, lib.tensor(skipped), **options), np.ones((2, 3)))
 
 
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"reduction": "sum"}])
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (3,)])
+def test_a_batch_of_nothing_has_the_loss_that_torch_gives_it(shape, options):
+    """The mean over no rows of probabilities is NaN, their sum 0; one row is a batch of its own."""
+    logits = np.arange(float(np.prod(shape))).reshape(shape)
+    both(lambda lib, x, t: F[lib].cross_entropy(x, t, **options), logits, np.full(shape, 0.5))
+
+
 @pytest.mark.parametrize("order", [0.5, -1.0])
 def test_a_norm_with_a_zero_among_the_elements(order):
     """Where the slope of a power is infinite, torch sends 0."""

@@ -181,6 +181,29 @@ def test_shape_and_dtype_stay():
         ag.tensor([1.0, 2.0]).add_(ag.zeros(3, 2))
 
 
+def test_a_write_that_is_refused_leaves_the_tensor_in_its_place_in_the_graph():
+    """What did not fit is not in the gradient either."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    with pytest.raises(AutogradError, match="keeps shape and dtype"):
+        y.mul_(ag.ones(3, 2))
+    y.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_", "copy_"])
+def test_a_gradient_has_the_dtype_of_what_was_written(name):
+    """Float64 written into float32 is rounded there, and its own gradient is float64, as in torch."""
+    found = []
+    for lib, grad in ((ag, ag.grad), (torch, torch.autograd.grad)):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = lib.tensor([3.0, 4.0], dtype=lib.float64, requires_grad=True)
+        z = getattr(x * 1, name)(y)
+        found.append([(str(g.dtype).removeprefix("torch."), g.tolist()) for g in (z, *grad(z.sum(), (x, y)))])
+    assert found[0] == found[1]
+    assert [dtype for dtype, _ in found[0]] == ["float32", "float32", "float64"]
+
+
 def test_new_data_bring_their_shape():
     """What replaces the elements may have another shape, and operations see it; the shape itself cannot be written."""
     x = ag.tensor([1.0, 2.0], requires_grad=True)

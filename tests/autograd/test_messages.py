@@ -35,6 +35,10 @@ MISTAKES = {
     "gradients of integers": (lambda: ag.tensor([1, 2], requires_grad=True), ["floating point", "int64", "x.float()"]),
     "a product along two dimensions": (lambda: X.prod((0, 1)), ["prod()", "one dimension", "(0, 1)", "once for each"]),
     "a number joined to a vector": (lambda: ag.cat([V, ag.tensor(1.0)]), ["cat()", "(2,), ()", "stack()"]),
+    "an argmax of nothing": (
+        lambda: ag.zeros(0, 2).argmax(),
+        ["argmax() needs at least one element", "(0, 2)", "before you reduce it"],
+    ),
     "an argmax along no dimension": (lambda: X.argmax(2), ["[-2, 1]", "2 dimensions", "Look at .shape"]),
     "nothing where a tensor belongs": (lambda: ag.relu(None), ["relu() takes tensors", "NoneType", "tensor(...)"]),
     "a list for an array": (lambda: ag.from_numpy([1.0]), ["from_numpy() takes a NumPy array", "list", "tensor(...)"]),

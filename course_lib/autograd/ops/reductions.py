@@ -166,7 +166,7 @@ def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Find where the largest element is; it has no gradient."""
-    dim = dim if dim is None else axis(dim, input.ndim)
+    nonempty(input, dims_of(dim, input.ndim), "argmax")
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 

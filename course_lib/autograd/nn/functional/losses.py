@@ -168,7 +168,7 @@ def plain_cross_entropy(
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
         loss = -sum(mul(mul(logp, t), w), dim)
-        return reduced(loss, reduction, max(loss.numel(), 1))
+        return reduced(loss, reduction, loss.numel())
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return hard
