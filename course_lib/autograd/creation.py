@@ -76,7 +76,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     """Wrap an array; it and the tensor share memory."""
     if not isinstance(ndarray, np.ndarray):
         raise AutogradError(
-            f"from_numpy() takes a NumPy array, but a {type(ndarray).__name__} came. Use tensor(...), which copies."
+            f"from_numpy() takes a NumPy array, but got a {type(ndarray).__name__}. Use tensor(...), which copies."
         )
     return Tensor(ndarray)
 

@@ -19,7 +19,7 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise AutogradError(f"an optimizer takes a list of parameters, but a tensor {params.shape} came. Pass [x].")
+            raise AutogradError(f"an optimizer takes a list of parameters, but got a tensor {params.shape}. Pass [x].")
         groups = list(params)
         if not groups:
             raise AutogradError(

@@ -97,13 +97,13 @@ class ClassRun:
         slugs = {slug for _, slug in here}
         for slug in sorted(self.policies.exercises.keys() - slugs):
             typer.echo(
-                f"note: there are rules for the exercise {slug}, and no notebook of it; is its name right?", err=True
+                f"note: there are rules for the exercise {slug}, but no notebook of it; is its name right?", err=True
             )
         if strange := sorted(self.times.keys() - here):
             learner, slug = strange[0]
             more = f", and for {len(strange) - 1} more like it" if len(strange) > 1 else ""
             typer.echo(
-                f"note: there is a time for {slug} of {learner}, and no notebook{more}; are the names right?", err=True
+                f"note: there is a time for {slug} of {learner}, but no notebook{more}; are the names right?", err=True
             )
 
     def _note_what_has_no_time(self) -> None:
@@ -182,7 +182,7 @@ class ClassRun:
             line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
             console.print(line, markup=False)
         if others := len(self.standings) - len(here):
-            line = f"the reports have {others} more, from the gradebook, that did not come in this run"
+            line = f"the reports also have {others} from the gradebook, not part of this run"
             console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
 

@@ -48,7 +48,9 @@ def package(
     if place is Place.GRADESCOPE:
         build_autograder(found, out, sandbox=sandbox)
     elif not sandbox:
-        raise InputError("expected classroom without --no-sandbox, found it; its machines can make a sandbox, leave it")
+        raise InputError(
+            "expected classroom without --no-sandbox, found both; GitHub's machines can make a sandbox, so leave it out"
+        )
     else:
         build_classroom(found, out)
     make_console().print(f"written: {out}, with the key in it", markup=False, soft_wrap=True)

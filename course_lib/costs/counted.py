@@ -126,7 +126,7 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     torch = load("torch", extra="torch")
     if not callable(forward):
         raise InputError(
-            f"forward must be a function that returns the loss, but a {type(forward).__name__} came, which is computed "
+            f"forward must be a function that returns the loss, but got a {type(forward).__name__}, which is computed "
             "already. Pass lambda: loss_fn(model(x), y)."
         )
     mha = torch.backends.mha

@@ -26,5 +26,5 @@ def check_step(step: Any) -> None:
     """Refuse what cannot be called, as the result of a step that was called already."""
     if not callable(step):
         raise InputError(
-            f"step must be a function that runs one step, but a {type(step).__name__} came. Pass it uncalled."
+            f"step must be a function that runs one step, but got a {type(step).__name__}. Pass it uncalled."
         )

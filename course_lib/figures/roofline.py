@@ -87,13 +87,13 @@ def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: f
     """See that every point can be drawn, and told from the others."""
     needs = f"a roofline needs 1 to {len(MARKS)} operations, 1 to {len(kinds)} points of each, and numbers above 0"
     if not 1 <= len(points) <= len(MARKS):
-        raise InputError(f"{needs}, but {len(points)} operations came.")
+        raise InputError(f"{needs}, but got {len(points)} operations.")
     for name, pairs in points.items():
         if not 1 <= len(pairs) <= len(kinds):
             raise InputError(f"{needs}, but {name!r} has {len(pairs)} points. Name a kind for each.")
     for number in (*peaks, *(value for pairs in points.values() for pair in pairs for value in pair)):
         if not 0 < number < math.inf:
-            raise InputError(f"{needs}, but {number:g} came. Leave out what took no time or did no work.")
+            raise InputError(f"{needs}, but got {number:g}. Leave out what took no time or did no work.")
 
 
 def in_words(name: str, pairs: Sequence[Point], kinds: Sequence[str]) -> str:

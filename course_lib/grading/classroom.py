@@ -122,7 +122,7 @@ def _missing(only: Exercise | None, came: list[str]) -> str:
     wanted = f"{only.slug}.ipynb" if only else "a notebook called after its exercise"
     fix = "hand in the notebook under its own name"
     if not all(name.endswith(".ipynb") and "/" not in name for name in came):
-        fix = "hand in the notebook itself, under its own name, not packed and in no further folder"
+        fix = "hand in the notebook itself, under its own name, not packed and not in another folder"
     return f"expected {wanted}, found {listed(came) if came else 'no notebook'}; {fix}"
 
 

@@ -215,8 +215,8 @@ def described(value: Any) -> str:
     Examples
     --------
     >>> described([1, 2]), described(None)
-    ('a list of 2', 'None, as it is where a `return` is missing')
+    ('a list of 2', 'None, as happens when a `return` is missing')
     """
     if value is None:
-        return "None, as it is where a `return` is missing"
+        return "None, as happens when a `return` is missing"
     return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, (tuple, list)) else "")

@@ -29,7 +29,7 @@ class LeftOut:
         """Say that there are some."""
         if self.count:
             cells_are = "1 cell of your own was" if self.count == 1 else f"{self.count} cells of your own were"
-            yield f"{cells_are} left out, since answer cells alone are graded: what an answer needs must stand in it"
+            yield f"{cells_are} left out, since answer cells alone are graded: what an answer needs must be inside it"
 
     def explain(self, message: str) -> str:
         """Add to a message of a missing name that it is in one of these."""

@@ -21,7 +21,7 @@ from course_lib.grading.words import excerpt
 
 __all__ = ["grade_submission", "hidden_tests"]
 
-WRONG_FORM = "{} gave something of another form than it should: compare it with what it is to return"
+WRONG_FORM = "{} returned something of the wrong form: compare it with what it should return"
 
 
 @functools.lru_cache(maxsize=64)

@@ -28,13 +28,13 @@ def norm_curves(history: History, parameters: Sequence[Any], *, title: str) -> A
     for name in parameters:
         if not isinstance(name, str):
             raise InputError(
-                f"parameters must be names, one by one, but a {type(name).__name__} came. Write norm_curves(*names) "
+                f"parameters must be names, one by one, but got a {type(name).__name__}. Write norm_curves(*names) "
                 "for a list of names."
             )
     if unknown := sorted(set(parameters) - set(history.names)):
         raise InputError(f"there is no parameter {unknown[0]!r}. The names are in monitor.history.")
     if len(parameters) > 3:
-        raise InputError(f"at most three parameters can be drawn beside the total, but {len(parameters)} came.")
+        raise InputError(f"at most three parameters can be drawn beside the total, but got {len(parameters)}.")
     norms = history.array("norm")
     series = {"all together": history.total().tolist()}
     series |= {name: norms[:, history.names.index(name)].tolist() for name in parameters}

@@ -42,11 +42,11 @@ def trainable(model: Any) -> dict[str, Any]:
     """
     if isinstance(model, type):
         raise InputError(
-            f"a model is needed, but the class {model.__name__} came. Make one of it first: {model.__name__}(...)."
+            f"a model is needed, but got the class {model.__name__}. Make one of it first: {model.__name__}(...)."
         )
     if not hasattr(model, "named_parameters"):
         raise InputError(
-            f"a model with named_parameters() is needed, such as a torch.nn.Module, but a {type(model).__name__} came. "
+            f"a model with named_parameters() is needed, such as a torch.nn.Module, but got a {type(model).__name__}. "
             "Pass the model, not its parameters or its output."
         )
     found = {name: p for name, p in model.named_parameters() if p.requires_grad}

@@ -164,7 +164,7 @@ def by_hand(manual: Manual, inputs: Arrays, found: Mapping[str, Arrays]) -> tupl
             )
         if len(given := list(given)) != len(order):
             raise InputError(
-                f"gradients without names are taken in the order {order}, but {len(given)} came. Name them."
+                f"gradients without names are taken in the order {order}, but got {len(given)}. Name them."
             )
         given = dict(zip(order, given, strict=True))
     if unknown := set(given) - set(known):

@@ -33,7 +33,7 @@ def detached_results(tape: Tape) -> Iterator[Mistake]:
     for (shape, uses), nodes in alike.items():
         for some in [*([k] for k in nodes if tape.parents[k]), nodes]:
             if len(uses) > 1 and (len(some) > 1 or tape.parents[some[0]]):
-                where = f" So at each of {len(some)} places." if len(some) > 1 else ""
+                where = f" The same at each of {len(some)} places." if len(some) > 1 else ""
                 words = f"Nothing reaches {tape.name(some[0])} {shape}, which is used {len(uses)} times.{where}"
                 grads = tape.walk({edge: nothing for k in some for edge in users[k]})
                 yield Mistake("detached path", words, grads, 8.2)

@@ -173,9 +173,9 @@ def described(name: str, case: Case) -> str:
     if not np.isfinite(right).all():
         return f"{int((~np.isfinite(right)).sum())} of {right.size} entries of the right gradient are not finite."
     if dtype := rounded_to(wrong, right):
-        return f"Its entries are {dtype} numbers, and no further off than {dtype} rounds. Compute them in float64."
+        return f"Its entries are {dtype} numbers, and as exact as {dtype} allows. Compute them in float64."
     if factor := ratio(name, case):
-        return f"Every entry is {factor:.6g} times the right one, which is no size in this network."
+        return f"Every entry is {factor:.6g} times the right one, and no size in this network is that number."
     if said := totalled(name, case) or holed(name, case) or reordered(name, case):
         return said
     gap = np.abs(wrong - right) > case.eps[name] * max(float(np.max(np.abs(right))), 1e-300)

@@ -64,7 +64,7 @@ def made(tape: Tape, same: list[Slip]) -> Mistake:
     """Make slips of one kind together."""
     one = same[0]
     others = list(dict.fromkeys(slip.words for slip in same if slip.words != one.words))
-    where = f" So at each of {len(same)} places." if len(same) > 1 else ""
+    where = f" The same at each of {len(same)} places." if len(same) > 1 else ""
     if others and one.kind[0] == "drop":
         where = " ".join(["", *others[:2], f"In all, {len(same)} paths are cut."])
     grads = tape.walk({slip.edge: slip.send for slip in same})

@@ -43,7 +43,7 @@ class Namespace:
             found = getattr(source, name, None) if found is None else found
         if found is None:
             raise InputError(
-                f"xp.{name} is not there in {self._engine}. Use torch's names, or give this engine a loss of its own: "
+                f"xp.{name} is missing from {self._engine}. Use torch's names, or give this engine a loss of its own: "
                 f'compare({{"autograd": f, "torch": g, "jax": h}}, ...).'
             )
         return found if name in self._special or not self._renamed or not callable(found) else self._translated(found)

@@ -121,7 +121,7 @@ class Report:
             "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
             for row in rows
         ]
-        measure = f"Each number is the largest difference from {self.reference}, over its largest entry."
+        measure = f"Each number is the largest difference from {self.reference}, over the largest entry there."
         notes = [f"{engine} could not run the loss: {why}" for engine, why in self.failed.items()]
         verdict = str(self.first) if self.first else "All agree."
         said = [measure, *notes, *verdict.splitlines()]

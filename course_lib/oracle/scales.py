@@ -70,7 +70,7 @@ def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
                 yield "mean vs sum", text, same, 21 if case.tape else 3.5
     passes, everything = round(factor), {n for n in case.found if case.right[n].any()} <= set(same)
     if 2 <= passes <= MOST_PASSES and everything and abs(factor / passes - 1) <= eps:
-        text = f"All gradients are {passes} times the right ones: a factor too much, or {passes} passes added up."
+        text = f"All gradients are {passes} times the right ones: one factor too many, or {passes} passes added up."
         yield None, text, same, 21.5
 
 

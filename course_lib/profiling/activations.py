@@ -120,7 +120,7 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     torch = load("torch", extra="torch")
     if not callable(fn):
         raise InputError(
-            f"fn must be a function that runs the forward pass, but a {type(fn).__name__} came, which is over already. "
+            f"fn must be a function that runs the forward pass, but got a {type(fn).__name__}, which is over already. "
             "Pass lambda: loss_fn(model(x), y)."
         )
     with (

@@ -101,15 +101,15 @@ def check_model(model: Any, loss_fn: Any) -> None:
     """Refuse what cannot be called, a class, and a model whose parameters have no shapes yet."""
     for name, what in (("model", model), ("loss_fn", loss_fn)):
         if isinstance(what, type):
-            raise InputError(f"{name} must be a module or a function, but the class {what.__name__} came. Add ().")
+            raise InputError(f"{name} must be a module or a function, but got the class {what.__name__}. Add ().")
         if not callable(what):
             raise InputError(
-                f"{name} must be a module or a function, but a {type(what).__name__} came. Pass it uncalled."
+                f"{name} must be a module or a function, but got a {type(what).__name__}. Pass it uncalled."
             )
         lazy = load("torch.nn.parameter", extra="torch").is_lazy
         if any(map(lazy, getattr(what, "parameters", list)())):
             raise InputError(
-                f"{name} must know the shapes of its parameters, but a {type(what).__name__} with lazy ones came. Call "
+                f"{name} must know the shapes of its parameters, but got a {type(what).__name__} with lazy ones. Call "
                 "it once on a batch, and then make the optimizer."
             )
 
@@ -118,7 +118,7 @@ def check_optimizer(optimizer: Any) -> None:
     """Refuse what does not step on gradients that are there."""
     if not hasattr(optimizer, "param_groups"):
         raise InputError(
-            f"the optimizer must be a torch.optim.Optimizer, but a {type(optimizer).__name__} came. Make one from the "
+            f"the optimizer must be a torch.optim.Optimizer, but got a {type(optimizer).__name__}. Make one from the "
             "model's parameters, such as torch.optim.AdamW(model.parameters()); time a forward pass with time_call."
         )
     if "LBFGS" in type(optimizer).__name__:

@@ -30,14 +30,14 @@ def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """Refuse what is not a whole number, or is less than it may be."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         wanted = "a positive integer" if least else "an integer from 0 on"
-        raise InputError(f"{name} must be {wanted}, but {value!r} came")
+        raise InputError(f"{name} must be {wanted}, but got {value!r}")
 
 
 def check_loader(loader: Any) -> None:
     """Refuse what gives no batches."""
     if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
         raise InputError(
-            f"the loader must give batches when a loop goes over it, but {loader!r:.60} came; pass a DataLoader, an "
+            f"the loader must give batches when a loop goes over it, but got {loader!r:.60}; pass a DataLoader, an "
             "ArrayLoader, or a list of pairs (inputs, targets)"
         )
 
@@ -46,7 +46,7 @@ def check_hook(before_step: Any) -> None:
     """Refuse a threshold where a function is wanted."""
     if before_step is not None and not callable(before_step):
         raise InputError(
-            f"before_step must be a function of the model, but {before_step!r} came; to clip, pass "
+            f"before_step must be a function of the model, but got {before_step!r}; to clip, pass "
             "partial(clip_by_global_norm, max_norm=1.0)"
         )
 
@@ -68,12 +68,12 @@ def check_metrics(metrics: Any) -> None:
     """Refuse metrics that have no names, or the one that the loss has."""
     if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
         raise InputError(
-            f'metrics must be a dict from names to functions, but {metrics!r:.60} came; pass {{"accuracy": accuracy}}'
+            f'metrics must be a dict from names to functions, but got {metrics!r:.60}; pass {{"accuracy": accuracy}}'
         )
     for name in metrics:
         if not isinstance(name, str) or name == "loss":
             raise InputError(
-                f"the name of a metric must be a string other than 'loss', which the criterion has, but {name!r} came; "
+                f"the name of a metric must be a string other than 'loss', which the criterion has, but got {name!r}; "
                 "choose another, such as 'accuracy'"
             )
 
@@ -84,7 +84,7 @@ def check_scheduler(scheduler: Any, optimizer: Any) -> None:
         return
     if isinstance(scheduler, type) or scheduler is optimizer or not callable(getattr(scheduler, "step", None)):
         raise InputError(
-            f"the scheduler must have a step() that changes the rate, but {scheduler!r:.60} came; use one of "
+            f"the scheduler must have a step() that changes the rate, but got {scheduler!r:.60}; use one of "
             "torch.optim.lr_scheduler, made from the optimizer"
         )
     theirs, ours = (trained_by(one) for one in (getattr(scheduler, "optimizer", None), optimizer))
@@ -112,7 +112,7 @@ def check_trainable(model: Any, optimizer: Any) -> None:
         )
     if not hasattr(optimizer, "param_groups"):
         raise InputError(
-            f"the optimizer must have been made from model.parameters(), but a {type(optimizer).__name__} came; "
+            f"the optimizer must have been made from model.parameters(), but got a {type(optimizer).__name__}; "
             "optax belongs to make_jax_step"
         )
     if "LBFGS" in type(optimizer).__name__:
@@ -153,7 +153,7 @@ def unpack(batch: Any, where: str) -> tuple[Any, Any]:
         return inputs, targets
     came = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else "")
     raise InputError(
-        f"{where}: a batch must be a pair (inputs, targets), but {came} came; several inputs go into one tuple or dict"
+        f"{where}: a batch must be a pair (inputs, targets), but got {came}; several inputs go into one tuple or dict"
     )
 
 

@@ -36,13 +36,13 @@ class Criterion:
         """Find out how a criterion reduces: as told, else from its attribute or bound argument, else by the mean."""
         if not callable(function):
             raise InputError(
-                f"the criterion must be callable as criterion(outputs, targets), but a {type(function).__name__} came; "
+                f"the criterion must be callable as criterion(outputs, targets), but got a {type(function).__name__}; "
                 "use one such as nn.MSELoss()"
             )
         if isinstance(function, type):
-            raise InputError(f"the criterion must be an object, but the class {function.__name__} came; add ()")
+            raise InputError(f"the criterion must be an object, but got the class {function.__name__}; add ()")
         if count is not None and not callable(count):
-            raise InputError(f"count must be a function of the targets, but {count!r:.60} came; pass count=len")
+            raise InputError(f"count must be a function of the targets, but got {count!r:.60}; pass count=len")
         found: Any = reduction or setting(function, "reduction") or "mean"
         found = "mean" if found == "batchmean" else found
         if found not in ("mean", "sum"):
@@ -69,7 +69,7 @@ class Criterion:
         if not is_one_number(counted):
             shape = getattr(counted, "shape", None)
             came = f"a {type(counted).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
-            raise InputError(f"count must return one number for a batch, but {came} came; end it with .sum()")
+            raise InputError(f"count must return one number for a batch, but got {came}; end it with .sum()")
         return counted
 
     def __call__(self, outputs: Any, targets: Any, *, where: str) -> Any:
@@ -155,7 +155,7 @@ def samples_in(targets: Any) -> int:
     if not shape:
         came = type(targets).__name__ if shape is None else "a single number"
         raise InputError(
-            f"targets must be tensors with one row for each sample, but {came} came; does the loader give single "
+            f"targets must be tensors with one row for each sample, but got {came}; does the loader give single "
             "samples where it should give batches? Pass DataLoader(dataset, batch_size=...)"
         )
     return int(shape[0])

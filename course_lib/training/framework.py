@@ -54,14 +54,14 @@ def framework_of(model: Any) -> Framework:
 builtin_function_or_method came; wrap a function in a Module, and use make_jax_step for JAX
     """
     if isinstance(model, type):
-        raise InputError(f"the model must be an object, but the class {model.__name__} came; make one of it, with ()")
+        raise InputError(f"the model must be an object, but got the class {model.__name__}; make one of it, with ()")
     if isinstance(model, autograd.nn.Module):
         return AutogradFramework()
     if all(hasattr(model, name) for name in ("modules", "named_parameters", "train")):
         return TorchFramework()
     raise InputError(
-        "the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but a "
-        f"{type(model).__name__} came; wrap a function in a Module, and use make_jax_step for JAX"
+        "the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but got a "
+        f"{type(model).__name__}; wrap a function in a Module, and use make_jax_step for JAX"
     )
 
 
@@ -99,7 +99,7 @@ class TorchFramework:
             wanted = self.torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
         except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
             raise InputError(
-                f"device must name one that torch {self.torch.__version__} can use here, but {device!r} came: "
+                f"device must name one that torch {self.torch.__version__} can use here, but got {device!r}: "
                 f"{str(error).splitlines()[0].rstrip('.')}. Pass device='cpu', or "
                 "torch.accelerator.current_accelerator() where there is one."
             ) from error
@@ -133,7 +133,7 @@ class TorchFramework:
             return self.torch.as_tensor(array if shareable else array.copy())
         except TypeError as error:
             raise InputError(
-                f"arrays must be of a dtype that torch has too, but {array.dtype} {array.shape} came; convert it, as "
+                f"arrays must be of a dtype that torch has too, but got {array.dtype} {array.shape}; convert it, as "
                 "with .astype('float32'), or leave it out of the batch"
             ) from error
 
@@ -193,7 +193,7 @@ class AutogradFramework:
     def device(self, device: Any, model: Any) -> Any:
         """Refuse anything but the CPU."""
         if device is not None and str(device) != "cpu":
-            raise InputError(f"course_lib.autograd computes on the CPU only, but device={device!r} came; pass 'cpu'")
+            raise InputError(f"course_lib.autograd computes on the CPU only, but got device={device!r}; pass 'cpu'")
         return None
 
     def move(self, value: Any, device: Any) -> Any:

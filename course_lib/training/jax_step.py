@@ -57,7 +57,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     optax: Any = load("optax", extra="jax")
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise InputError(
-            f"the optimizer must be an optax.GradientTransformation, but a {type(optimizer).__name__} came; use one "
+            f"the optimizer must be an optax.GradientTransformation, but got a {type(optimizer).__name__}; use one "
             "such as optax.sgd(0.1) or optax.adamw(1e-3)"
         )
     update = optax.with_extra_args_support(optimizer).update

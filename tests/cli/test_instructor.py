@@ -97,7 +97,7 @@ def test_points_for_who_handed_nothing_in_are_in_the_reports(course, classroom):
         assert course("points", learner, "double", 1.5, "--why", "oral", "--absent")[0] == 0
     status, out, _ = course("grade", "submissions", "--exercise", "double")
     assert status == 0
-    assert "the reports have 1 more, from the gradebook, that did not come in this run" in out
+    assert "the reports also have 1 from the gradebook, not part of this run" in out
     assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 3, "dan": 0, "eva": 3, "yan": 1.5, "zoe": 1.5}
     assert "zoe,double,1.5,3,missing," in (classroom / "grades" / "grades.csv").read_text()
     assert "1.5 by your instructor: oral" in (classroom / "grades" / "learners" / "zoe.html").read_text()
@@ -124,7 +124,7 @@ def test_grading_a_part_adds_to_the_class(course, classroom):
         ]
         assert "Three times" in (classroom / "grades" / "learners" / "ada.html").read_text()
     assert "triple" not in out
-    assert "the reports have 2 more, from the gradebook, that did not come in this run" in out
+    assert "the reports also have 2 from the gradebook, not part of this run" in out
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_rules_are_found_and_applied(course, classroom):
     status, out, _ = course("grade", "submissions", "--submitted", "times.csv", "--report", "junit")
     assert status == 0
     assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 1.5, "dan": 0, "eva": 1.5}
-    assert "late: 50 % of 3 points taken" in " ".join(out.replace("│", " ").split())
+    assert "late: 50 % of 3 points taken off" in " ".join(out.replace("│", " ").split())
     assert not (classroom / "grades" / "learners").exists()
 
 

@@ -68,12 +68,12 @@ def test_marks_are_told_apart_by_shape_and_colour():
 @pytest.mark.parametrize(
     ("wrong", "came"),
     [
-        ({"peak_gbytes": 0.0}, "but 0 came"),
-        ({"peak_gflops": math.inf}, "but inf came"),
-        ({"points": {"sum": [(0.1, -3.0)]}}, "but -3 came"),
-        ({"points": {"sum": [(math.nan, 3.0)]}}, "but nan came"),
-        ({"points": {}}, "but 0 operations came"),
-        ({"points": {key: [(1.0, 2.0)] for key in "abcdefg"}}, "but 7 operations came"),
+        ({"peak_gbytes": 0.0}, "but got 0"),
+        ({"peak_gflops": math.inf}, "but got inf"),
+        ({"points": {"sum": [(0.1, -3.0)]}}, "but got -3"),
+        ({"points": {"sum": [(math.nan, 3.0)]}}, "but got nan"),
+        ({"points": {}}, "but got 0 operations"),
+        ({"points": {key: [(1.0, 2.0)] for key in "abcdefg"}}, "but got 7 operations"),
         ({"points": {"sum": []}}, "but 'sum' has 0 points"),
         ({"points": {"sum": [(1.0, 2.0)] * 3}}, "but 'sum' has 3 points"),
         ({"kinds": ("forward",)}, "but 'product' has 2 points"),

@@ -239,7 +239,7 @@ def test_notebooks_under_other_names_are_kept_count_of(classroom, exercises, han
     [
         ([], "found no notebook; hand in the notebook under its own name"),
         (["double (1).ipynb", "triple.ipynb"], "found double (1).ipynb and triple.ipynb; hand in the notebook under"),
-        (["double.zip"], "found double.zip; hand in the notebook itself, under its own name, not packed and in no"),
+        (["double.zip"], "found double.zip; hand in the notebook itself, under its own name, not packed and not"),
         (["double.IPYNB"], "found double.IPYNB; hand in the notebook itself"),
         (["sub/double.ipynb", "double.ipynb.txt"], "found double.ipynb.txt and sub/double.ipynb; hand in the notebook"),
         ([f"{number}.png" for number in range(9)], "found 0.png, 1.png, 2.png, 3.png, 4.png and 4 more; hand in"),

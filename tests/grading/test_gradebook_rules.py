@@ -43,7 +43,7 @@ def test_the_best_attempt_is_best_after_what_lateness_took():
     assert (best.points, best.days_late, best.attempts) == (8, 0, 2)
     late = standing(tries[1:], policy, came=CAME)
     assert (late.points, late.days_late, late.percent_taken, late.automatic) == (7.5, 1, 25, 7.5)
-    assert late.messages == ("handed in 1 day late: 25 % of 10 points taken",)
+    assert late.messages == ("handed in 1 day late: 25 % of 10 points taken off",)
 
 
 def test_of_nothing_nothing_is_said_to_be_taken():

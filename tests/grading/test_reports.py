@@ -70,7 +70,7 @@ def test_the_csv_has_the_columns_it_always_had():
     assert lines[0] == ["learner", "exercise", "points", "max_points", "status", "sandbox", "messages"]
     assert lines[2][:6] == ["'=1+1", "double", "-0.5", "5", "graded", "bubblewrap"]
     assert lines[2][6].endswith(
-        "50 % of 2 points taken | +1.5 by your instructor: oral | -3 by your instructor: a loan"
+        "50 % of 2 points taken off | +1.5 by your instructor: oral | -3 by your instructor: a loan"
     )
 
 

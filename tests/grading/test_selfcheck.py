@@ -127,7 +127,7 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
         "answer cell"
     )
     assert result.warnings == (
-        "1 cell of your own was left out, since answer cells alone are graded: what an answer needs must stand in it",
+        "1 cell of your own was left out, since answer cells alone are graded: what an answer needs must be inside it",
     )
 
 

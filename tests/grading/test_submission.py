@@ -72,7 +72,7 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
         ("def double(x):\n    return object()", "`double` returned a object, which is not plain data"),
         (
             "def double(x):\n    return None",
-            "`the double` is None, as it is where a `return` is missing; it must be an",
+            "`the double` is None, as happens when a `return` is missing; it must be an",
         ),
         ("def double(x):\n    return 'abc'", "`the double` is a str; it must be an array of numbers"),
         ("double = 3", "`double` is a int, not a function"),
@@ -141,9 +141,7 @@ def test_halve(learner):
     path = hand_in(double="def double(x): None")
     report = grade_submission(path, learner="ada", exercise=make_exercise(tests=tests))
     assert (report.status, report.points, report.max_points) == ("graded", 2, 3)
-    assert report.messages == (
-        "`double` gave something of another form than it should: compare it with what it is to return",
-    )
+    assert report.messages == ("`double` returned something of the wrong form: compare it with what it should return",)
     assert "TypeError" in rows(report, "test")["test_first"].detail
 
 

@@ -119,7 +119,9 @@ def test_steps_that_a_scaler_skips_are_called_its_search(update_every):
             scaler.update()
     (finding,) = monitor.diagnose().findings
     assert finding.kind == "non-finite"
-    assert finding.advice.startswith("If a GradScaler scales the loss, that is how it finds a scale, and harmless. If")
+    assert finding.advice.startswith(
+        "If a GradScaler scales the loss, that is how it finds a scale, and it is harmless. If"
+    )
     assert "GradScaler" not in str(BROKEN["non-finite"]["NaN in a batch"]().diagnose())
 
 

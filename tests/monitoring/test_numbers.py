@@ -332,9 +332,9 @@ def test_before_backward_there_is_nothing_to_see(function):
 @pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats, GradientMonitor])
 def test_what_is_no_model_is_refused(function):
     """Parameters, a frozen model, and one whose shapes are not known yet."""
-    with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but a list came"):
+    with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but got a list"):
         function([torch.zeros(2)])
-    with pytest.raises(InputError, match=r"the class Linear came\. Make one of it first"):
+    with pytest.raises(InputError, match=r"got the class Linear\. Make one of it first"):
         function(nn.Linear)
     with pytest.raises(InputError, match=r"must be a parameter that requires grad, but Linear has none"):
         function(nn.Linear(2, 2).requires_grad_(False))

@@ -125,7 +125,7 @@ def test_a_mask_over_time_that_is_left_out_at_every_step():
     """The other product with a mask, of what is carried on, is right."""
     found = first(gated_rnn, RNN, wrong_rnn(mask=False))
     assert (found.cause, found.unexplained) == ("missing mask", ())
-    assert found.evidence.endswith("So at each of 3 places.")
+    assert found.evidence.endswith("The same at each of 3 places.")
 
 
 @pytest.mark.parametrize("how", ["averaged", "overwritten"])

@@ -81,7 +81,7 @@ def test_one_of_two_recurrent_weights_not_transposed_at_any_step():
 
     found = first(gated, arrays(4, x=(4, 5), u=(5, 5), v=(5, 5)), loss)
     assert found.cause == "missing transpose"
-    assert "So at each of 3 places" in found.evidence
+    assert "The same at each of 3 places" in found.evidence
     assert not found.unexplained
 
 

@@ -28,7 +28,7 @@ def test_micro_batches_that_were_added_up_are_not_taken_for_a_mean_over_features
     given = arrays(1, **SIZES)
     found = first(perceptron, given, {n: 4 * g for n, g in right_grads(given).items()})
     assert (found.name, found.cause) == ("b2", None)
-    assert found.evidence == "All gradients are 4 times the right ones: a factor too much, or 4 passes added up."
+    assert found.evidence == "All gradients are 4 times the right ones: one factor too many, or 4 passes added up."
 
 
 def test_where_a_number_has_two_readings_both_are_given():
@@ -172,7 +172,7 @@ def test_a_matrix_that_is_not_transposed_at_any_step():
     given = arrays(9, xs=(4, 2, 3), h=(2, 5), u=(3, 5), w=(5, 5), v=(5, 2))
     found = first(loss, given, wrong)
     assert (found.name, found.cause, found.unexplained) == ("w", "missing transpose", ())
-    assert found.evidence.endswith("So at each of 4 places.")
+    assert found.evidence.endswith("The same at each of 4 places.")
 
 
 # normalisation, dropout, convolution by windows

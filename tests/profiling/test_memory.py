@@ -149,7 +149,7 @@ def test_it_prints_the_largest_and_where_the_peak_is():
 
 def test_what_cannot_run_is_refused():
     """In words; an error of the step is passed on, and nothing goes on watching."""
-    with pytest.raises(InputError, match="step must be a function that runs one step, but a Tensor came"):
+    with pytest.raises(InputError, match="step must be a function that runs one step, but got a Tensor"):
         memory_timeline(torch.ones(3).sum())
     with pytest.raises(ZeroDivisionError):
         memory_timeline(lambda: 1 / 0)

@@ -50,15 +50,15 @@ CASES = {
         r"batch 0 .*returned shape \(4, 1\); use",
     ),
     "float": ({"criterion": lambda z, y: (z - y).square().mean().item()}, TrainingError, "returned a float; leave out"),
-    "class": ({"criterion": nn.MSELoss}, InputError, r"the class MSELoss came; add \(\)"),
-    "no function": ({"criterion": 0.5}, InputError, "a float came; use one such as"),
-    "no cuda": ({"device": "cuda"}, InputError, "but 'cuda' came: .*Pass device='cpu'"),
-    "no device": ({"device": "gpu"}, InputError, "but 'gpu' came"),
+    "class": ({"criterion": nn.MSELoss}, InputError, r"got the class MSELoss; add \(\)"),
+    "no function": ({"criterion": 0.5}, InputError, "got a float; use one such as"),
+    "no cuda": ({"device": "cuda"}, InputError, "but got 'cuda': .*Pass device='cpu'"),
+    "no device": ({"device": "gpu"}, InputError, "but got 'gpu'"),
     "elsewhere": ({"device": "meta"}, InputError, r"parameters are on cpu. Call model.to\('meta'\)"),
     "frozen": ({"model": frozen(), "optimizer": SGD}, InputError, "but all of its 2 are frozen; call requires_grad_"),
     "no parameters": ({"model": nn.ReLU(), "optimizer": SGD}, InputError, "it has none at all"),
     "another's optimizer": ({"optimizer": SGD}, InputError, "but it holds none; make it from this model's"),
-    "no optimizer": ({"optimizer": "sgd"}, InputError, "a str came; optax belongs to make_jax_step"),
+    "no optimizer": ({"optimizer": "sgd"}, InputError, "got a str; optax belongs to make_jax_step"),
     "no model": ({"model": print, "optimizer": SGD}, InputError, "wrap a function in a Module"),
     "cut": ({"model": Cut()}, TrainingError, "batch 0 .*does not require grad; is the loop inside"),
     "cut, then joined": (
@@ -66,10 +66,10 @@ CASES = {
         TrainingError,
         "all their gradients are None",
     ),
-    "no pair": ({"loader": [X]}, InputError, r"batch 0 .*pair \(inputs, targets\), but a Tensor came"),
-    "three": ({"loader": [(X, X, Y)]}, InputError, "but a tuple of 3 came"),
-    "single samples": ({"loader": [(X[0], Y[0, 0])]}, InputError, "a single number came; does the loader give single"),
-    "labels as text": ({"loader": [(X, "cat")]}, InputError, "but str came"),
+    "no pair": ({"loader": [X]}, InputError, r"batch 0 .*pair \(inputs, targets\), but got a Tensor"),
+    "three": ({"loader": [(X, X, Y)]}, InputError, "but got a tuple of 3"),
+    "single samples": ({"loader": [(X[0], Y[0, 0])]}, InputError, "got a single number; does the loader give single"),
+    "labels as text": ({"loader": [(X, "cat")]}, InputError, "but got str"),
     "empty batch": ({"loader": [BATCH, (X[:0], Y[:0])]}, InputError, "batch 1 .*targets are empty"),
     "nothing counts": (
         {
@@ -90,12 +90,12 @@ CASES = {
         "train: the loss must be the mean over some targets, but not one of them counts; look at ignore_index",
     ),
     "count of nothing": ({"count": lambda y: 0, "accumulate": 2}, TrainingError, "but not one of them counts; look at"),
-    "count": ({"count": 3}, InputError, "count must be a function of the targets, but 3 came; pass count=len"),
-    "count of None": ({"count": lambda y: None}, InputError, "must return one number for a batch, but a NoneType came"),
+    "count": ({"count": 3}, InputError, "count must be a function of the targets, but got 3; pass count=len"),
+    "count of None": ({"count": lambda y: None}, InputError, "must return one number for a batch, but got a NoneType"),
     "count of rows": (
         {"count": lambda y: y},
         InputError,
-        r"must return one number for a batch, but a Tensor of shape \(4, 1\) came; end it with \.sum\(\)",
+        r"must return one number for a batch, but got a Tensor of shape \(4, 1\); end it with \.sum\(\)",
     ),
     "count of NaN": (
         {"count": lambda y: math.nan},
@@ -103,9 +103,9 @@ CASES = {
         "batch 0 .*the mean over must be finite and not negative, but it is nan; look at count",
     ),
     "negative count": ({"count": lambda y: -y.sum()}, InputError, "batch 0 .*not negative, but it is -4; look at"),
-    "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but 0 came"),
-    "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but 1.0 came; to clip, pass"),
-    "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but 0.5 came"),
+    "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but got 0"),
+    "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but got 1.0; to clip, pass"),
+    "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but got 0.5"),
     "reduction": ({"reduction": "none"}, InputError, "its reduction is 'none'"),
     "metric": (
         {"metrics": {"gap": lambda z, y: z - y}},
@@ -122,10 +122,10 @@ CASES = {
         InputError,
         "a string other than 'loss', which the criterion",
     ),
-    "metric named 1": ({"metrics": {1: accuracy}}, InputError, "must be a string .*, but 1 came; choose another"),
+    "metric named 1": ({"metrics": {1: accuracy}}, InputError, "must be a string .*, but got 1; choose another"),
     "metric of None": ({"metrics": {"m": lambda z, y: None}}, InputError, "batch 0 .*'m' is a NoneType; end it"),
     "metric of text": ({"metrics": {"m": lambda z, y: "0.5"}}, InputError, "one number .*'m' is a str; end it"),
-    "class of models": ({"model": nn.Linear, "optimizer": SGD}, InputError, r"the class Linear came; .* with \(\)"),
+    "class of models": ({"model": nn.Linear, "optimizer": SGD}, InputError, r"got the class Linear; .* with \(\)"),
     "the engine's criterion": (
         {"criterion": autograd.nn.MSELoss()},
         InputError,
@@ -141,7 +141,7 @@ CASES = {
         InputError,
         "the model is of course_lib.autograd and MSELoss of torch; import both from course_lib.autograd",
     ),
-    "no loader": ({"loader": 4}, InputError, "give batches .*but 4 came; pass a DataLoader"),
+    "no loader": ({"loader": 4}, InputError, "give batches .*but got 4; pass a DataLoader"),
     "complex": (
         {"criterion": lambda z, y: (z * 1j - y).mean()},
         InputError,
@@ -269,7 +269,7 @@ def test_a_run_that_diverges_says_so():
         fit(model, [BATCH] * 3, nn.MSELoss(), optimizer, "cpu", epochs=3, progress=False)
 
 
-@pytest.mark.parametrize("message", ["course_lib.autograd computes on the CPU only, but device='cuda' came"])
+@pytest.mark.parametrize("message", ["course_lib.autograd computes on the CPU only, but got device='cuda'"])
 def test_the_small_engine_has_one_device(message):
     """It says so."""
     model = autograd.nn.Linear(3, 1)
@@ -299,16 +299,16 @@ def fit_line(train_loader=(BATCH,), **options):
         (lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=0), "epochs must be a positive"),
         (lambda: ArrayLoader(batch_size=2), "came: none"),
         (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"came: \(3,\), \(4,\)"),
-        (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but 0"),
-        (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but True"),
-        (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer from 0 on, but -1 came"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but got 0"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but got True"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer from 0 on, but got -1"),
         (lambda: ArrayLoader([[1.0], [2.0, 3.0]], batch_size=2), r"place 0, a list \(setting an array .*pad rows"),
         (lambda: ArrayLoader(np.ones(3), X.requires_grad_(), batch_size=2), r"at place 1, a Tensor .*Detach tensors"),
         (lambda: ArrayLoader(X.bfloat16(), batch_size=2), r"at place 0, a Tensor .*dtype that NumPy has"),
-        (lambda: fit_line(train_loader=None), "must give batches when a loop goes over it, but None came"),
-        (lambda: fit_line(train_loader=5), "the loader must give batches .* but 5 came"),
-        (lambda: fit_line(val_loader=5), "the loader must give batches .* but 5 came"),
-        (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\) .*, but <class .*StepLR'> came"),
+        (lambda: fit_line(train_loader=None), "must give batches when a loop goes over it, but got None"),
+        (lambda: fit_line(train_loader=5), "the loader must give batches .* but got 5"),
+        (lambda: fit_line(val_loader=5), "the loader must give batches .* but got 5"),
+        (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\) .*, but got <class .*StepLR'>"),
         (
             lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR(SGD, 1)),
             "the rate of this optimizer, but this StepLR was made from another; make it anew",
@@ -320,12 +320,12 @@ def fit_line(train_loader=(BATCH,), **options):
         (lambda: History().best_epoch, "must have an epoch to name the best one, but it is empty"),
         (
             lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=0.5),
-            r"must have a step\(\) .*, but 0.5 came",
+            r"must have a step\(\) .*, but got 0.5",
         ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
         (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Take the one that counts .*z\[\"logits\"\]"),
         (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Take"),
-        (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but a type"),
+        (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but got a type"),
     ],
 )
 def test_other_arguments(make, message):

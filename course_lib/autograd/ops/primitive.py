@@ -102,7 +102,7 @@ class Primitive(Operation):
 def no_tensor(name: str, *given: Any) -> AutogradError:
     """Say which argument should have been a tensor."""
     kind = next(type(x).__name__ for x in given if not isinstance(x, Variable))
-    return AutogradError(f"{name}() takes tensors, but a {kind} came. Make a tensor of it first: tensor(...).")
+    return AutogradError(f"{name}() takes tensors, but got a {kind}. Make a tensor of it first: tensor(...).")
 
 
 def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:

@@ -53,7 +53,7 @@ class Standing:
         said = list(self.report.messages)
         if self.days_late and self.report.points:
             days = "1 day" if self.days_late == 1 else f"{self.days_late} days"
-            said.append(f"handed in {days} late: {self.percent_taken:g} % of {self.report.points:g} points taken")
+            said.append(f"handed in {days} late: {self.percent_taken:g} % of {self.report.points:g} points taken off")
         said += [f"{given.points:+g} by your instructor: {given.why}" for given in self.manual]
         return tuple(said)
 

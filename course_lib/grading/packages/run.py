@@ -60,7 +60,7 @@ def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
     report = grade_submission(found, learner=_learner(root), exercise=exercise, sandbox=sandbox)
     if not others:
         return report
-    passed_over = f"{found.name} was taken, and {_names(others)} passed over; if another is meant, give it that name"
+    passed_over = f"{found.name} was graded, and {_names(others)} not; if another was meant, give it that name"
     return replace(report, messages=(passed_over, *report.messages))
 
 

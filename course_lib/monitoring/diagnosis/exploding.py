@@ -143,5 +143,5 @@ def towards_the_input(e: Evidence) -> str:
     rms = e.rms[e.layers]
     return (
         f"Towards the input the gradient grows: its rms is {rms[top]:.2g} in {first} and {rms[least]:.2g} in {last}, "
-        f"{rms[top] / rms[least]:.2g} times less."
+        f"{rms[top] / rms[least]:.2g} times smaller."
     )

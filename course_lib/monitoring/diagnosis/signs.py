@@ -21,7 +21,7 @@ def non_finite(e: Evidence) -> Finding | None:
     nearest, value = where[-1], e.norm[first, where[-1]]
     words = (
         f"at step {e.steps[first]}, {len(where)} of {len(e.names)} gradients were not finite, and {len(bad)} of "
-        f"{len(e.steps)} steps have such. The one nearest to the loss was {e.names[nearest]}, with a norm of {value}."
+        f"{len(e.steps)} steps have some. The one nearest to the loss was {e.names[nearest]}, with a norm of {value}."
     )
     advice = (
         "Look for log(0), sqrt(0), 0/0, or exp of a large number in the forward pass and the loss, and at that batch; "
@@ -34,7 +34,7 @@ def non_finite(e: Evidence) -> Finding | None:
         advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
     elif frozen := e.spoiled.frozen:
         words += f" Frozen parameters were not finite either ({listed(frozen)})."
-        advice = "No update of these made that: look at what was loaded into them, and at where else they are trained."
+        advice = "No update made them so: look at what was loaded into them, and at where else they are trained."
     elif known:
         words += " The parameters were still finite."
         advice = "The gradients had exploded before." if exploding(e) else advice
@@ -42,7 +42,7 @@ def non_finite(e: Evidence) -> Finding | None:
         words += f" There is NaN in buffers, too ({listed(buffers)}), where it stays until they are set anew."
     if not len(spoiled) and bad[-1] < len(e.steps) - 1:  # an update that uses such a gradient spoils them for good
         words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so these were not used."
-        advice = "If a GradScaler scales the loss, that is how it finds a scale, and harmless. If not: " + (
+        advice = "If a GradScaler scales the loss, that is how it finds a scale, and it is harmless. If not: " + (
             advice[0].lower() + advice[1:]
         )
     return Finding("non-finite", words, advice, e.named(where), e.numbers(bad))

@@ -63,7 +63,7 @@ def run(learner, name, *args):
     except Mistake as mistake:
         if "`step` raised TypeError: tuple indices" in str(mistake):
             what = "it is two things, a dict and a norm"
-            raise Mistake(f"`step` takes all that `clip` returns for the gradients: {what}") from None
+            raise Mistake(f"`step` treats all that `clip` returns as the gradients: {what}") from None
         raise
 
 
@@ -160,7 +160,7 @@ def test_direction_and_length(learner, rng):
     }
     for message, value in known.items():
         if is_close(came, value):
-            raise Mistake(f"`clip` gets gradients beyond the bound, and {message}")
+            raise Mistake(f"given gradients beyond the bound, `clip` {message}")
     cosine = came @ g / (np.linalg.norm(came) * norm) if np.linalg.norm(came) else 0.0
     if cosine > 1 - 1e-9:
         length = "short" if np.linalg.norm(came) < max_norm else "long"

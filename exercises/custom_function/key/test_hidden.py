@@ -11,7 +11,7 @@ REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
     "incorrect number of gradients": "`backward` returns too few or too many gradients: one for each argument, "
     "in a tuple (a list would count as one, and so does a missing `return`)",
-    "can only save variables": "`forward` gives save_for_backward what is no tensor: keep numbers as attributes of ctx",
+    "can only save variables": "`forward` gives save_for_backward a non-tensor: keep numbers as attributes of ctx",
     "Expected output to be a torch.Tensor": "`forward` must return a tensor",
     "has no attribute 'backward'": "`forward` must return a tensor",
     "Module.apply()": "`LeakyPower` is a module: it must be a torch.autograd.Function",
@@ -20,7 +20,7 @@ REFUSED = {
     "requires you to": "`backward` takes other arguments than it must: ctx and g, and no self",
     "NumPy array": "`LeakyPower` goes through NumPy on its way: use operations of torch",
     "'NoneType' object": "`LeakyPower.apply(x, a, p)` gives None: is the `return` of `forward` missing?",
-    "invalid gradient": "`backward` returns a gradient that has not the shape of its argument: mind the order of the "
+    "invalid gradient": "`backward` returns a gradient whose shape is not its argument's: mind the order of the "
     "arguments, and what is added up when x has one row, or several",
 }
 
@@ -50,9 +50,7 @@ def call(learner, name, *args):
     if name.startswith("verdict"):
         return learner.call(name, *args)  # about rules that are not the learner's
     if re.search(r"\bapply\s*=|\bdef\s+apply\b", bare(learner.source("leaky_power"))):
-        raise Mistake(
-            "`LeakyPower` has an `apply` of its own: what counts is that torch's calls `forward` and `backward`"
-        )
+        raise Mistake("`LeakyPower` has an `apply` of its own: torch's own `apply` must call `forward` and `backward`")
     try:
         return learner.call(name, *args)
     except Mistake as mistake:
@@ -227,8 +225,8 @@ def test_overwriting(learner, rng):
     if call(learner, "notices_overwriting", x, a, 2.0) is not True:
         if "save_for_backward" in bare(learner.source("leaky_power")):
             raise Mistake(
-                "an x that was overwritten after the forward pass goes unnoticed: save x itself, since nobody "
-                "overwrites a copy of it, or what `forward` computed from it"
+                "an x that was overwritten after the forward pass goes unnoticed: save x itself, since "
+                "writing into x changes neither a copy of it nor what `forward` computed from it"
             )
         raise Mistake("an x that was overwritten after the forward pass is used: save tensors with save_for_backward")
     x, a, g = make(rng, 2, 5)
@@ -313,7 +311,7 @@ def test_each_output(learner, rng):
     if judged(learner, rng, "scaled", 0, 0, 1 + 4e-4, inputs=inputs):
         raise Mistake("`agrees` overlooks one pair that differs by four times the tolerance: do not average over pairs")
     if judged(learner, rng, "scaled", 0, 0, 1 + 1.6e-4, inputs=inputs):
-        raise Mistake("`agrees` allows more than it may: the tolerance times 1 or the slope, not times both added up")
+        raise Mistake("`agrees` allows more than it may: the tolerance times 1 or the slope, not times their sum")
     large = rng.uniform(1e3, 2e3, size=4), rng.uniform(1e3, 2e3, size=4)
     if not judged(learner, rng, inputs=large):
         raise Mistake("`agrees` calls a right gradient wrong where the slopes are large: the tolerance grows with them")
@@ -324,7 +322,7 @@ def test_each_output(learner, rng):
     if not judged(learner, rng, inputs=(x[:1], a)):
         raise Mistake("`agrees` calls a right gradient wrong where y has more elements than x")
     if judged(learner, rng, "scaled", 0, at, 1.05, inputs=(x[:1], a)):  # all of y depends on the one x
-        raise Mistake("`agrees` compares each y with the x in its own place alone: it may depend on the others, too")
+        raise Mistake("`agrees` compares each y with the x in its own place alone: y may depend on the others, too")
     beside = x[:1], np.where(np.arange(4) == at, a, 1e3)
     if judged(learner, rng, "scaled", 0, at, 1.005, inputs=beside):
         raise Mistake("`agrees` overlooks a fault beside larger slopes: compare pair by pair, do not add outputs up")
@@ -344,7 +342,7 @@ def test_float32_is_refused(learner):
         raise
     if came != "ValueError":
         raise Mistake("`agrees` takes float32 inputs: their rounding drowns the differences, so raise a ValueError")
-    why = "those alone that require grad are checked, and must be float64"
+    why = "only those that require grad are checked, and must be float64"
     try:
         came = call(learner, "verdict_in_float32", False)
     except Mistake as mistake:
@@ -363,4 +361,4 @@ def test_inputs_are_left_alone(learner, rng):
     expect.reaction(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
     found = call(learner, "verdict", x, a)
     if not (np.array_equal(np.asarray(found["x"]), x) and np.array_equal(np.asarray(found["a"]), a)):
-        raise Mistake("`agrees` leaves an input changed: put back the very value, since adding and subtracting rounds")
+        raise Mistake("`agrees` leaves an input changed: put back the exact value, since adding and subtracting rounds")

@@ -44,12 +44,12 @@ def agree(came, right, *, tolerance=1e-7):
 def arrays(tree, *, what):
     """Check that there is an array for each parameter, and return all in one row."""
     if not isinstance(tree, dict):
-        raise Mistake(f"{what} came as {expect.described(tree)}; they must be a dict with the keys of params")
+        raise Mistake(f"{what} are {expect.described(tree)}; they must be a dict with the keys of params")
     for name, shape in SHAPES.items():
         if name not in tree:
             raise Mistake(f"{what} have no {name}")
         if tree[name] is None:
-            raise Mistake(f"{name} of {what} is None, as .grad is where no backward() went before")
+            raise Mistake(f"{name} of {what} is None, as .grad is until a backward() has filled it")
         expect.array(tree[name], name=f"{name} of {what}", shape=shape)
     return flat(tree)
 
@@ -66,7 +66,7 @@ def run(learner, name, *args):
             return learner.run(name, *args)
     except Mistake as mistake:
         if f"`{name}` raised AttributeError: 'NoneType' object has no attribute" in str(mistake):
-            why = "a .grad is None where no backward() went before, as in a group without pieces"
+            why = "a .grad is None until a backward() has filled it, as in a group without pieces"
             raise Mistake(f"{mistake}: {why}") from None
         raise
 
@@ -115,7 +115,7 @@ def compare(learner, function, params, pieces, kind):
         "the mean is divided by the number of pieces once more": right / len(pieces),
         "rows with the label 0 are taken for padding: it is a class like the others": weighed(above),
         "pieces with any padding are left out whole: their other rows count": weighed(counts * full),
-        "each piece is divided by all rows, but its mean was not multiplied by its own before": singles.sum(axis=0)
+        "each piece is divided by all rows, but its mean was not first multiplied by its own": singles.sum(axis=0)
         / counts.sum(),
         "the last piece is missing": counts[:-1] @ singles[:-1] / counts.sum(),
         "each piece counts by its share twice: once is enough": (counts / counts.sum()) ** 2 @ singles,

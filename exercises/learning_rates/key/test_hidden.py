@@ -18,7 +18,7 @@ def with_curvatures(rng, curvatures):
 
 def number(value, *, name):
     if value is None or isinstance(value, (str, dict)):
-        raise Mistake(f"{name} must be one number, but what came is {expect.described(value)}")
+        raise Mistake(f"{name} must be one number, but it is {expect.described(value)}")
     came = expect.array(value, name=name)
     if came.size != 1:
         raise Mistake(f"{name} must be one number, but it has shape {came.shape}")
@@ -58,7 +58,7 @@ def test_hessian(learner, rng):
     if agree(came, right / 2):
         raise Mistake("the Hessian is half of what it must be: the square has a derivative with a 2 in it")
     if agree(came, right * 2):
-        raise Mistake("the Hessian is twice of what it must be: two derivatives of a square leave one 2")
+        raise Mistake("the Hessian is twice what it must be: two derivatives of a square leave one 2")
     if agree(came, right * 7 / 4):
         raise Mistake("the Hessian is divided by 4, the samples of the example: divide by those of x")
     if agree(came, np.diag(np.diag(right))):
@@ -70,7 +70,7 @@ def test_hessian(learner, rng):
     if agree(came, right * 7 / 3) or agree(came, right / 3):
         raise Mistake("the Hessian is divided by the number of weights: the mean is over the samples")
     if agree(came, right * 7 / 6):
-        raise Mistake("the Hessian is divided by one sample less than there are: the mean is over all of them")
+        raise Mistake("the Hessian is divided by one less than the number of samples: the mean is over all of them")
     centred = x - x.mean(axis=0)
     if any(agree(came, scale * centred.T @ centred) for scale in (1 / 7, 1 / 6, 2 / 7, 2 / 6)) or agree(
         came, np.corrcoef(x.T)
@@ -103,16 +103,20 @@ def test_largest_stable_rate(learner, rng):
         raise Mistake("the rate is stable in the direction of the weakest curvature only: the strongest decides")
     if agree(came, 2 / curvatures.sum()):
         raise Mistake(
-            "the rate goes by the sum of all curvatures: each direction is by itself, and the strongest decides"
+            "the rate is computed from the sum of all curvatures: each direction counts by itself; the strongest rules"
         )
     if agree(came, 2 / curvatures.mean()):
-        raise Mistake("the rate goes by the mean curvature: each direction is by itself, and the strongest decides")
+        raise Mistake(
+            "the rate is computed from the mean curvature: each direction counts by itself; the strongest rules"
+        )
     if agree(came, 2 / np.diag(h).max()):
-        raise Mistake("the rate goes by the diagonal: the strongest curvature need not lie along one of the weights")
+        raise Mistake(
+            "the rate is computed from the diagonal: the strongest curvature need not lie along one of the weights"
+        )
     if agree(came, 2 / np.abs(h).sum(axis=1).max()):
-        raise Mistake("the rate goes by sums of rows: those bound the strongest curvature, and lie above it")
+        raise Mistake("the rate is computed from sums of rows: those bound the strongest curvature, and lie above it")
     if agree(came, 2 / np.linalg.norm(h)):
-        raise Mistake("the rate goes by the root of the summed squares: use the strongest curvature alone")
+        raise Mistake("the rate is computed from the root of the summed squares: use the strongest curvature alone")
     if agree(came, 1 / right) or agree(came, curvatures[-1]):
         raise Mistake("the rate grows with the curvature: the steeper the valley, the smaller the steps must be")
     if agree(came, 2 * right):
@@ -126,7 +130,7 @@ def test_largest_stable_rate(learner, rng):
         came = number(learner.call("largest_stable_rate", np.diag(curvatures[order])), name="the rate")
         if not agree(came, right):
             raise Mistake(
-                "the rate goes by the place of a curvature: which comes first is not granted, so compare them"
+                "the rate is computed from the position of a curvature: which comes first is not fixed, so compare them"
             )
     h = weak_along_ones(rng)
     if not agree(number(learner.call("largest_stable_rate", h), name="the rate"), 2 / np.linalg.eigvalsh(h)[-1]):
@@ -263,7 +267,9 @@ def test_diverged(learner, rng):
     if "hop" in found:
         raise Mistake("a run that ends below its start counts as diverged, because it was lower still on the way")
     if "creep" not in found and "up" in found:
-        raise Mistake("a run that ends a little above its start does not count as diverged: how far above is no matter")
+        raise Mistake(
+            "a run that ends a little above its start does not count as diverged: how far above does not matter"
+        )
     if "dip" not in found and "up" in found:
         raise Mistake("a run that dips on the way and ends above its start does not count as diverged: it must")
     if sorted(found) == ["creep", "dip", "up"] and found != ["up", "dip", "creep"]:
@@ -277,7 +283,7 @@ def test_diverged(learner, rng):
 
 @points(0.5)
 def test_not_finite(learner, rng):
-    """A loss that is not a finite number is the end of a run."""
+    """A run with a loss that is not a finite number has diverged."""
     a = rng.uniform(1, 2)
     runs = {
         "nan": [a, 2 * a, float("nan")],
@@ -305,9 +311,11 @@ def test_fastest_rate(learner, rng):
     if came >= 2 / high:
         raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
     if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
-        raise Mistake("your best rate goes by the mean curvature: only the two extremes matter")
+        raise Mistake("your best rate is computed from the mean curvature: only the two extremes matter")
     if any(agree(came, 2 / (curvature + other)) for curvature, other in ((low, middle), (middle, high))):
-        raise Mistake("your best rate goes by the place of a curvature: take the smallest and the largest of them")
+        raise Mistake(
+            "your best rate is computed from the position of a curvature: take the smallest and the largest of them"
+        )
     if not agree(came, 2 / (low + high)):
         behind = (
             "leaves the weakest direction behind" if came.real < 2 / (low + high) else "hops about in the strongest"
@@ -316,7 +324,9 @@ def test_fastest_rate(learner, rng):
     for places in range(3):
         came = number(learner.call("fastest_rate", np.diag(np.roll([low, middle, high], places))), name="the rate")
         if not agree(came, 2 / (low + high)):
-            raise Mistake("your best rate goes by the place of a curvature: take the smallest and the largest of them")
+            raise Mistake(
+                "your best rate is computed from the position of a curvature: take the smallest and the largest of them"
+            )
 
 
 @points(0.5)

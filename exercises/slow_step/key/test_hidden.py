@@ -32,10 +32,10 @@ REFUSED = {
     "'numpy.ndarray'": "`fast_step` goes through NumPy: compute in torch, where the profile can see it",
     "class probabilities": "`fast_step` gives cross_entropy targets of a wrong type: soft labels are in float32",
     "more than one value is ambiguous": "`fast_step` asks a whole tensor for one yes or no: reduce it first",
-    "must match the size of tensor": "`fast_step` brings shapes together that do not fit: reduced along which axis? "
+    "must match the size of tensor": "`fast_step` combines shapes that do not fit: reduced along which axis? "
     "And the number of classes is that of the rows of `w2`, whatever the batch holds",
     "is out of bounds": "`fast_step` asks for a row or column that is not there: `w2` has a row for each class",
-    "could not infer output dtype": "`fast_step` takes the mean of booleans: make numbers of them first",
+    "could not infer output dtype": "`fast_step` takes the mean of booleans: turn them into numbers first",
     "converted to Scalar": "`fast_step` asks a whole tensor for one number: reduce it first",
 }
 
@@ -252,7 +252,7 @@ def practised(learner, *steps):
         if "FunctionEvent" in str(mistake) or "EventList" in str(mistake):
             raise Mistake("`calls` returns rows of the profile: make a dict from their names to their counts") from None
         if "must be initialized" in str(mistake):
-            raise Mistake("`calls` has a schedule that never comes to recording: it needs none") from None
+            raise Mistake("`calls` uses a schedule that never gets to recording: it needs none") from None
         if "does not require grad" in str(mistake):
             raise Mistake("`calls` runs the step where no gradients are recorded: run it as it is") from None
         raise Mistake(str(mistake).replace("`practice`", "`calls`", 1)) from None
@@ -261,13 +261,13 @@ def practised(learner, *steps):
         raise Mistake(f"`calls` must return a dict from names to counts; it returned {expect.described(counts)}")
     if not counts:
         raise Mistake(
-            "`calls` returns an empty dict: run the step inside of what records, and read the profile after it"
+            "`calls` returns an empty dict: run the step while the profiler records, and read the profile after it"
         )
     if not all(isinstance(name, str) for name in counts):
         raise Mistake("the keys of the dict that `calls` returns must be names")
     if "aten::mm" not in counts:
         if "mm" in counts:
-            raise Mistake("the names came without their `aten::`: keep them as the profile has them")
+            raise Mistake("the names have lost their `aten::`: keep them as the profile has them")
         if any(name.startswith("aten::") for name in counts):
             raise Mistake("there is no `aten::mm`, though the step has products: keep every row of the profile")
         raise Mistake("the names are not those of the profile's table, where a product is `aten::mm`")
@@ -373,14 +373,14 @@ def test_growing(learner, rng):
     if set(came) == set(right) - (set(right) - set(small)):
         raise Mistake("`growing` leaves out what is missing from the first dict: it was called 0 times there")
     if set(came) != set(right):
-        raise Mistake("`growing` does not name what is called more often, and only that")
+        raise Mistake("`growing` must name what is called more often, and nothing else")
     if named(learner, small, small):
         raise Mistake("`growing` names something where the two profiles are the same")
 
 
 @points(0.5)
 def test_growing_in_order(learner, rng):
-    """The one that has grown by most comes first."""
+    """The one that has grown the most comes first."""
     small, large, right = two_profiles(rng)
     large = {name: count for name, count in large.items() if name in small}  # new names are another test's business
     right = [name for name in right if name in small]
@@ -440,7 +440,7 @@ def test_loss(learner, rng):
         if agree(first, number):
             raise Mistake(mistake)
     if agree(first, right[0]):
-        raise Mistake("the loss of the first step is right, and that of the second is not: what is left of the first?")
+        raise Mistake("the loss of the first step is right, and that of the second is not: what is left over?")
     raise Mistake("the loss is not that of `slow_step`")
 
 
@@ -502,7 +502,7 @@ def test_parameters(learner, rng):
         piled = moved(right, [a + b for a, b in zip(grads, later, strict=True)], rate)
         if alike(twice, piled):
             raise Mistake("the second step moves by the gradients of the first as well: clear them")
-        raise Mistake("the parameters are right after one step, and wrong after two: what is left of the first?")
+        raise Mistake("the parameters are right after one step, and wrong after two: what is left over from the first?")
     hard, k = np.eye(K)[y], K
     known = {
         "the parameters stay where they are: move them in place": start,
@@ -653,5 +653,5 @@ def test_copies(learner, rng):
     for name, within, shapes, _ in traces[0][1]["rows"]:
         if name == "aten::clone" and within == "forward" and sorted(shapes[0]) in (sorted((M, D)), sorted((K, M))):
             raise Mistake(
-                "`aten::clone` copies an array as large as a weight: a product takes a turned weight as it is"
+                "`aten::clone` copies an array as large as a weight: a product takes a transposed weight as it is"
             )

@@ -253,9 +253,7 @@ def test_forward(learner, rng):
         if any(agree(came, loss) for loss in without_bias(x, y, params)):
             raise Mistake("the loss is that of a network in which a bias is missing")
         if agree(came, mean_loss(np.maximum(cache["logits"], 0), y)):
-            raise Mistake(
-                "the loss is that of a network with a ReLU behind the last layer, too: logits may be negative"
-            )
+            raise Mistake("the loss is that of a network with a ReLU after the last layer, too: logits may be negative")
         for message, values in mistaken_losses(cache["logits"], y).items():
             if any(agree(came, value) for value in values):
                 raise Mistake(f"the loss is wrong: {message}")
@@ -270,9 +268,9 @@ def mistaken_losses(logits, y):
     entire, picked = np.log(np.exp(logits).sum(axis=1)), logits[rows, y]
     tops = [logits.max(axis=0)] + [top] * (len(top) == logits.shape[1])  # of each class; of each row, but laid across
     return {
-        "the logit of the right class is not taken off": [entire.mean(), (entire - top).mean()],
-        "the maximum is taken off one of its two parts alone": [(entire - top - picked).mean()],
-        "each example gets the labels of all: take one logit from a row": [(entire - logits[:, y].mean(axis=1)).mean()],
+        "the logit of the right class is not subtracted": [entire.mean(), (entire - top).mean()],
+        "the maximum is subtracted from only one of its two parts": [(entire - top - picked).mean()],
+        "each row gets every label: take one logit from each row": [(entire - logits[:, y].mean(axis=1)).mean()],
         "labels begin at 0, not at 1": [(entire - logits[rows, y - 1]).mean()],
         "the exponentials of all examples are added up: each example has a sum of its own": [
             np.log(np.exp(logits).sum()) - picked.mean(),
@@ -380,7 +378,7 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
             call = learner.run("slope", x, y, params, name, index, eps)
     except Mistake as mistake:
         if "'tuple' and 'tuple'" in str(mistake):
-            raise Mistake("`slope` takes all that `forward` returns for the loss: it is two things") from None
+            raise Mistake("`slope` treats all that `forward` returns as the loss: it returns two things") from None
         raise
 
     def loss(step):
@@ -394,11 +392,11 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
             raise Mistake(
                 "`slope` moves an array that two dicts share: a copied dict has the same arrays, so copy those"
             )
-        raise Mistake("`slope` left params changed: put the very old value back, or work on a copy")
+        raise Mistake("`slope` left params changed: put the exact old value back, or work on a copy")
     if agree(came, right):
         return right != 0
     if came == 0:
-        raise Mistake("`slope` is 0: both of its losses are those of the same numbers; are the two arrays really two?")
+        raise Mistake("`slope` is 0: both of its losses come from the same numbers; are there really two arrays?")
     if agree(came, -right):
         raise Mistake("`slope` has the wrong sign: from the loss above, subtract the one below")
     if agree(came, (loss(eps) - loss(0)) / eps) or agree(came, (loss(0) - loss(-eps)) / eps):
@@ -406,7 +404,7 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
     if agree(came, right * eps**2):
         raise Mistake("`slope` multiplies by eps where it must divide: mind the brackets around 2 eps")
     if agree(came, 2 * right):
-        raise Mistake("`slope` is twice too large: the two points lie 2 eps apart")
+        raise Mistake("`slope` is twice what it must be: the two points lie 2 eps apart")
     if agree(came, (loss(eps / 2) - loss(-eps / 2)) / eps):
         raise Mistake("`slope` steps by half of eps to each side: step by eps")
     if agree(came, (loss(1e-5) - loss(-1e-5)) / 2e-5):
@@ -464,7 +462,7 @@ def check_gradient(learner, grads, x, y, params, name):
     if agree(came, -right):
         raise Mistake(f"the gradient of {name} has the wrong sign")
     if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name)):
-        raise Mistake(f"the gradient of {name} ignores a ReLU: let it through where its input was above 0 only")
+        raise Mistake(f"the gradient of {name} ignores a ReLU: let it through only where its input was above 0")
     if not agree(came, right) and name in ("w2", "w3") and agree(came, of_pre_activations(x, y, params, name)):
         raise Mistake(f"the gradient of {name} multiplies by a z of the cache: take what went into that product")
     if not agree(came, right) and name[1] in "12" and agree(came, unmasked(x, y, params, name, by_result=True)):
@@ -528,7 +526,7 @@ def test_batch_of_one(learner, rng):
             must = params[name].shape
             raise Mistake(f"with a batch of one, the gradient of {name} has shape {came.shape}; it must have {must}")
         if agree(np.asarray(several[name]), rights[name]) and not agree(came, right[name]):
-            raise Mistake(f"with a batch of one, the gradient of {name} is wrong, which is right for six examples")
+            raise Mistake(f"with a batch of one, the gradient of {name} is wrong, though right for six examples")
 
 
 @points(1)

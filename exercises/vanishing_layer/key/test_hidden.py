@@ -84,7 +84,7 @@ def agree(came, right):
 
 
 RAISED = {
-    "'NoneType' object has no attribute": "a .grad is None where no backward() went before",
+    "'NoneType' object has no attribute": "a .grad is None until a backward() has filled it",
     "ZeroDivisionError": "where nothing comes, the ratio is 1",
     "inhomogeneous": "there must be one number for each layer, over all elements of its array",
     "unexpected keyword argument": "a .grad is a tensor, and .grad.numpy() is an array",
@@ -118,13 +118,13 @@ def test_weight_rms(learner, rng):
     if agree(came, [np.abs(g).mean() for g in dw]):
         raise Mistake("`weight_rms` averages absolute values, not squares")
     if agree(came, [np.abs(g).max() for g in dw]):
-        raise Mistake("`weight_rms` returns the largest elements: all of them belong to the mean")
+        raise Mistake("`weight_rms` returns the largest elements: the mean is over all of them")
     if agree(came, [np.sqrt(np.square(g).sum() / len(g)) for g in dw]):
         raise Mistake("`weight_rms` divides by the number of rows: the mean is over all elements of the gradient")
     if agree(came, rms([w for w, _, _ in case[0]])):
         raise Mistake("`weight_rms` looks at the weights themselves: it is their gradients that count")
     if agree(came, [g.std() for g in dw]):
-        raise Mistake("`weight_rms` returns standard deviations: the mean is not to be taken off")
+        raise Mistake("`weight_rms` returns standard deviations: do not subtract the mean")
     if agree(came, [np.abs(g.mean()) for g in dw]):
         raise Mistake("`weight_rms` averages before it squares: square the elements, and then take their mean")
     if agree(came, [np.linalg.norm(g) / g.size for g in dw]):
@@ -198,7 +198,7 @@ def test_gains_where_nothing_comes(learner, rng):
     if agree(came[:3], [1, 1, 1]):
         raise Mistake("the gain of a closed layer is 1: something comes to it and nothing leaves, so it is 0")
     if agree(came[:2], right[:2]) and 0 < came[2] < 1e-3:
-        raise Mistake("the gain of a closed layer is not 0: a small number is added above, where nothing leaves")
+        raise Mistake("the gain of a closed layer is not 0: a small number is added to the norm of what leaves")
     if not agree(came[:3], right[:3]):  # with which norm the others are taken is the business of the test before
         raise Mistake("the gains of a relu network with a closed layer are wrong")
     layers, x, y = network(rng, "tanh", (6, 6, 6, 6, 6), scales={1: 0.5, 2: 2.0})
@@ -297,7 +297,7 @@ def test_one_closed_layer(learner, rng):
 @points(0.5)
 @pytest.mark.parametrize("how", ["all alike", "one more than others"])  # the first in two sizes
 def test_everywhere(learner, rng, how):
-    """Where every layer takes a little, no one is blamed, even if one takes more than any other."""
+    """Where every layer takes a little, no single layer is blamed, even if one takes more than any other."""
     scales = dict.fromkeys(range(12), 0.35)
     if how == "one more than others":
         scales[int(rng.integers(3, 9))] = 8e-4

@@ -146,7 +146,7 @@ RAISED = {
     "written to, and others may hold it, so make a new array",
     "unhashable type: 'numpy.ndarray'": "`{}` takes arrays where Values should be told apart: a Value is itself, "
     "whatever it holds",
-    "unsupported operand type(s) for +": "`{}` adds to what is no number or array: a .grad is None before the first "
+    "unsupported operand type(s) for +": "`{}` adds to what is not a number or array: a .grad is None before the first "
     "walk, and so is what `get` finds in a dict for a value to which nothing has come yet",
     "has no attribute 'number'": "`{}` asks for the number of a value's creation, but these values have none",
     "KeyError": "`{}` asks a dict for a value that is not in it, or not yet: put something in for it first",
@@ -377,10 +377,10 @@ def test_order_again(learner, rng):
         raise Mistake("`users_first` returns an empty list")
     if sorted(others[0]) != sorted(first):
         raise Mistake(
-            "a second call of `users_first` on the same graph gives other values: something of the first is left"
+            "a second call of `users_first` on the same graph gives other values: something is left over from the first"
         )
     if set(others[1]) - needed(steps, inner) or not set(others[1]) - {inner}:
-        raise Mistake("a call of `users_first` for another value of the same graph is not about that value alone")
+        raise Mistake("a call of `users_first` for another value of the same graph gives more than that value's order")
     right = [
         sorted(order) == sorted(needed(steps, result)) and first_wrong(order, steps) is None
         for order, result in [(first, last), (others[0], last), (others[1], inner)]
@@ -468,7 +468,7 @@ def test_gradients(learner, rng):
         ),
         *((steps, f"where a value is used early and late, a gradient is wrong: {waits}") for steps in twice_used(rng)),
         *(
-            (steps, f"where a result and its parent use one value, a gradient is wrong: {waits}")
+            (steps, f"where a result and its parent use the same value, a gradient is wrong: {waits}")
             for steps in waiting(rng)
         ),
         *((tangled(rng, 14 + i), f"in a graph with many branches, a gradient is wrong: {waits}") for i in range(4)),
@@ -532,7 +532,9 @@ def test_added_to_what_is_there(learner, rng):
         if same(came, brought):
             raise Mistake("the .grad that a leaf had before is lost: a walk adds to it")
         if not same(came, {leaf: before[leaf] + brought[leaf] for leaf in before}):
-            raise Mistake("where a leaf has a .grad before the walk, it has not that and its gradient after it")
+            raise Mistake(
+                "where a leaf has a .grad before the walk, its .grad afterwards is not that plus its gradient"
+            )
 
     def repeats(found):
         came = grads_of(found, steps, 4)
@@ -542,7 +544,7 @@ def test_added_to_what_is_there(learner, rng):
             )
         if not same(came, {leaf: 3 * grad for leaf, grad in brought.items()}):
             raise Mistake(
-                "a second walk of the same graph does not bring what the first did: something of that is left"
+                "a second walk of the same graph does not bring what the first did: something is left over from it"
             )
 
     judged(learner, adds, steps, g, grads=before)
@@ -666,7 +668,7 @@ def of_the_leaves(learner, rng):
                     "the .grad of a leaf shares its memory with the caller's `g`: it must be an array of its own"
                 )
             if found["shared"]:
-                raise Mistake("the .grad of two leaves is one and the same memory: who scales one in place scales both")
+                raise Mistake("the .grad arrays of two leaves share memory: scaling one in place scales both")
             if found["locked"]:
                 raise Mistake("the .grad of a leaf is a view that nobody can write to: it must be an array of its own")
 
@@ -739,11 +741,11 @@ def summed(learner, rng, g_shape, shape):
             raise Mistake(f"{where}, `summed_to` takes one of the copies: add up all of them")
         if agree(came, summed_from_the_front(g, shape)):
             raise Mistake(
-                f"{where}, `summed_to` goes by sizes, which are alike by chance, or by the first axes: shapes line up "
+                f"{where}, `summed_to` goes by sizes, which happen to be equal, or by the first axes: shapes line up "
                 "at their last"
             )
         if np.isclose(came.sum(), g.sum()):
-            raise Mistake(f"{where}, `summed_to` adds up along another axis than the one that was stretched")
+            raise Mistake(f"{where}, `summed_to` adds up along an axis other than the one that was stretched")
         raise Mistake(f"{where}, `summed_to` is wrong")
     if not np.array_equal(np.asarray(made.args[0]), g):
         raise Mistake("`summed_to` changes `g`, which is not its own")

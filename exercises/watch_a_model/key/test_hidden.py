@@ -14,12 +14,12 @@ REFUSED = {
         "'NoneType' object": "`record` takes the numbers of a gradient that is None: without one, the row is None",
         "at least two data points": "`record` has no `std` for a single element: it is 0 there",
         "division by zero": "`record` divides by 0 for a single element: its `std` is 0",
-        "mean(): could not infer": "`record` takes the mean of whole numbers or of yes and no: count with a sum",
-        "linalg.": "`record` takes the norm of a matrix, which is another: take the elements as one vector",
+        "mean(): could not infer": "`record` takes the mean of integers or booleans: count with a sum",
+        "linalg.": "`record` takes the norm of a matrix, which is a different one: take the elements as one vector",
         "backward through the graph": "`record` goes backward itself: the gradients are there already, in `.grad`",
     },
     "first_nonfinite": {
-        "list index out of range": "`first_nonfinite` asks an empty list for its first: where nothing is bad, say None",
+        "list index out of range": "`first_nonfinite` takes item 0 of an empty list: where nothing is bad, return None",
         "must be Tensor, not bool": "a hook of `first_nonfinite` returns something: it takes the place of what passes",
         "must be Tensor, not str": "a hook of `first_nonfinite` returns something: it takes the place of what passes",
         "must be Tensor, not tuple": "`first_nonfinite` takes a tuple for a tensor: look into it, however deep it is",
@@ -34,7 +34,7 @@ REFUSED = {
         "call numpy() on Tensor": "a parameter becomes an array only after `.detach()`",
         "division by zero": "`ratios` divides by 0: where the parameter was 0, the ratio is None",
         "'NoneType' object": "`before` keeps nothing that `ratios` can use: is its `return` missing?",
-        "linalg.": "`ratios` takes the norm of a matrix, which is another: take the elements as one vector",
+        "linalg.": "`ratios` takes the norm of a matrix, which is a different one: take the elements as one vector",
         "builtin_function_or_method": "`before` or `ratios` names a method without calling it: brackets are missing",
         "deepcopy": "what `before` copies belongs to a graph: detach it first",
     },
@@ -51,7 +51,7 @@ def call(learner, name, *args, **kwargs):
             if f"`{name}` raised " in str(mistake) and sign in str(mistake):
                 raise Mistake(message) from None
         if own == "first_nonfinite" and ", which is not plain data" in str(mistake):
-            raise Mistake("`first_nonfinite` returns what is no name: return that of the module, or None") from None
+            raise Mistake("`first_nonfinite` returns what is not a name: return the module's name, or None") from None
         told = str(mistake).replace("`stepped` raised", "`before` or `ratios` raised", 1)
         raise Mistake(told.replace(f"`{name}`", f"`{own}`", 1)) from None
 
@@ -140,8 +140,8 @@ def slips(key, g, w):
             "is that of a whole population: divide by n - 1": g.std(),
             "is the variance: the root is missing": sample**2,
             "is the variance of a whole population: divide by n - 1, and take the root": g.var(),
-            "does not take off the mean": np.sqrt(np.sum(g**2) / (g.size - 1)),
-            "is the root mean square: take off the mean first": np.sqrt(np.mean(g**2)),
+            "does not subtract the mean": np.sqrt(np.sum(g**2) / (g.size - 1)),
+            "is the root mean square: subtract the mean first": np.sqrt(np.mean(g**2)),
             "is that of the parameter: take its gradient": w.std(ddof=1),
             "is that of the absolute values": np.abs(g).std(ddof=1),
         },
@@ -236,7 +236,7 @@ def test_without_gradient(learner, rng):
     for name in pulls:
         entry(rows, name, "norm")
     if set(rows) - set(arrays):
-        raise Mistake("`record` has a row for what is no parameter of this model: does it keep those of another call?")
+        raise Mistake("`record` has a row for what is not a parameter of this model: does it keep an earlier call's?")
     pulls = {name: 0 * pull for name, pull in pulls.items()}
     rows, _ = rows_of(call(learner, "recorded", arrays, pulls), pulls)
     if any(rows[name] is None for name in pulls):
@@ -263,7 +263,7 @@ def test_total(learner, rng):
     if "head.weight" not in rows:
         raise Mistake("`record` has the row of a shared parameter under its second name: take the first")
     if agree(number(total, "the total norm"), length(*pulls.values(), pulls["head.weight"])):
-        raise Mistake("the total norm counts a parameter twice that two modules share")
+        raise Mistake("the total norm counts a parameter that two modules share twice")
     check_total(rows, total, pulls)
 
 
@@ -299,7 +299,7 @@ def test_large_and_small(learner, rng):
         rows, total = rows_of(call(learner, "recorded", arrays, scaled), scaled)
         numbers = {f'the "{key}" of a gradient': entry(rows, "tail.scale", key) for key in ("norm", "std")}
         if end == "too small" and not (entry(rows, "tail.scale", "mean") and entry(rows, "tail.scale", "largest")):
-            raise Mistake("`record` makes 0 of a small number that is not 0: round nothing")
+            raise Mistake("`record` turns a small number that is not 0 into 0: round nothing")
         share = numbers['the "norm" of a gradient'] / length(scaled["tail.scale"])
         if 0 < share < math.inf and not 0.9 < share < 1.1:
             raise Mistake(f'the "norm" is far off where squares are {end} for float32: add nothing to them')
@@ -332,7 +332,7 @@ def test_record_leaves_no_trace(learner, rng):
     if not all(same(after[name], double[name]) for name in double):
         raise Mistake("`record` changes gradients that are in float64: .double() and .to() copy only if they convert")
     if found["tensors"]:
-        raise Mistake("`record` returns tensors, which a log would keep in memory: make plain numbers of them")
+        raise Mistake("`record` returns tensors, which a log would keep in memory: turn them into plain numbers")
     expect.reaction(found["said"], call(learner, "recorded", *gradients(rng))["said"], name="record")
 
 
@@ -388,10 +388,10 @@ def hold(came, right, *, missed, early=None, parts=()):
     if right is not None and right.endswith(f".{came}"):
         raise Mistake("`first_nonfinite` returns the last part of a name: it must be the whole name, with its dots")
     if came == "" or came in parts:
-        raise Mistake("`first_nonfinite` names a module that has children: one of those, or nobody, is to be named")
+        raise Mistake("`first_nonfinite` names a module that has children: name one of those, or none")
     if came in CLASSES or "(" in came:
         raise Mistake("`first_nonfinite` returns what the module is, not its name in model.named_modules()")
-    raise Mistake(early or "`first_nonfinite` names another module than the one that made the first bad number")
+    raise Mistake(early or "`first_nonfinite` names a module other than the one that made the first bad number")
 
 
 BREAKERS = {
@@ -501,10 +501,10 @@ def test_in_place(learner, rng):
     minus = ("minus", "scale", one(rng, -1.0))
     came = named(learner, [TANH, minus, ("over", "log_", None), ("last", "tanh", None)], inputs(rng))
     missed = "where a module writes a nan over its input: look at the input before it runs"
-    hold(came, "over", missed=missed, early="`first_nonfinite` blames another than the one that works in place")
+    hold(came, "over", missed=missed, early="`first_nonfinite` blames a module other than the one that works in place")
     came = named(learner, [TANH, minus, ("log", "log", None), ("clean", "clean_", None)], inputs(rng))
-    missed = "where a nan was overwritten by the module behind: look at an output as soon as it is there"
-    hold(came, "log", missed=missed, early="`first_nonfinite` blames another than the one whose output was overwritten")
+    missed = "where a nan was overwritten by the next module: look at an output as soon as it is there"
+    hold(came, "log", missed=missed, early="`first_nonfinite` does not blame the module whose output was overwritten")
 
 
 @points(0.5)
@@ -549,7 +549,7 @@ def test_the_model_is_left_alone(learner, rng):
         if ran["modes"] != before["modes"]:
             woken = any(ran["modes"][name] and not mode for name, mode in before["modes"].items())
             now = "training" if woken else "evaluation"
-            raise Mistake(f"`first_nonfinite` runs in {now} mode what was in the other: run it as it is")
+            raise Mistake(f"`first_nonfinite` runs a module in {now} mode that was in the other: run it as it is")
         if before["modes"] != after["modes"]:
             raise Mistake("after `first_nonfinite`, a module is in another mode than before, training or evaluation")
         for what in ("parameters", "gradients"):
@@ -602,9 +602,9 @@ def wrong_ratios(w, g, rate):
         "is the square of what it must be: take the roots": right**2,
         "compares two norms: a parameter may move far and keep its norm": abs(length(new) - size) / size,
         "compares two norms, with a sign: it is the norm of the difference": (length(new) - size) / size,
-        "is the other way round: the norm of the step is above, that of the parameter below": 1 / right,
+        "is upside down: divide the norm of the step by that of the parameter": 1 / right,
         "is the norm of the step alone: divide by that of the parameter": length(d),
-        "divides a norm after the step by one before it: the difference belongs above": length(new) / size,
+        "divides a norm after the step by one before it: divide the norm of the difference": length(new) / size,
         "is an average of the elements' own ratios: take norms": np.mean(np.abs(d) / np.abs(w)),
         "takes standard deviations for norms": d.std(ddof=1) / w.std(ddof=1),
         "takes standard deviations, of a whole population, for norms": d.std() / w.std(),
@@ -675,7 +675,7 @@ def test_parameters_of_zero(learner, rng):
     arrays["encoder.bias"][:] = [0, value, -value, 0, 0, 0]
     said = ratios_of(call(learner, "stepped", arrays, pulls, rate, [frozen]), arrays)
     if said["encoder.bias"] is None:
-        raise Mistake("`ratios` gives None where some elements were 0, or their sum: only if all were, there is none")
+        raise Mistake("`ratios` gives None where some elements were 0, or their sum: there is none only if all were")
     if said[frozen] is None or number(said[frozen], "a ratio") != 0:
         raise Mistake("the ratio of a frozen parameter, which was not 0 and stayed where it was, must be 0")
     for bad, what in ((math.nan, "nan"), (math.inf, "infinite")):
@@ -704,7 +704,7 @@ def test_ratios_leave_no_trace(learner, rng):
         if found["graph"]:
             raise Mistake("what `before` keeps belongs to a graph, and keeps it alive: detach it")
         if found["tensors"]:
-            raise Mistake("`ratios` returns tensors, which a log would keep in memory: make plain numbers of them")
+            raise Mistake("`ratios` returns tensors, which a log would keep in memory: turn them into plain numbers")
         said = ratios_of(found, arrays)
         seen.append([said[name] for name in arrays])
     if any(seen[0]) or not found["keeps"]:  # ratios that are 0 since no copy was kept are another test's business

@@ -70,7 +70,7 @@ def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Te
     """Compute the same from operations that also stand alone."""
     if input.shape != target.shape:
         warnings.warn(
-            f"input and target should have one shape, but {input.shape} and {target.shape} came, and are broadcast: a "
+            f"input and target should have one shape, but got {input.shape} and {target.shape}, and are broadcast: a "
             "number may meet others than its own. Use squeeze(), unsqueeze() or reshape().",
             stacklevel=3,
         )

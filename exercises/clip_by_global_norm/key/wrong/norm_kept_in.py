@@ -1,6 +1,6 @@
 """Takes both things that clip returns for the gradients.
 
-expects: takes all that `clip` returns
+expects: treats all that `clip` returns
 points: 8
 """
 

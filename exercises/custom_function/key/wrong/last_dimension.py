@@ -1,6 +1,6 @@
 """Adds up over the last dimension.
 
-expects: has not the shape of its argument
+expects: whose shape is not its argument's
 points: 5
 """
 

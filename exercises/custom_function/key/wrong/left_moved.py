@@ -1,6 +1,6 @@
 """Takes the step back by subtracting it, which rounds.
 
-expects: put back the very value
+expects: put back the exact value
 points: 9.5
 """
 

@@ -1,6 +1,6 @@
 """Gives the power to save_for_backward.
 
-expects: gives save_for_backward what is no tensor
+expects: gives save_for_backward a non-tensor
 points: 4.5
 """
 

@@ -1,6 +1,6 @@
 """Adds the absolute and the relative tolerance up, as allclose does.
 
-expects: not times both added up
+expects: not times their sum
 points: 9.5
 """
 

@@ -1,6 +1,6 @@
 """Divides each mean by the rows of all pieces.
 
-expects: its mean was not multiplied by its own before
+expects: its mean was not first multiplied by its own
 points: 4
 """
 

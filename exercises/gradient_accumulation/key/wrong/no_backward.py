@@ -1,6 +1,6 @@
 """Reads gradients that nobody computed.
 
-expects: is None, as .grad is where no backward() went before
+expects: is None, as .grad is until a backward() has filled it
 points: 9
 """
 

@@ -1,6 +1,6 @@
 """Goes by the largest entry on the diagonal.
 
-expects: the rate goes by the diagonal
+expects: the rate is computed from the diagonal
 points: 7.5
 """
 

@@ -1,6 +1,6 @@
 """Takes the first and the last curvature that eig returns.
 
-expects: your best rate goes by the place of a curvature
+expects: your best rate is computed from the position of a curvature
 points: 9
 """
 

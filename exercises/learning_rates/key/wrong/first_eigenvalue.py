@@ -1,6 +1,6 @@
 """Takes the first eigenvalue that eig returns for the largest.
 
-expects: which comes first is not granted
+expects: which comes first is not fixed
 points: 7.5
 """
 

@@ -1,6 +1,6 @@
 """Takes the mean of the curvatures for the largest.
 
-expects: the rate goes by the mean curvature
+expects: the rate is computed from the mean curvature
 points: 7.5
 """
 

@@ -1,6 +1,6 @@
 """Divides the Hessian by n - 1.
 
-expects: divided by one sample less
+expects: divided by one less than the number of samples
 points: 7.5
 """
 

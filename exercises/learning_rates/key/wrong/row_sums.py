@@ -1,6 +1,6 @@
 """Bounds the strongest curvature by the sums of rows.
 
-expects: goes by sums of rows
+expects: is computed from sums of rows
 points: 7.5
 """
 

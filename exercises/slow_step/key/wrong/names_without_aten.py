@@ -1,6 +1,6 @@
 """Cuts the names short.
 
-expects: without their `aten::`
+expects: have lost their `aten::`
 points: 8
 """
 

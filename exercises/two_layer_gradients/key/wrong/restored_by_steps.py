@@ -1,6 +1,6 @@
 """Steps back to where it was, which rounds.
 
-expects: put the very old value back
+expects: put the exact old value back
 points: 9
 """
 

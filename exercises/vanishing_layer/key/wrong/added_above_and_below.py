@@ -1,6 +1,6 @@
 """Adds a small number above and below, so that nothing over nothing is 1.
 
-expects: a small number is added above
+expects: a small number is added to the norm
 points: 9
 """
 

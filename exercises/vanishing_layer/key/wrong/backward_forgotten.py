@@ -1,6 +1,6 @@
 """Reads gradients that nobody computed.
 
-expects: where no backward() went before
+expects: until a backward() has filled it
 points: 9
 """
 

@@ -1,6 +1,6 @@
 """Copies `g` at the start, but shares the copy among the leaves.
 
-expects: the .grad of two leaves is one and the same memory
+expects: the .grad arrays of two leaves share memory
 points: 9.5
 """
 

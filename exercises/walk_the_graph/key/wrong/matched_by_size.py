@@ -1,6 +1,6 @@
 """Tells the axes put in front by their sizes: those that the parent does not have.
 
-expects: goes by sizes, which are alike by chance
+expects: goes by sizes, which happen to be equal
 points: 9.5
 """
 

@@ -1,6 +1,6 @@
 """Takes the first of what it found, though it may have found nothing.
 
-expects: asks an empty list for its first
+expects: takes item 0 of an empty list
 points: 9
 """
 
