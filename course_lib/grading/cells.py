@@ -1,10 +1,12 @@
 """Notebook cells as pytest items: nbval's, run in our kernel and compared the way a grader must.
 
-Three things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
-checks are compared, and what a learner's functions print or warn about besides costs nothing. A cell after the kernel
-has stopped for good fails, where nbval would expect it to.
+Four things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
+checks are compared, and what a learner's functions print or warn about besides costs nothing. Floating-point numbers
+are compared as numbers, within the exercise's tolerance. A cell after the kernel has stopped for good fails, where
+nbval would expect it to.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from course_lib.grading.words import one_line
 __all__ = ["Cell", "Notebook"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
+TOLERANCE = 1e-9  # of an exercise that has none of its own: what rounding in another order changes
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
@@ -62,7 +66,8 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         """Tell whether the reference's text is there, in order; what is printed besides is the learner's own affair."""
         lines = iter(_printed(test).splitlines())
         self.comparison_traceback: list[str] = []
-        return all(line in lines for line in _printed(ref).splitlines())
+        tolerance = self.cell.metadata.course.get("tolerance", TOLERANCE)
+        return all(any(_alike(line, wanted, tolerance) for line in lines) for wanted in _printed(ref).splitlines())
 
     def learner_message(self, error: BaseException) -> str:
         """Return why this cell failed, in words for the learner."""
@@ -78,6 +83,26 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
             return text
         text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
         return f"{name}: {text}".rstrip(": ")
+
+
+def _alike(line: str, wanted: str, tolerance: float) -> bool:
+    """Compare two lines: words and whole numbers exactly, other numbers within a relative or absolute tolerance."""
+    if line == wanted:
+        return True
+    pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # by turns: text, number, text, ...
+    return len(pieces) == len(wanted_pieces) and all(
+        piece == other
+        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _close(piece, other, tolerance))
+        for i, (piece, other) in enumerate(zip(pieces, wanted_pieces, strict=True))
+    )
+
+
+def _is_whole(number: str) -> bool:
+    return number.lstrip("+-").isdecimal()
+
+
+def _close(number: str, wanted: str, tolerance: float) -> bool:
+    return math.isclose(float(number), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
 
 
 def _printed(outputs: Any) -> str:

@@ -109,6 +109,9 @@ def _node(cell: CodeCell) -> NotebookNode:
     node = NotebookNode(id=_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
     node.metadata = NotebookNode(course=NotebookNode(kind=kind))
     if kind == "check":
+        tolerance = cell.course.get("tolerance")
+        if isinstance(tolerance, (int, float)) and tolerance >= 0:
+            node.metadata.course.tolerance = tolerance
         node.execution_count = 1
         if isinstance(expect, str) and expect:
             node.outputs = [new_output("stream", name="stdout", text=expect)]

@@ -1,6 +1,7 @@
 """Turn the text of an exercise into the notebook a learner gets, and into the one that holds the reference answers."""
 
 import hashlib
+import math
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -10,6 +11,7 @@ from course_lib.errors import NotebookError
 __all__ = ["KINDS", "digest", "learner_notebook", "reference_notebook"]
 
 KINDS = ("answer", "check", "solution")
+SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
 
 
 def learner_notebook(source: NotebookNode) -> NotebookNode:
@@ -19,8 +21,8 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     ----------
     source : NotebookNode
         The exercise's text as :func:`course_lib.notebooks.read_text` reads it. Front matter ``course:`` holds
-        ``exercise`` (its name) and ``timeout_seconds``; code cells are tagged ``answer``, ``solution``, ``check`` or
-        not at all.
+        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds`` and ``tolerance``; code cells are tagged
+        ``answer``, ``solution``, ``check`` or not at all.
 
     Returns
     -------
@@ -32,7 +34,8 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     Raises
     ------
     NotebookError
-        If an answer has no solution after it, a solution no answer before it, or a check no ``:expect:``.
+        If an answer has no solution after it, a solution no answer before it, a check no ``:expect:``, or the front
+        matter a setting that does not exist or cannot be.
     """
     return _derive(source, solved=False)
 
@@ -49,9 +52,10 @@ def digest(code: str) -> str:
 
 def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
     notebook = NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(source.metadata), cells=[])
-    course = source.metadata.get("course") or {}
+    course = NotebookNode(source.metadata.get("course") or {})
     if not isinstance(course.get("exercise"), str):
         raise NotebookError("an exercise's front matter must name it: course: {exercise: its_name}")
+    _check_settings(course)
     previous: NotebookNode | None = None
     for cell in [*source.cells, None]:
         kind = _kind(cell) if cell is not None else "end"
@@ -65,7 +69,7 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
             previous.source = cell.source if solved else previous.source
             previous = None
             continue
-        derived = _derive_cell(cell, kind, exercise=course["exercise"])
+        derived = _derive_cell(cell, kind, settings=course)
         notebook.cells.append(derived)
         previous = derived if kind == "answer" else None
     courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
@@ -83,10 +87,23 @@ def _kind(cell: NotebookNode) -> str:
     return kinds[0] if kinds else "given"
 
 
-def _derive_cell(cell: NotebookNode, kind: str, *, exercise: str) -> NotebookNode:
+def _check_settings(course: NotebookNode) -> None:
+    """Refuse what would be passed over in silence, or could not be compared with."""
+    if unknown := sorted(set(course) - set(SETTINGS)):
+        raise NotebookError(
+            f"course: in the front matter holds {', '.join(SETTINGS)}; {unknown[0]!r} is not one of them"
+        )
+    tolerance = course.get("tolerance", 0)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
+        raise NotebookError(
+            f"tolerance: in the front matter must be a number from 0 up, but got {tolerance!r}; try 1.0e-6"
+        )
+
+
+def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> NotebookNode:
     if cell.cell_type != "code":
         return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
-    course = NotebookNode(exercise=exercise, cell=cell.id, kind=kind)
+    course = NotebookNode(exercise=settings["exercise"], cell=cell.id, kind=kind)
     if kind != "answer":
         course.digest = digest(cell.source)
     metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
@@ -94,6 +111,8 @@ def _derive_cell(cell: NotebookNode, kind: str, *, exercise: str) -> NotebookNod
     code.update(execution_count=None, outputs=[])
     if kind == "check":
         _add_expected(code, cell.metadata.get("expect"))
+        if "tolerance" in settings:
+            course.tolerance = settings["tolerance"]
     return code
 
 

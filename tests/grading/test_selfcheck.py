@@ -57,6 +57,25 @@ def test_a_saved_output_makes_no_difference(hand_in):
     assert not check_notebook(edited(hand_in(double="def double(x): return x"), forge)).passed
 
 
+def test_numbers_within_the_tolerance_pass(hand_in):
+    """The tolerance travels with the check; one that is no number is the usual one."""
+    for tolerance, printed, passes in (
+        (0.01, 0.3333, True),
+        (0.01, 0.4, False),
+        (None, 1 / 3 + 1e-12, True),
+        ("0.01", 0.3333, False),
+    ):
+
+        def ask(notebook, cells, tolerance=tolerance):
+            check = cells["check_double"]
+            check["source"] = "print(double(1))"
+            check["metadata"]["course"].update(expect="0.3333333333333333\n", digest=digest("print(double(1))"))
+            if tolerance is not None:
+                check["metadata"]["course"]["tolerance"] = tolerance
+
+        assert check_notebook(edited(hand_in(double=f"def double(x): return {printed!r}"), ask)).passed == passes
+
+
 def test_an_edited_check_is_pointed_out(hand_in):
     """A check that was changed may pass, but not silently; one that prints something else does not pass."""
 

@@ -7,6 +7,7 @@ import pytest
 from course_lib.errors import InputError
 from course_lib.grading.report import Row
 from course_lib.grading.submission import grade_submission, hidden_tests
+from tests.grading.conftest import SOURCE
 
 
 def rows(report, kind):
@@ -50,6 +51,56 @@ def test_what_a_mistake_quotes_is_one_line_of_bounded_length(make_exercise, hand
     assert len(row.detail) < 21_000
     assert row.detail.replace("\n", "").isprintable()
     assert "raise Mistake(" in row.detail
+
+
+def printing(expected, tolerance=None):
+    """Return the tiny exercise with a check that prints a third, by the learner's function."""
+    source = SOURCE.replace('print("double: right.")', 'print("layer 2 of 3:", double(1 / 6), "of 1")')
+    source = source.replace('"double: right."', repr(expected))
+    return source if tolerance is None else source.replace("  timeout_", f"  tolerance: {tolerance}\n  timeout_")
+
+
+@pytest.mark.parametrize(
+    ("expected", "tolerance", "answer", "status"),
+    [
+        ("layer 2 of 3: 0.3333333333333333 of 1", None, "2 * x + 1e-16", "passed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", None, "2 * x + 1e-8", "failed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", "0.001", "2 * x + 1e-4", "passed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", "0", "np.nextafter(2 * x, 1)", "failed"),
+        ("layer 2 of 3: .33333 of 1", "0.001", "2 * x", "passed"),
+        ("layer 2 of 3: 3.333e-01 of 1", "0.001", "2 * x", "passed"),
+        ("layer 2 of 4: 0.3333333333333333 of 1", "10", "2 * x + 1e-16", "failed"),
+        ("Layer 2 of 3: 0.3333333333333333 of 1", "10", "2 * x + 1e-16", "failed"),
+        ("layer 2 of 3: 0.3333333333333333", "10", "2 * x + 1e-16", "failed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", "10", "'one third'", "failed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", "10", "float('nan')", "failed"),
+        ("layer 2 of 3: 0.3333333333333333 of 1", "10", "'9' * 100_000", "failed"),
+    ],
+)
+def test_numbers_that_a_check_prints_are_compared_within_the_tolerance(
+    make_exercise, hand_in, expected, tolerance, answer, status
+):
+    """Rounding in another order passes; words and whole numbers must be the same, and numbers as close as is asked."""
+    exercise = make_exercise(source=printing(expected, tolerance).replace("assert ", "# assert "))
+    path = hand_in(double=f"import numpy as np\ndef double(x):\n    return {answer}")
+    report = grade_submission(path, learner="ada", exercise=exercise)
+    assert rows(report, "check")["check_double"].status == status
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tolerance: -1", "tolerance: in the front matter must be a number from 0 up, but got -1; try 1.0e-6"),
+        ("tolerance: 1e-6", "must be a number from 0 up, but got '1e-6'; try 1.0e-6"),
+        ("tolerance: .inf", "must be a number from 0 up, but got inf"),
+        ("timeout: 3", "holds exercise, title, timeout_seconds, tolerance; 'timeout' is not one of them"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(make_exercise, line, message):
+    """Nothing in an exercise's front matter is passed over in silence."""
+    with pytest.raises(InputError) as raised:
+        make_exercise(source=SOURCE.replace("  title:", f"  {line}\n  title:"))
+    assert message in str(raised.value)
 
 
 def test_a_failing_check_says_what_its_assertion_says(grade):

@@ -325,7 +325,10 @@ def fit_line(train_loader=(BATCH,), **options):
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
         (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Take the one that counts .*z\[\"logits\"\]"),
         (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Take"),
-        (lambda: make_jax_step(lambda w: w, torch.optim.SGD), "must be an optax.GradientTransformation, but got a type"),
+        (
+            lambda: make_jax_step(lambda w: w, torch.optim.SGD),
+            "must be an optax.GradientTransformation, but got a type",
+        ),
     ],
 )
 def test_other_arguments(make, message):
