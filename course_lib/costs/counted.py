@@ -78,7 +78,7 @@ class Flops:
         return "\n".join(lines)
 
 
-def count_flops(forward: Callable[[], Any]) -> Flops:
+def count_flops(fn: Callable[[], Any]) -> Flops:
     """Run a forward pass and its backward pass once, and count the FLOPs of both.
 
     ``torch.utils.flop_counter.FlopCounterMode`` (torch 2.13) counts nothing for attention on CPU, for LSTMs that run
@@ -89,7 +89,7 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
 
     Parameters
     ----------
-    forward : callable
+    fn : callable
         Takes nothing, runs the forward pass and returns the loss, a tensor of one element, whose ``backward()`` is
         called here. If it returns a tensor without a graph, the backward pass is 0.
 
@@ -108,7 +108,7 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     -----
     The ``.grad`` of every leaf of the loss, that of every parameter of the modules called, the buffers that these
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
-    ``forward`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
+    ``fn`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
     gradient is complete, such as an optimizer's step inside the backward pass, are not run. Jagged nested tensors stop
     torch's counter in an error of its own.
 
@@ -124,9 +124,9 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
     (1089536, 1.038, ['aten.mm', 'aten.addmm'])
     """
     torch = load("torch", extra="torch")
-    if not callable(forward):
+    if not callable(fn):
         raise InputError(
-            f"forward must be a function that returns the loss, but got a {type(forward).__name__}, which is computed "
+            f"fn must be a function that returns the loss, but got a {type(fn).__name__}, which is computed "
             "already. Pass lambda: loss_fn(model(x), y)."
         )
     mha = torch.backends.mha
@@ -136,7 +136,7 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
         stack.callback(mha.set_fastpath_enabled, fast)
         stack.enter_context(torch.random.fork_rng(devices=()))
         stack.enter_context(first_calls(lambda module: keep_module(stack, module)))
-        loss, forward_by_op = counted(torch, forward, seen)
+        loss, forward_by_op = counted(torch, fn, seen)
         check_loss(torch, loss)
         keep_gradients(stack, leaves_below(loss))
         backward_by_op = counted(torch, loss.backward, seen)[1] if loss.requires_grad else {}
@@ -147,10 +147,10 @@ def count_flops(forward: Callable[[], Any]) -> Flops:
 def check_loss(torch: ModuleType, loss: Any) -> None:
     """Refuse what is not one number."""
     if isinstance(loss, torch.Tensor) and loss.is_complex():
-        raise InputError(f"forward must return a real loss, but its dtype is {loss.dtype}. Take its .real or .abs().")
+        raise InputError(f"fn must return a real loss, but its dtype is {loss.dtype}. Take its .real or .abs().")
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         found = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
-        raise InputError(f"forward must return the loss, a tensor of one element, but it returned {found}. Add .sum().")
+        raise InputError(f"fn must return the loss, a tensor of one element, but it returned {found}. Add .sum().")
 
 
 def keep_module(stack: ExitStack, module: Any) -> None:
