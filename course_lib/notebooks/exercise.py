@@ -52,8 +52,8 @@ def digest(code: str) -> str:
 
 def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
     notebook = NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(source.metadata), cells=[])
-    course = NotebookNode(source.metadata.get("course") or {})
-    if not isinstance(course.get("exercise"), str):
+    course = source.metadata.get("course")
+    if not isinstance(course, NotebookNode) or not isinstance(course.get("exercise"), str):
         raise NotebookError("an exercise's front matter must name it: course: {exercise: its_name}")
     _check_settings(course)
     previous: NotebookNode | None = None

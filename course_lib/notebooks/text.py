@@ -1,6 +1,7 @@
 """Read a MyST text notebook: the same text always gives the same notebook, cell ids included."""
 
 import hashlib
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ __all__ = ["read_text"]
 
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 VARIES = "varies:"
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what nbformat takes for an id
 
 
 def read_text(path: Path) -> NotebookNode:
@@ -35,7 +37,8 @@ def read_text(path: Path) -> NotebookNode:
     Raises
     ------
     NotebookError
-        If the file is not UTF-8, two cells share a name, or an output is exempted from comparison without a reason.
+        If the file is not UTF-8 or not a MyST notebook, two cells share a name or one has a name that cannot be an id,
+        or an output is exempted from comparison without a reason.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -43,7 +46,13 @@ def read_text(path: Path) -> NotebookNode:
         raise NotebookError(
             f"{path}: expected UTF-8 text, found byte {error.start} outside it; save it as UTF-8"
         ) from error
-    notebook: NotebookNode = jupytext.reads(text, fmt="md:myst")
+    try:
+        notebook: NotebookNode = jupytext.reads(text, fmt="md:myst")
+    except Exception as error:  # of YAML, of JSON, of nbformat and of its own: jupytext passes on what it meets
+        said = " ".join(str(error).split("\n\n")[0].split())
+        raise NotebookError(
+            f"{path}: expected a MyST notebook, but {said}; look at the front matter and the options of its cells"
+        ) from error
     _name_cells(notebook, path)
     for cell in notebook.cells:
         _explain_variation(cell, path)
@@ -64,6 +73,10 @@ def _name_cells(notebook: NotebookNode, path: Path) -> None:
     repeated = [name for name, times in named.items() if times > 1]
     if repeated:
         raise NotebookError(f"{path}: a cell's name must be its own, but {repeated[0]!r} names several; rename one")
+    if unfit := [name for name in named if not NAME.fullmatch(name)]:
+        raise NotebookError(
+            f"{path}: a cell's name is made of up to 64 letters, digits, - and _, but got {unfit[0]!r}; rename it"
+        )
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
         stem = cell.metadata.get("name") or f"{cell.cell_type[0]}-{_digest(cell.source)}"

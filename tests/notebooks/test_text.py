@@ -55,6 +55,38 @@ def test_a_name_given_twice_is_refused(page):
         read_text(page("# T\n", cell("x = 1", name="a"), cell("x = 2", name="a")))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER + cell("x = 1", tags="['a, b']"), "'a, b' does not match"),
+        (HEADER + cell("x = 1", tags="hide-input"), "'hide-input' is not of type 'array'"),
+        (HEADER + cell("x = 1", tags="[a"), "Code cell 0 at line"),
+        (HEADER + cell("x = 1", name="5"), "5 is not of type 'string'"),
+        (HEADER + "+++ {bad\n\nwords\n", "Markdown cell 0 at line"),
+        ("---\njupytext: [a\n---\n# T\n", "while parsing a flow sequence"),
+        ("---\n- a\n---\n# T\n", "['a'] is not of type 'object'"),
+        ("---\njupytext: 5\n---\n# T\n", "'int' object has no attribute 'get'"),
+    ],
+)
+def test_what_is_no_myst_notebook_is_refused_in_one_line(tmp_path, text, message):
+    """A slip in the front matter or in a cell's options is the writer's, and is told as such."""
+    path = tmp_path / "page.md"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NotebookError) as raised:
+        read_text(path)
+    said = str(raised.value)
+    assert said.startswith(f"{path}: expected a MyST notebook, but {message}")
+    assert said.endswith("; look at the front matter and the options of its cells")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("name", ["a b", "a,b", "naïve", "a" * 65])
+def test_a_name_that_cannot_be_an_id_is_refused(page, name):
+    """Notebooks take letters, digits, - and _."""
+    with pytest.raises(NotebookError, match=r"up to 64 letters, digits, - and _, but got '.*'; rename it"):
+        read_text(page("# T\n", cell("x = 1", name=name)))
+
+
 def test_metadata_is_reduced_to_what_every_machine_shares(page):
     """No version of Python or of a tool gets into a committed notebook."""
     assert dict(read_text(page("# T\n")).metadata) == {
