@@ -1,12 +1,12 @@
 """How fast is course_lib.autograd? Every engine does the same work beside NumPy with the gradients written by hand.
 
 Every engine runs in a process of its own, a new one every four rounds, BLAS on one thread. In each round all engines do
-the work, in random order: the same step for 50 ms, which are not counted, and then for 250 ms, of whose CPU time the
-mean is one measurement. Each is divided by that of the hand-written NumPy of the same round, so that what the machine
-does meanwhile falls out of the ratio. Reported are medians and quartiles over the rounds.
+the work, in random order: the same step for 50 ms, which are not counted, and then for 250 ms, whose mean CPU time
+per step is one measurement. Each is divided by that of the hand-written NumPy of the same round, so that what the
+machine does meanwhile cancels out. Medians and quartiles over the rounds are reported.
 
 What is measured is therefore a step among many, as in training, not one that finds its caches cold. ``tower`` is
-measured in bytes: how far a forward and a backward pass raise the most memory that their process has held.
+measured in bytes: how far a forward and a backward pass raise the peak memory of their process.
 
     python -m benchmarks.autograd                # all, about ten minutes
     python -m benchmarks.autograd --rounds 5 --engines ours,pytorch --work small_mlp
@@ -81,7 +81,7 @@ def absent(engines: list[str]) -> dict[str, str]:
 
 
 def rounds_of(work: str, engines: list[str], rounds: int) -> dict[str, list[float]]:
-    """Measure one workload in all engines, in another order each round."""
+    """Measure one workload in all engines, in a different order each round."""
     workers: dict[str, Engine] = {}
     times: dict[str, list[float]] = {name: [] for name in engines}
     fresh = 1 if work == "tower" else FRESH  # the most a process has held never falls

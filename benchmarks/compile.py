@@ -2,9 +2,9 @@
 
 Three steps, forward and backward: a chain of small element-wise operations on few numbers, where calling costs more
 than computing; the same chain on many numbers, where memory does; and a network of large products, where compiling has
-little to find. Each step is compiled by Inductor, its results are held against the eager ones, and then both take their
-turns, in random order, on one thread. Reported are medians and quartiles over the rounds, of CPU time; and the seconds
-of the first compiled call, which compiles. "eager again" says how far to trust the rest.
+little to find. Each step is compiled by Inductor, its results are compared with the eager ones, and then both take
+their turns, in random order, on one thread. Reported: medians and quartiles over the rounds, of CPU time; and the
+seconds of the first compiled call, which compiles. "eager again" says how far to trust the rest.
 
     python -m benchmarks.compile                # a few minutes
     python -m benchmarks.compile --rounds 5     # a first look; writes nothing
@@ -81,7 +81,7 @@ def step(loss: Callable[..., torch.Tensor], x: torch.Tensor) -> Callable[[], tor
 
 
 def cpu_seconds(run: Callable[[], Any], repeats: int) -> float:
-    """Time one call, as the mean of some."""
+    """Time one call, as the mean of several."""
     start = time.process_time()
     for _ in range(repeats):
         run()
@@ -89,7 +89,7 @@ def cpu_seconds(run: Callable[[], Any], repeats: int) -> float:
 
 
 def measure(loss: Callable[..., torch.Tensor], x: torch.Tensor, rounds: int) -> dict[str, Any]:
-    """Compile a step, hold it against the eager one, and time both."""
+    """Compile a step, compare it with the eager one, and time both."""
     eager = step(loss, x)
     compiled = step(torch.compile(loss), x)
     start = time.perf_counter()

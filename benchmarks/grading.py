@@ -31,7 +31,7 @@ T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 PEERS = {"nbgrader": "nbgrader==0.9.6", "otter": "otter-grader==7.0.0"}
 EXERCISES = {"NumPy": "two_layer_gradients", "torch": "custom_function"}
-# In CPU seconds a submission, how many times less than the peer's ours must be.
+# How many times fewer CPU seconds per submission ours must take than the peer.
 TARGETS = {("NumPy", "nbgrader"): 3, ("NumPy", "otter"): 10, ("torch", "nbgrader"): 8, ("torch", "otter"): 8}
 
 

@@ -3,8 +3,8 @@
 A network of 100 parameter tensors with 0.2 million elements takes steps with AdamW, in float32, on one thread. In each
 round every way of watching has its turn, in random order: ten of its steps, each beside one that nobody watches, the
 first of the two drawn by lot (the monitor measures updates at one call in ten). It is the same network for all: where
-memory lies makes more difference between two networks than some ways of watching do. What one calls at every second
-step is, if anything, colder than what one calls at each. Two things are reported of CPU time, medians over the rounds:
+memory lies makes more difference between two networks than some ways of watching do. What is called at every second
+step is, if anything, colder than what is called at each. Two things are reported, in CPU time, medians over the rounds:
 
 ratio   of the ten steps to the other ten: all that watching does, to caches too. The turn of nobody says how far to
         trust the rest.
@@ -14,7 +14,7 @@ share   of the calls that watch, in the time of the same ten steps less those ca
 The monitor's one hook, on one parameter, stays there all the time: microseconds a step, which neither shows.
 
 Beside each ratio stands the interval that holds the median with 95% confidence, by the ranks of its order statistics.
-The loop measures the norm alone; the monitor norm, mean, deviation, largest value and updates.
+The loop measures only the norm; the monitor norm, mean, deviation, largest value and updates.
 
     python -m benchmarks.monitoring                # some minutes
     python -m benchmarks.monitoring --rounds 10    # a first look; writes nothing

@@ -1,4 +1,4 @@
-"""One engine in a process of its own: reads a workload a line, answers with CPU seconds, or bytes, a line.
+"""One engine in a process of its own: reads a workload per line, and answers each with a line: CPU seconds, or bytes.
 
 Before the first it says why it cannot take part, or null if it can.
 """

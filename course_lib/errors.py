@@ -52,7 +52,7 @@ class MonitorError(CourseError, RuntimeError):
 
 
 class NonFiniteError(CourseError, RuntimeError):
-    """A gradient or a loss is infinite or NaN where it has to be a number."""
+    """A gradient or a loss is infinite or NaN where it has to be finite."""
 
 
 class ProfilingError(CourseError, RuntimeError):
@@ -60,4 +60,4 @@ class ProfilingError(CourseError, RuntimeError):
 
 
 class GradingError(CourseError, RuntimeError):
-    """The grader lost what it grades with."""
+    """The grader lost a process that it needs for grading."""

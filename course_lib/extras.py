@@ -42,7 +42,7 @@ def load(module: str, *, extra: str) -> ModuleType:
 
 
 def _command(extra: str) -> str:
-    """Return what installs an extra from where this package came from, since no package index has it."""
+    """Return the command that installs an extra from where this package came from, since no package index has it."""
     import shlex
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
@@ -61,7 +61,7 @@ def _command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return what pip wrote down of the folder or address this was installed from (PEP 610), or nothing."""
+    """Return what pip wrote down about the folder or address this was installed from (PEP 610), or nothing."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 

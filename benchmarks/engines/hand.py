@@ -1,4 +1,4 @@
-"""NumPy with the backward pass written by hand: what every ratio is to."""
+"""NumPy with the backward pass written by hand: what every ratio is relative to."""
 
 from collections.abc import Callable
 from typing import Any
@@ -96,7 +96,7 @@ def chain(n: int) -> Callable[[], Any]:
 
 
 def diamonds() -> Callable[[], Any]:
-    """Prepare 1,000 diamonds, one on the other."""
+    """Prepare 1,000 diamonds, one on top of the other."""
     x = data.dag()
 
     def step() -> Any:

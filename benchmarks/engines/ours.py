@@ -50,7 +50,7 @@ def chain(n: int) -> Callable[[], Any]:
 
 
 def diamonds() -> Callable[[], Any]:
-    """Prepare 1,000 diamonds, one on the other."""
+    """Prepare 1,000 diamonds, one on top of the other."""
     one = ag.tensor(data.dag() * 0 + 1)
 
     def step() -> Any:

@@ -29,7 +29,7 @@ def _learners(count: int) -> list[str]:
 
 
 def ours(exercise: Exercise, folder: Path, count: int) -> list[list[str]]:
-    """One folder a learner; one command, with the sandbox, the visible checks, the hidden tests and all reports."""
+    """One folder per learner; one command, with the sandbox, the visible checks, the hidden tests and all reports."""
     for learner in _learners(count):
         (folder / "class" / learner).mkdir(parents=True)
         nbformat.write(exercise.reference(), folder / "class" / learner / f"{exercise.slug}.ipynb")
@@ -108,7 +108,7 @@ def nbgrader_points(folder: Path) -> list[float]:
 
 
 def otter(exercise: Exercise, folder: Path, count: int, bin_folder: Path) -> list[list[str]]:
-    """An autograder with a case for each hidden test; its local run takes one submission a command."""
+    """An autograder with a case for each hidden test; its local run takes one submission per command."""
     (folder / "tests").mkdir()
     head = "from otter.test_files import test_case\nfrom benchmarks.graders.in_process import run\n"
     head += 'OK_FORMAT = False\nname = "all"\npoints = None\n'

@@ -14,7 +14,7 @@ __all__ = ["Learner", "run"]
 
 
 class Learner:
-    """The face of :class:`course_lib.grading.learner.Learner`, without a process in between."""
+    """The interface of :class:`course_lib.grading.learner.Learner`, without a process in between."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names

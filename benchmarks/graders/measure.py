@@ -37,7 +37,7 @@ def cost(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> tuple[
 def peak(commands: list[list[str]], *, cwd: Path, env: dict[str, str]) -> int:
     """Run the commands likewise, and return the most bytes they held at one time, shared pages counted once.
 
-    To look takes as much of the processors as some of the grading, so what it costs is measured in another run.
+    Looking takes as much processor time as part of the grading, so what that costs is measured in another run.
     """
     most, done = [0], threading.Event()
     with _group() as group:

@@ -11,7 +11,7 @@ PREFIX = "tab:"
 
 
 def group_tabs(app: Sphinx, doctree: nodes.document) -> None:
-    """Replace each run of tagged cells by a tab set with one tab a label, in the order of first appearance."""
+    """Replace each run of tagged cells by a tab set with one tab for each label, in the order of first appearance."""
     for parent in list(doctree.findall(nodes.section)):
         kept: list[nodes.Node] = []
         run: list[tuple[str, nodes.container]] = []

@@ -1,4 +1,4 @@
-"""Call what opens a hidden cell by what it says; otherwise a screen reader calls each "Toggle hidden content"."""
+"""Name the button of a hidden cell by its own text; else a screen reader calls each "Toggle hidden content"."""
 
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
 from sphinx.application import Sphinx

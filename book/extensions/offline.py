@@ -1,4 +1,4 @@
-"""Make the built book whole: MathJax beside the pages instead of on a CDN, and no script twice."""
+"""Make the built book self-contained: MathJax beside the pages instead of on a CDN, and no script twice."""
 
 import importlib.util
 import shutil

@@ -6,7 +6,7 @@
 tensor(5., grad_fn=<SumBackward0>)
 """
 
-from course_lib import autograd  # torch.autograd.grad and torch.autograd.Function are written so
+from course_lib import autograd  # for torch.autograd.grad and torch.autograd.Function
 from course_lib.autograd import creation, functional, graph, linalg, nn, ops, optim, transforms
 from course_lib.autograd.creation import *  # noqa: F403 - its __all__
 from course_lib.autograd.differentiate import grad

@@ -26,7 +26,7 @@ def leaves(inputs: Inputs, create_graph: bool) -> list[Tensor]:
 
 
 def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
-    """Check the vector of a product; without one, 1 for a single number."""
+    """Check the vector of a product; if there is none, use 1 for a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(

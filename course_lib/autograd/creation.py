@@ -39,7 +39,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     Raises
     ------
     AutogradError
-        If these are not real numbers, or gradients are asked of some that are not floating point.
+        If the data are not real numbers, or gradients are requested of numbers that are not floating point.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     try:
         x = np.array(data, dtype)
     except (TypeError, ValueError) as error:
-        raise AutogradError(f"tensor() takes numbers, in rows of one length, but {error}. Look at the data.") from None
+        raise AutogradError(f"tensor() takes numbers, in equally long rows, but {error}. Look at the data.") from None
     if x.dtype.kind not in "biuf":
         raise AutogradError(
             f"tensor() takes real numbers, but these are {x.dtype}: {x.ravel()[:3]}. Convert them first."
@@ -107,7 +107,7 @@ def ones_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> T
 
 
 def eye(n: int, m: int | None = None, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
-    """Make an identity matrix, of ``n`` rows and as many columns if ``m`` does not say otherwise."""
+    """Make an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
     return Tensor(np.eye(n, m, dtype=dtype), requires_grad)
 
 

@@ -49,7 +49,7 @@ def targeted(inputs: list[Tensor]) -> set[Node]:
     for i, x in enumerate(inputs):
         if x.node is None:
             raise AutogradError(
-                f"gradients exist for tensors that require grad, but input {i}, of shape {x.shape}, does not. Call "
+                f"only tensors that require grad have gradients, but input {i}, of shape {x.shape}, does not. Call "
                 "requires_grad_() on it before the output is computed."
             )
     return {x.node for x in inputs}
@@ -92,7 +92,7 @@ def backward(
     if inputs is not None:
         targets = targeted(listed(inputs))
         for x in listed(inputs):
-            hooks.keep_grad(x)  # as retain_grad() does, of one that is no leaf
+            hooks.keep_grad(x)  # as retain_grad() does, if x is not a leaf
     engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets, catch=False)
 
 
@@ -104,7 +104,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Tensor, ...]:
-    r"""Return the gradients of outputs by inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
+    r"""Differentiate outputs with respect to inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def grad(
     Raises
     ------
     AutogradError
-        As :meth:`Tensor.backward`, or if an input does not require grad or is not used.
+        As for :meth:`Tensor.backward`, or if an input does not require grad or is not used.
 
     Examples
     --------

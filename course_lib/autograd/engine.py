@@ -35,20 +35,20 @@ def backward(
     caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
     heap: Heap = []
     leaves: list[Node] = []
-    aside = taken_aside(nodes) if inside else []  # of the walk that this one interrupts
+    aside = taken_aside(nodes) if inside else []  # the cotangents of the walk that this one interrupts
     inside.append(True)
     outer, grad_mode.recording = grad_mode.recording, create_graph
     try:
-        with np.errstate(all="ignore"):  # hooks run in here too, so it is no context of our own: see silence.py
+        with np.errstate(all="ignore"):  # hooks run in here too, so not in a context of our own: see silence.py
             for node, g in roots:
-                if wanted is None or node in wanted or len(roots) == 1:  # where one starts, hooks run at any rate
+                if wanted is None or node in wanted or len(roots) == 1:  # a lone root runs its hooks in any case
                     add_into(node, g)
                     heappush(heap, (node.seq, node))
             walk(heap, leaves, wanted, caught, retain_graph, create_graph)
             for node in leaves:
                 arrived(node, caught)
     except BaseException:
-        taken_aside(nodes)  # and forgotten: the next walk would add to it
+        taken_aside(nodes)  # and dropped, or the next walk would add to them
         raise
     finally:
         grad_mode.recording = outer
@@ -68,7 +68,7 @@ def walk(
 ) -> None:
     """Visit one node after another: apply its vjps, and hand the results to its parents.
 
-    The first parent that a node reaches is mostly the next to be visited: it waits beside the
+    The first parent that a node reaches is usually the next to be visited: it waits beside the
     heap, not in it.
     """
     first = None
@@ -83,11 +83,11 @@ def walk(
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
         op, saved, vjps = node.op, node.saved, node.op.vjps
-        if wanted is not None and wanted.isdisjoint(node.parents):  # asked for, and the last of its path
+        if wanted is not None and wanted.isdisjoint(node.parents):  # a target, and the end of its path
             continue
         if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
             g, saved, vjps = node.opened(g, create_graph)
-        if op.frees and not retain_graph:  # what saved only sizes can be walked again
+        if op.frees and not retain_graph:  # a node that saved only sizes can be walked again
             node.saved = None
         for parent, vjp in zip(node.parents, vjps):
             if parent is None or (wanted is not None and parent not in wanted):
@@ -107,7 +107,7 @@ def walk(
 
 
 def arrived(node: Node, caught: dict[Node, Any]) -> Any:
-    """Take the cotangent of a node, complete now, through its hooks, and to who asked for it."""
+    """Pass the cotangent of a node, now complete, through its hooks, and catch it if it was asked for."""
     g, node.grad = node.grad, None
     if g is not None and node.watch is not None:
         leaf = not node.parents

@@ -17,7 +17,7 @@ __all__ = ["by_columns", "jvp"]
 
 
 def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, Any]:
-    r"""Multiply the Jacobian with a vector: :math:`J v`, in one forward pass that keeps no graph.
+    r"""Multiply the Jacobian by a vector: :math:`J v`, in one forward pass that keeps no graph.
 
     Each tensor carries its tangent along. The rule of an operation is its vjp transposed: a vjp is linear in the
     cotangent, and differentiating it with respect to the cotangent gives :math:`J` where it was :math:`J^T`.
@@ -25,7 +25,7 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     Parameters
     ----------
     func : callable
-        From tensors to a tensor or several.
+        Takes tensors and returns one or several.
     inputs : Tensor or sequence of Tensor
         Where to take the Jacobian.
     v : Tensor or sequence of Tensor, optional

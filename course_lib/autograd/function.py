@@ -1,4 +1,4 @@
-"""Ops of the reader's own: ``Function``, with a forward and a backward."""
+"""Custom operations: ``Function``, with a forward and a backward."""
 
 from collections.abc import Callable
 from functools import partial
@@ -44,12 +44,12 @@ class Cotangents:
 
 
 def output(name: str, i: int, n: int) -> Operation:
-    """Make what stands between one of several outputs and the node of the function."""
+    """Make the operation that links one of several outputs to the node of the function."""
     return Operation(name, (lambda g: Cotangents(tuple(g if j == i else None for j in range(n))),))
 
 
 def form_of(x: Any) -> Any:
-    """Say how the cotangent of an argument or a result looks; that of what is no tensor is None."""
+    """Return the shape and dtype of the cotangent of an argument or a result; None for anything but a tensor."""
     return (x.shape, x.dtype) if isinstance(x, Variable) else None
 
 
@@ -87,7 +87,7 @@ class Call(Operation):
         if len(results) != len(self.takes):
             raise AutogradError(
                 f"{self.function.__name__}.backward must return one gradient for each of the {len(self.takes)} "
-                f"arguments of forward, but it returned {len(results)}. Return None for an argument without gradient."
+                f"arguments of forward, but it returned {len(results)}. Return None for an argument without a gradient."
             )
         for i, (x, takes) in enumerate(zip(results, self.takes, strict=True)):
             if x is None or takes is None:
@@ -95,15 +95,15 @@ class Call(Operation):
             if not isinstance(x, Variable):
                 raise AutogradError(
                     f"{self.function.__name__}.backward must return tensors, or None, but for input {i} it returned a "
-                    f"{type(x).__name__}. Compute it from the tensors that it is given."
+                    f"{type(x).__name__}. Compute it from the tensors that backward is given."
                 )
             shape, dtype = takes
             if x.shape != shape:
                 raise AutogradError(
-                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but that of "
-                    f"input {i} has {x.shape} and the input {shape}. Sum over what was broadcast, or transpose."
+                    f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but the one "
+                    f"for input {i} has {x.shape}, the input has {shape}. Sum over what was broadcast, or transpose."
                 )
-            results[i] = to(x, dtype)  # type: ignore[arg-type] # its one kind is Tensor
+            results[i] = to(x, dtype)  # type: ignore[arg-type] # Tensor is the only Variable
         return tuple(results)
 
 

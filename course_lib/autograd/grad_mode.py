@@ -1,4 +1,4 @@
-"""Whether operations are recorded: ``no_grad``, ``enable_grad``, and those who want to see each new node."""
+"""Whether operations are recorded: ``no_grad``, ``enable_grad``, and the observers of each new node."""
 
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -19,7 +19,7 @@ class GradMode(ContextDecorator):
         return cls()(func) if callable(func) else super().__new__(cls)  # ``@no_grad`` is ``@no_grad()``
 
     def __init__(self) -> None:
-        self.outer: list[bool] = []  # one entry for each entry: a decorated function may call itself
+        self.outer: list[bool] = []  # one item for each time it was entered: a decorated function may call itself
 
     def __enter__(self) -> None:
         global recording

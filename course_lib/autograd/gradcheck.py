@@ -101,7 +101,7 @@ def gradgradcheck(
 
 
 def numerical(func: Callable[..., Any], xs: list[Any], k: int, i: int, eps: float) -> list[Any]:
-    """Compute the columns of the Jacobian of output ``k`` by input ``i``, by moving each element of the input."""
+    """Compute the columns of the Jacobian of output ``k`` in input ``i``, by moving each element of the input."""
 
     def moved(j: int, step: float) -> Any:
         value = xs[i].value.copy()
@@ -126,6 +126,6 @@ def compare(
     raise GradcheckError(
         f"the gradient of output {names[0]} at element {out} with respect to input {names[1]} at element {at} must "
         f"agree with finite differences, but the backward pass gives {ours[row, column]:.6g} and they give "
-        f"{theirs[row, column]:.6g}. Look at the vjp of what touches input {names[1]}, or, where the function has a "
-        "kink, move the input away from it."
+        f"{theirs[row, column]:.6g}. Look at the vjps of the operations on input {names[1]}, or, if the function has a "
+        "kink there, move the input away from it."
     )

@@ -1,4 +1,4 @@
-"""What happens besides maths when the walk visits a node: hooks run, ``.grad`` is filled, arrays are unpacked."""
+"""What happens apart from maths when the walk visits a node: hooks run, ``.grad`` is filled, arrays are unpacked."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ __all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
 
 
 class RemovableHandle:
-    """Returned when a hook is registered; :meth:`remove` takes the hook away again."""
+    """Returned when a hook is registered; :meth:`remove` unregisters it."""
 
     def __init__(self, hooks: "dict[RemovableHandle, Callable[..., Any]]", hook: Callable[..., Any]) -> None:
         self.hooks = hooks
@@ -40,7 +40,7 @@ class Watch:
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
 
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
-        """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one goes nowhere from here."""
+        """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
             g = run(self.on_tensor, g)
         if self.on_enter and last and deposit:
@@ -63,7 +63,7 @@ class Watch:
         return tuple(s().value if isinstance(s, partial) else s for s in saved)
 
     def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give the rules of the node, or, where a hook wants to see them all, their results behind the same face."""
+        """Return the rules of the node, or, if a hook must see all results, functions that return the results."""
         if not self.on_leave:
             return vjps
         results = [None if p is None else vjp(g, *saved) for p, vjp in zip(parents, vjps, strict=False)]
@@ -87,7 +87,7 @@ def copied(g: Any) -> Any:
 
 
 def replaced(g: Any, new: Any) -> Any:
-    """Take what a hook returned in place of ``g``, in the form ``g`` has; None means: as it was."""
+    """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
     if new is None:
         return g
     if not isinstance(new, Variable):
@@ -147,7 +147,7 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
         grad_mode.observers.remove(self.pack)
 
     def pack(self, tensor: Tensor) -> None:
-        """Replace what the node of a new tensor has saved, if no block further in does."""
+        """Replace what the node of a new tensor has saved, unless an inner block does so."""
         node = tensor.node
         if grad_mode.observers[-1] != self.pack or node.saved is None:
             return
@@ -156,5 +156,5 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
         watch(node)  # which unpacks
 
     def packed(self, x: Any) -> Any:
-        """Put the way to get a saved array in its place."""
+        """Replace a saved array by the call that gets it back."""
         return partial(self.unpack_hook, self.pack_hook(new_tensor(x))) if isinstance(x, np.ndarray) else x

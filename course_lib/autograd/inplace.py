@@ -36,7 +36,7 @@ def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
 
 
 def refuse_if_shared(x: Tensor, what: str) -> None:
-    """Raise where a recorded write could not be seen by everything that it changes."""
+    """Raise if a recorded write would also change a tensor that does not record it."""
     if x.is_leaf and x.requires_grad:
         raise AutogradError(
             f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. Do "
@@ -85,7 +85,7 @@ def assigned(x: Any, index: Any, y: Any) -> Any:
 
 
 def put(x: Tensor, what: str, y: Any, index: Any = ...) -> Tensor:
-    """Set elements, in the dtype that they have, to what may broadcast, and have more dimensions, of size 1."""
+    """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
     y = to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
         y = y[0]
@@ -103,7 +103,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
-    """Take the elements of another tensor, which may broadcast."""
+    """Copy the elements of another tensor, which may broadcast."""
     return put(self, "copy_", src)
 
 

@@ -63,7 +63,7 @@ class Node:
         return hooks.RemovableHandle(hooks.watch(self).on_enter, on_first)
 
     def taken_out(self) -> tuple[Any, ...]:
-        """Give what was saved, if it is there still, and still what it was."""
+        """Return what was saved, if it is still there and unchanged."""
         if self.saved is None:
             raise AutogradError(
                 "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but "
@@ -76,7 +76,7 @@ class Node:
         return saved
 
     def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
-        """Give cotangent, what was saved, and rules: where hooks, a write or ``create_graph`` ask for a closer look."""
+        """Return cotangent, what was saved, and rules, where hooks, a write or ``create_graph`` need a closer look."""
         saved, watch = self.taken_out(), self.watch
         if create_graph:
             saved = self.op.recorded(self, saved)
@@ -86,7 +86,7 @@ class Node:
         return g, saved, watch.vjps(self.op.vjps, g, saved, self.parents)
 
     def __call__(self, grad_output: Any) -> Any:
-        """Apply the vjps to a cotangent, as calling torch's nodes does: one result an input, nothing kept or freed."""
+        """Apply the vjps to a cotangent, as calling torch's nodes does: one result per input, nothing kept or freed."""
         saved, g = self.taken_out(), getattr(grad_output, "value", grad_output)
         with grad_mode.no_grad(), np.errstate(all="ignore"):
             found = tuple(
@@ -101,9 +101,9 @@ class Node:
 class Operation:
     """What a node stands for: a vjp for each parent, what they read, and where in the graph that came from.
 
-    ``frees`` says whether they are arrays, which are given up when the walk has passed, or only sizes and settings.
+    ``frees`` says whether the vjps read arrays, which are freed once the walk has passed, or only sizes and settings.
     ``origins`` has the number of the parent that each saved array was the value of, ``OUT`` if it was the result, and
-    None for what is no part of the graph.
+    None if it is not part of the graph.
     """
 
     frees = False

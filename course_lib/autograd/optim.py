@@ -1,4 +1,4 @@
-"""Optimizers, as torch.optim has them: SGD with momentum, Adam and AdamW, with torch's defaults."""
+"""Optimizers in the style of torch.optim: SGD with momentum, Adam and AdamW, with torch's defaults."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["SGD", "Adam", "AdamW"]
 
 
 class Optimizer:
-    """Changes parameters by their gradients; ``param_groups`` has them with the settings, ``state`` its memory."""
+    """Changes parameters by their gradients; ``param_groups`` holds both with settings, ``state`` its memory."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -23,7 +23,7 @@ class Optimizer:
         groups = list(params)
         if not groups:
             raise AutogradError(
-                "an optimizer needs parameters, but the list is empty. Pass model.parameters(), not spent."
+                "an optimizer needs parameters, but the list is empty. Pass model.parameters() anew: it is read once."
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
@@ -62,7 +62,7 @@ class Optimizer:
 
 
 def check_parameters(groups: list[dict[str, Any]]) -> None:
-    """Refuse what an optimizer cannot change, which would go without a word, and what it would change twice."""
+    """Refuse what an optimizer cannot change, which would pass unnoticed, and what it would change twice."""
     before = set[int]()
     for group in groups:
         for p in group["params"]:
@@ -73,7 +73,7 @@ def check_parameters(groups: list[dict[str, Any]]) -> None:
                 )
             if id(p) in before:
                 raise AutogradError(
-                    f"a parameter belongs to one group, but one of shape {p.shape} is in two. Leave one out."
+                    f"a parameter must be in one group only, but one of shape {p.shape} is in two. Remove it from one."
                 )
         before |= {id(p) for p in group["params"]}
 
@@ -84,8 +84,8 @@ def check_settings(settings: dict[str, Any]) -> None:
         for n in value if name == "betas" else (value,):
             if isinstance(n, float | int) and not (n >= 0 and (name != "betas" or n < 1)):
                 raise AutogradError(
-                    f"{name} must not be negative{', and below 1' * (name == 'betas')}, but it is {value}. The usual "
-                    "values are the defaults."
+                    f"{name} must not be negative{' and must be below 1' * (name == 'betas')}, but it is {value}. The "
+                    "usual values are the defaults."
                 )
     if settings.get("nesterov") and (not settings["momentum"] or settings["dampening"]):
         raise AutogradError("nesterov needs a momentum, and no dampening. Pass momentum=0.9, say, and dampening=0.")
@@ -118,13 +118,13 @@ class SGD(Optimizer):
         super().__init__(params, {"lr": lr, **settings})
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Change the parameters of one group; without momentum and decay in the fewest steps."""
+        """Change the parameters of one group; in the fewest steps if there is no momentum and no decay."""
         if group["momentum"] or group["weight_decay"]:
             return super().update_all(params, group)
         lr: Any = group["lr"]
         for p in params:
             g = p.kept.value  # type: ignore[union-attr] # has a gradient
-            if getattr(lr, "dtype", None) is not g.dtype:  # NumPy converts a Python number at each use, for 0.4 us
+            if getattr(lr, "dtype", None) is not g.dtype:  # NumPy converts a Python number at each use: 0.4 us
                 lr = np.asarray(lr, g.dtype)
             p.value -= lr * g
         return None
@@ -179,7 +179,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2019): ``x *= 1 - lr * weight_decay``."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): ``x *= 1 - lr * weight_decay``."""
 
     decoupled = True
 

@@ -16,7 +16,7 @@ PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
 def formatter(x: Any) -> tuple[Callable[[Any], str], int]:
     """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely.
 
-    With it comes the width of the elements. As in torch, zeros, inf and nan do not count, and may be wider.
+    Also return the width of the elements. As in torch, zeros, inf and nan do not count, and may be wider.
     """
     if x.dtype.kind != "f":
         return str, max(len(str(v)) for v in x.flat)

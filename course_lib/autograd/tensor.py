@@ -1,4 +1,4 @@
-"""torch's face: ``Tensor``, with torch's names for what it can do."""
+"""torch's interface: ``Tensor``, with torch's names for what it can do."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ class Tensor(Variable):
     def grad(self, g: "Tensor | None") -> None:
         if g is not None and (g.shape, g.dtype) != (self.shape, self.dtype):
             ours, theirs = (f"{x.shape} and {x.dtype}" for x in (self, g))
-            raise AutogradError(f"a gradient has the shape and dtype of its tensor, {ours}, not {theirs}. Convert it.")
+            raise AutogradError(f"a gradient must have its tensor's shape and dtype, {ours}, not {theirs}. Convert it.")
         self.kept = g
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
@@ -108,7 +108,7 @@ class Tensor(Variable):
     backward = differentiate.backward
 
     def detach(self) -> "Tensor":
-        """Give the same elements, in the same memory, as a constant."""
+        """Return the same elements, in the same memory, as a constant."""
         return new_tensor(self.value)
 
     @property
@@ -123,7 +123,7 @@ class Tensor(Variable):
     # arrays and numbers
 
     def numpy(self) -> Any:
-        """Give the array itself, not a copy."""
+        """Return the array itself, not a copy."""
         if self.node is not None:
             raise AutogradError(
                 "numpy() takes a tensor out of the graph, which it does only for tensors that do not require grad. "
@@ -135,13 +135,13 @@ class Tensor(Variable):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def item(self) -> Any:
-        """Give the only element as a Python number."""
+        """Return the only element as a Python number."""
         if self.value.size != 1:
             raise AutogradError(f"item() needs exactly one element, but the shape is {self.shape}. Use .tolist().")
         return self.value.item()
 
     def tolist(self) -> Any:
-        """Give the elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers."""
         return self.value.tolist()
 
     def numel(self) -> int:
@@ -149,7 +149,7 @@ class Tensor(Variable):
         return int(self.value.size)
 
     def size(self, dim: int | None = None) -> Any:
-        """Give the shape, or one size of it."""
+        """Return the shape, or one size of it."""
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
@@ -236,7 +236,7 @@ class Tensor(Variable):
 
 
 def restored(kind: type[Tensor], value: Any, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    """Make a copy of a leaf, as ``copy`` and ``pickle`` ask."""
+    """Make a copy of a leaf, for ``copy`` and ``pickle``."""
     x = object.__new__(kind)
     Tensor.__init__(x, value, requires_grad)
     x.grad = grad

@@ -18,12 +18,12 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
 
 
 def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    r"""Multiply a vector with the Jacobian: :math:`v^T J`, in one forward and one backward pass.
+    r"""Multiply a vector by the Jacobian: :math:`v^T J`, in one forward and one backward pass.
 
     Parameters
     ----------
     func : callable
-        From tensors to a tensor or several.
+        Takes tensors and returns one or several.
     inputs : Tensor or sequence of Tensor
         Where to take the Jacobian.
     v : Tensor or sequence of Tensor, optional
@@ -72,7 +72,7 @@ def jacobian(
     Parameters
     ----------
     func : callable
-        From tensors to a tensor or several.
+        Takes tensors and returns one or several.
     inputs : Tensor or sequence of Tensor
         Where to take the Jacobian.
     create_graph : bool
@@ -83,7 +83,7 @@ def jacobian(
     Returns
     -------
     Tensor or tuple
-        Of shape ``(*output.shape, *input.shape)``; a tuple for several inputs, and one of tuples for several outputs.
+        Of shape ``(*output.shape, *input.shape)``; a tuple for several inputs, a tuple of these for several outputs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the graph needs to know of a tensor: its array and its node. ``tensor.py`` gives it torch's face."""
+"""What the graph needs to know about a tensor: its array and its node. ``tensor.py`` adds torch's interface."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -45,5 +45,5 @@ def as_tensor(x: Any) -> Any:
 
 
 def listed(x: Any) -> list[Tensor]:
-    """Take one tensor and several alike."""
-    return [x] if isinstance(x, Variable) else list(x)  # type: ignore[list-item] # its one kind is Tensor
+    """List one tensor or several alike."""
+    return [x] if isinstance(x, Variable) else list(x)  # type: ignore[list-item] # Tensor is the only Variable

@@ -62,7 +62,7 @@ def _build() -> Any:
     )
     for name in COMMANDS:
         command = getattr(importlib.import_module(f"course_lib.cli.{name}"), name)
-        # What looks like an option and is none is an argument: points below zero, or a learner called "-".
+        # What looks like an option but is not one is an argument: points below zero, or a learner called "-".
         settings = {"ignore_unknown_options": name == "points"}
         app.command(name, help=_flowed(command.__doc__), context_settings=settings)(command)
     return app

@@ -107,7 +107,7 @@ class ClassRun:
             )
 
     def _note_what_has_no_time(self) -> None:
-        """Name whose time is the file's though there is a table: a line may be missing, and that time be the copy's."""
+        """Name those whose time is the file's despite a table: a line may be missing, and the time be a copy's."""
         missing: dict[str, list[str]] = {}
         for task in self.tasks if self.times else ():
             if task.exercise and task.path is not None and (task.learner, task.exercise.slug) not in self.times:
@@ -140,7 +140,7 @@ class ClassRun:
         return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
 
     def grade(self, graders: Graders, *, regrade: bool) -> None:
-        """Grade, with a progress bar; Ctrl-C ends it in order."""
+        """Grade, with a progress bar; Ctrl-C ends it cleanly."""
         if not self.gradebook:
             self.out.mkdir(parents=True, exist_ok=True)
         graders.hide(self._private())
@@ -187,7 +187,7 @@ class ClassRun:
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
 
     def _titles(self) -> dict[str, str]:
-        """Return the titles of the exercises, those that the gradebook alone has included, if they are to be found."""
+        """Return the titles of the exercises, including those that only the gradebook has, if they can be found."""
         titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
         for slug in {each.report.exercise for each in self.standings} - {"", *titles}:
             with contextlib.suppress(InputError):

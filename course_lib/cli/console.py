@@ -18,7 +18,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def shown(text: str, *, style: str = "") -> Text:
-    r"""Return text from anywhere for a terminal: none of it is markup, or obeyed, or without end.
+    r"""Return text from anywhere for a terminal: none of it is markup or obeyed, and its length is bounded.
 
     Examples
     --------

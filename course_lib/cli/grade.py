@@ -10,7 +10,7 @@ from course_lib.cli.options import Book, Exercises, Key, Out, Sandbox, Submissio
 
 __all__ = ["grade"]
 
-Slug = Annotated[str | None, typer.Option(help="Grade this exercise alone; needed when the files are <learner>.ipynb.")]
+Slug = Annotated[str | None, typer.Option(help="Grade only this exercise; needed when the files are <learner>.ipynb.")]
 Rules = Annotated[
     Path | None,
     typer.Option(
@@ -54,8 +54,8 @@ def grade(
 ) -> None:
     """Grade a folder of submissions into a gradebook and reports, and print a table.
 
-    A notebook that the gradebook has already is not graded again, unless its key changed: a run that was broken off is
-    gone on with by the same command. The table has who came in this run, the reports all whom the gradebook has.
+    A notebook that the gradebook has already is not graded again, unless its key changed: a run that was broken off
+    goes on with the same command. The table has those who came in this run, the reports all in the gradebook.
 
     Exit status 0 when the run is complete, however the learners did; 2 when it cannot start; 130 when it is broken off
     by Ctrl-C.
@@ -63,7 +63,7 @@ def grade(
     from course_lib.extras import load
     from course_lib.grading.foreman import COLLECT_AT
 
-    gc.set_threshold(COLLECT_AT)  # while all is loaded, of which nothing is left behind
+    gc.set_threshold(COLLECT_AT)  # while all is loaded, none of which becomes garbage
     load("nbval", extra="grade")
     from course_lib.grading.classroom import find_submissions
     from course_lib.grading.graders import Graders

@@ -67,5 +67,5 @@ def _unknown(learner: str, exercise: str, learners: list[str]) -> str:
     meant = f"did you mean {near[0]}?" if near else f"the gradebook has {len(learners)} learners"
     return (
         f"expected an attempt of {learner} at {exercise}, found none ({meant}); correct the name or the exercise, "
-        "or say --absent if nothing was handed in"
+        "or pass --absent if nothing was handed in"
     )

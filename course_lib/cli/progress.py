@@ -21,7 +21,7 @@ class Progress:
     total : int
         How many submissions there are.
     console : Console, optional
-        Where to show it; nothing is shown where that is no terminal.
+        Where to show it; nothing is shown where that is not a terminal.
     """
 
     def __init__(self, *, total: int, console: Console | None = None) -> None:

@@ -13,16 +13,16 @@ __all__ = ["similar"]
 def similar(
     submissions: Submissions,
     *,
-    exercise: Annotated[str | None, typer.Option(help="Look at this exercise alone.")] = None,
+    exercise: Annotated[str | None, typer.Option(help="Look at this exercise only.")] = None,
     exercises: Exercises = Path("exercises"),
     key: Key = None,
     at_least: Annotated[
-        float, typer.Option(min=0.05, max=1, help="List pairs from this share of equal code on.")
+        float, typer.Option(min=0.05, max=1, help="List pairs with at least this share of equal code.")
     ] = 0.6,
 ) -> None:
     """List pairs of submissions whose answers are alike once names, numbers, strings and comments are set aside.
 
-    What the notebook as handed out, the reference answer or half the class has too is not counted. The list is for
+    What is also in the notebook as handed out, the reference answer or half the class is not counted. The list is for
     you to look at; nothing is graded and nothing is written.
     """
     from course_lib.extras import load
@@ -38,4 +38,5 @@ def similar(
     if pairs:
         console.print(pairs_table(pairs))
     present = sum(task.path is not None for task in tasks)
-    console.print(f"{present} submissions, {len(pairs)} pairs alike by at least {at_least:.0%}", markup=False)
+    many = "pair" if len(pairs) == 1 else "pairs"
+    console.print(f"{present} submissions, {len(pairs)} {many} at least {at_least:.0%} alike", markup=False)

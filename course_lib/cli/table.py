@@ -12,13 +12,13 @@ from course_lib.grading.similarity import Pair
 
 __all__ = ["grades_table", "pairs_table"]
 
-# What a learner is called can be as long as a file's name, and is folded before what they are told is.
+# A learner's name can be as long as a file's, and is folded before the message for them is.
 NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
 OTHERS_WIDTH = 60  # what the other columns of grades need where names are short
 
 
 def grades_table(standings: Sequence[Standing], *, names: str = "learner", width: int = WIDTH) -> Group:
-    """Return one line a submission: points, status, and the first thing the learner is told.
+    """Return one line for each submission: points, status, and the first thing the learner is told.
 
     Text from learners is never read as markup, nor obeyed by the terminal.
     """
@@ -57,7 +57,7 @@ def _notes(standings: Sequence[Standing]) -> list[Text]:
 
 
 def pairs_table(pairs: Sequence[Pair]) -> Group:
-    """Return one line for each two submissions that are alike."""
+    """Return one line for each pair of submissions that are alike."""
     several = len({pair.exercise for pair in pairs}) > 1
     table = Table(title="alike, for you to look at: no points depend on it", title_justify="left", expand=True)
     for name in ("learner", "and", *(["exercise"] if several else [])):

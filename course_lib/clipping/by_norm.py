@@ -9,33 +9,34 @@ __all__ = ["clip_by_global_norm"]
 
 
 def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error") -> Any:
-    r"""Scale all gradients by one number, so that their norm as one long vector is at most ``max_norm``, to rounding.
+    r"""Scale all gradients by one number, so that their norm as one vector is at most ``max_norm``, up to rounding.
 
     .. math:: g \leftarrow g \cdot \min\left(1, \frac{\tau}{\lVert g \rVert}\right), \qquad
         \lVert g \rVert = \sqrt{\textstyle\sum_i \lVert g_i \rVert^2}
 
-    The direction stays. Gradients within the bound keep every bit, and there is no epsilon in the fraction. The norm is
-    right also where the squares of the entries overflow or underflow. What is scaled is rounded to the gradients' own
-    precision, so that the norm of bfloat16 can end 0.4% above the bound.
+    The direction is kept. Gradients within the bound keep every bit, and there is no epsilon in the fraction. The norm
+    is right even where the squares of the entries overflow or underflow. Scaled gradients are rounded to their own
+    precision, so that the norm of bfloat16 gradients can end up 0.4% above the bound.
 
     Parameters
     ----------
     target : module, tensor, parameters, or arrays
         Of torch or of :mod:`course_lib.autograd`: a module, a parameter, or an iterable of them, of named ones, or of
         modules; their ``.grad`` is changed in place, and one that has none is passed over. A parameter listed twice
-        counts once. Or NumPy or JAX arrays, which are the gradients themselves, also in lists, tuples, dicts and, for
-        JAX, any pytree, but no other containers; they stay as they are. Floating point of 16 to 64 bits, of any shapes,
-        also mixed.
+        counts once. Or NumPy or JAX arrays, which are the gradients themselves, bare or in lists, tuples, dicts and,
+        for JAX, any pytree, but no other containers; they stay as they are. Floating point of 16 to 64 bits, of any
+        shapes, even mixed.
     max_norm : float
         The bound :math:`\tau`, above 0; infinity measures and changes nothing. A value traced by JAX cannot be looked
         at: one that is not above 0 makes every gradient NaN.
     nonfinite : {"error", "skip", "zero"}
         What to do if an entry is infinite or NaN. ``"error"`` raises, names the gradient, and has changed nothing.
-        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. As
-        ``before_step`` of :func:`course_lib.training.train_epoch` it is skipped for you. ``"skip"`` is also the one for
-        a ``GradScaler``, whose first gradients often are not, and which skips such steps itself. ``"zero"`` sets
-        every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay still act.
-        Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient NaN.
+        ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. In
+        ``before_step`` of :func:`course_lib.training.train_epoch` the step is skipped for you. ``"skip"`` is also for
+        use with a ``GradScaler``, whose first gradients are often not finite, and which skips such steps itself.
+        ``"zero"`` sets every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay
+        still act. Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient
+        NaN.
 
     Returns
     -------
@@ -43,7 +44,7 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
         The norm *before* clipping, for torch (read it without waiting for a GPU) and for :mod:`course_lib.autograd`.
     (clipped, norm) : tuple
         For NumPy, new arrays and a float64; for JAX, a pytree and a scalar, float32 unless a gradient is float64: the
-        norm of finite gradients can be beyond it and then is infinite, while what is clipped is right.
+        norm of finite gradients can be beyond its range and is then infinite, while the clipped gradients are right.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
 
     Notes
     -----
-    Torch: one host synchronisation a call, one pass to measure, accumulated in float64, and one to scale, if needed;
+    Torch: one host synchronisation per call, one pass to measure, accumulated in float64, and one to scale, if needed;
     float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
     as zero on many devices, so JAX measures them as zero there.
 

@@ -33,7 +33,7 @@ def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "err
     Raises
     ------
     InputError, NonFiniteError
-        As :func:`clip_by_global_norm`.
+        As for :func:`clip_by_global_norm`.
 
     Examples
     --------

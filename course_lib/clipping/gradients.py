@@ -28,7 +28,7 @@ class Gradients(ABC):
 
     @abstractmethod
     def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
-        """Move all entries into ``[-bound, bound]``; one whose norm is within is there already."""
+        """Move all entries into ``[-bound, bound]``; a gradient whose norm is within needs no change."""
 
     @abstractmethod
     def zero(self) -> None:

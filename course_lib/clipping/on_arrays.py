@@ -1,4 +1,4 @@
-"""Gradients that are NumPy arrays, new ones made, and those of this course's own engine, changed in place."""
+"""Gradients that are NumPy arrays, copied, and those of this course's own engine, changed in place."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -28,7 +28,7 @@ class ArrayGradients(Gradients):
             if isinstance(array, np.ma.MaskedArray):
                 raise unsupported(name, "masked", "Say what the masked entries are: g.filled(0).")
             if isinstance(array, np.matrix):
-                raise unsupported(name, "a matrix, which has two dimensions whatever happens", "Pass np.asarray(g).")
+                raise unsupported(name, "a matrix, which always has two dimensions", "Pass np.asarray(g).")
             self.names.append(name)
             self.arrays.append(array)
 
@@ -115,7 +115,7 @@ def rebuilt(tree: Any, arrays: Iterator[Array]) -> Any:
         return [rebuilt(part, arrays) for part in tree]
     if not isinstance(tree, (np.ndarray, np.generic)):
         raise InputError(
-            f"arrays must be in lists, tuples and dicts to be given back in their form, but a {type(tree).__name__} "
+            f"arrays must be in lists, tuples and dicts to be returned in the same form, but a {type(tree).__name__} "
             "holds some. Make a list of it: list(...)."
         )
     return next(arrays)

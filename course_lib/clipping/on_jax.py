@@ -23,7 +23,7 @@ def is_jax(target: Any) -> bool:
         return False
     try:
         leaves = jax.tree_util.tree_leaves(target, is_leaf=lambda x: isinstance(x, (Iterator, MappingView)))
-    except ValueError:  # keys that cannot be sorted, so it is no pytree; it may be torch's or NumPy's all the same
+    except ValueError:  # keys that cannot be sorted, so it is not a pytree; it may still be torch's or NumPy's
         return False
     return any(isinstance(leaf, jax.Array) for leaf in leaves)
 
@@ -43,7 +43,7 @@ class JaxGradients:
                 raise unsupported(name, getattr(dtype, "__name__", str(dtype)), "Convert it, or leave it out.")
             if too_large(jax, leaf):
                 instead = "Divide it by a number first, or jax.config.update('jax_enable_x64', True)."
-                raise unsupported(name, "float64 with entries beyond float32, which JAX makes of it", instead)
+                raise unsupported(name, "float64 with entries beyond float32, to which JAX converts it", instead)
 
     def clip_norm(self, bound: Any, nonfinite: Nonfinite) -> Any:
         """Bound the global norm."""
@@ -94,7 +94,7 @@ def compiled() -> Any:
 def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tuple[list[Any], Any, Any]:
     """Return clipped arrays, the norm before, and the largest entry of each array."""
     jax, jnp = load("jax", extra="jax"), load("jax.numpy", extra="jax")
-    arrays = jax.lax.optimization_barrier(arrays)  # of constants XLA would multiply the squares first, which overflow
+    arrays = jax.lax.optimization_barrier(arrays)  # for constants XLA would multiply the squares first, which overflow
     wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
     units = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
     unit = units.max()
@@ -122,7 +122,7 @@ def scaled_norm(arrays: list[Any], unit: Any, wide: Any) -> tuple[Any, Any]:
 
 
 def multiplied(arrays: list[Any], bound: Any, scaled: Any, exponent: Any, wide: Any) -> list[Any]:
-    """Multiply by bound / (scaled * 2^exponent), where that is below 1; in steps of which none underflows by itself."""
+    """Multiply by bound / (scaled * 2^exponent), where that is below 1; in steps none of which underflows."""
     jnp = load("jax.numpy", extra="jax")
     limit = exponent_limit(wide)
     b, b_exponent = bound

@@ -82,7 +82,7 @@ class TorchGradients(Gradients):
             self.torch._foreach_mul_(grads, factor)
 
     def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
-        """Move all entries into ``[-bound, bound]``; one whose norm is within, by more than rounding, is there."""
+        """Move all entries into ``[-bound, bound]``; skip gradients whose norm is within, by more than rounding."""
         beyond = [i for i in self._each_once() if not norms[i].value < bound * (1 - 1e-6)]
         with self.torch.no_grad():
             for group in self._groups(beyond):

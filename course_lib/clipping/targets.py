@@ -37,8 +37,8 @@ def find(target: Any) -> Gradients | JaxGradients:
         )
     if len(kinds) > 1:
         raise InputError(
-            f"gradients must all be of one library, but these are of {' and '.join(sorted(kinds))}. Clip them as one "
-            "tree of arrays of either."
+            f"gradients must all be from one library, but these are from {' and '.join(sorted(kinds))}. Clip them "
+            "as one tree of arrays of one library."
         )
     kind = kinds.pop()
     if kind == "NumPy":
@@ -62,7 +62,7 @@ def flat_of_torch(target: Any) -> bool:
 
 
 def leaf_types() -> tuple[type[Any], ...]:
-    """Return what is iterable, and still one thing."""
+    """Return the types that are iterable but count as one gradient."""
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     theirs = (torch.Tensor, torch.nn.Module) if torch else ()
     return (str, bytes, np.ndarray, np.generic, Tensor, *theirs, *((jax.Array,) if jax else ()))

@@ -109,9 +109,9 @@ def described(tensor: Any, op: str, about: Any, born: int) -> Block:
 def peak_bytes(step: Callable[[], Any]) -> int:
     """Run a function once, and return the most bytes of tensors that were alive at once.
 
-    Every storage that an operation makes is counted from then until it is freed, and one that an operation reads and
-    none has made, from the beginning: parameters, optimizer state, the batch, activations, gradients; not what a
-    kernel uses for itself. It works on any device, and does not depend on the allocator.
+    Every storage that an operation makes is counted from then until it is freed, and one that was there
+    before, from the beginning: parameters, optimizer state, the batch, activations, gradients. What a kernel uses for
+    itself is not counted. It works on any device, and does not depend on the allocator.
 
     Parameters
     ----------

@@ -17,7 +17,8 @@ class CheckpointPlan:
     kept_bytes : int
         What the forward pass leaves: the input of each segment.
     peak_bytes : int
-        The most there is: when the backward pass enters the last segment, all that is kept and what that segment saves.
+        The most held at once: when the backward pass enters the last segment, all that is kept and what that segment
+        saves.
     recomputed_layers : int
         Layers whose forward pass is done twice.
     """
@@ -66,7 +67,7 @@ def checkpoint_plan(n: int, k: int, *, layer_bytes: int = 1, boundary_bytes: int
     """
     m = layer_bytes if boundary_bytes is None else boundary_bytes
     if not 1 <= k <= n:
-        raise InputError(f"a segment has between 1 and n = {n} layers, but k is {k}. Pass 1 <= k <= n.")
+        raise InputError(f"a segment must have between 1 and n = {n} layers, but k is {k}. Pass 1 <= k <= n.")
     if not 0 < m <= layer_bytes:
         raise InputError(
             f"what a layer saves includes its input, so 0 < boundary_bytes <= layer_bytes must hold, but they are "

@@ -28,8 +28,8 @@ class Cost:
     trainable : bool
         Whether they are learned. See :func:`frozen`.
     input_bytes, output_bytes, other_bytes : int
-        What is saved for the backward pass: of the input, of the result, and besides. An operation and the next one
-        save the same tensor if the first saves its result and the second its input: a chain counts it once.
+        What is saved for the backward pass: of the input, of the result, and anything else. An operation and the next
+        one save the same tensor if the first saves its result and the second its input: a chain counts it once.
     for_weights : bool
         The saved input serves only the gradients of the parameters, as in a linear layer: it is not saved when frozen.
     """
@@ -98,8 +98,8 @@ def training_cost(layers: Sequence[Cost], *, input_grad: bool = False, recompute
     """Add up a forward and a backward pass through a chain of operations.
 
     The backward pass goes no further down than something that wants a gradient: below the first trained layer, and
-    there for its input, nothing is computed and nothing is saved, unless the input of the chain wants a gradient
-    itself.
+    for the input of that layer, nothing is computed and nothing is saved, unless the input of the chain wants a
+    gradient itself.
 
     Parameters
     ----------

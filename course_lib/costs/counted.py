@@ -1,4 +1,4 @@
-"""Count the FLOPs of a step in torch, forward and backward apart, with the gaps of torch's own counter filled."""
+"""Count the FLOPs of a step in torch, forward and backward separately, with the gaps of torch's own counter filled."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -83,8 +83,8 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
 
     ``torch.utils.flop_counter.FlopCounterMode`` (torch 2.13) counts nothing for attention on CPU, for LSTMs that run
     as one kernel (float32 on CPU, cuDNN), for products with a vector, and for the fast path of
-    ``TransformerEncoderLayer``, and too much for the backward pass of a grouped convolution, and for a product with a
-    sparse matrix, whose zeros it multiplies too. This counts all of them.
+    ``TransformerEncoderLayer``; it counts too much for the backward pass of a grouped convolution and for a product
+    with a sparse matrix, whose zeros it multiplies too. This function counts all of them correctly.
     Element-wise work and normalization stay uncounted, and are named.
 
     Parameters
@@ -110,7 +110,7 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
     ``fn`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
     gradient is complete, such as an optimizer's step inside the backward pass, are not run. Jagged nested tensors stop
-    torch's counter in an error of its own.
+    torch's counter with an error of its own.
 
     Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
     that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
@@ -154,13 +154,13 @@ def check_loss(torch: ModuleType, loss: Any) -> None:
 
 
 def keep_module(stack: ExitStack, module: Any) -> None:
-    """Undo in the end what a module's call may do to its buffers, and a backward pass inside it to its gradients."""
+    """Undo at the end what a module's call may do to its buffers, and a backward pass inside it to its gradients."""
     keep_buffers(stack, module)
     keep_gradients(stack, [p for p in module.parameters(recurse=False) if lasting(p) and p.is_leaf])
 
 
 def keep_gradients(stack: ExitStack, leaves: list[Any]) -> None:
-    """Take gradients away, and the hooks that would run when new ones are there, and give both back in the end."""
+    """Set gradients aside, and the hooks that would run when new ones arrive, and put both back at the end."""
     for undo in set_aside(leaves):
         stack.callback(undo)
     for leaf in leaves:
@@ -170,7 +170,7 @@ def keep_gradients(stack: ExitStack, leaves: list[Any]) -> None:
 
 
 class Everywhere(nullcontext[None]):
-    """Takes the place of the counter's tracker of modules, whose hooks on the graph forbid to differentiate twice."""
+    """Takes the place of the counter's tracker of modules, whose hooks on the graph prevent differentiating twice."""
 
     parents = frozenset({"Global"})
 

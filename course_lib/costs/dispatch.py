@@ -1,4 +1,4 @@
-"""Run a step, and have each operation of torch in it go through one's own hands."""
+"""Run a step, and pass each operation of torch in it to a function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def each_operation(call: Callable[[Any, Any, Any], Any]) -> Any:
 
 
 def check_step(step: Any) -> None:
-    """Refuse what cannot be called, as the result of a step that was called already."""
+    """Refuse what cannot be called, such as the result of a step that was called already."""
     if not callable(step):
         raise InputError(
             f"step must be a function that runs one step, but got a {type(step).__name__}. Pass it uncalled."

@@ -13,10 +13,10 @@ SAVES_NOTHING = ("add", "neg", "sum", "mean", "reshape")
 
 
 def elementwise(op: str, n: int, *, itemsize: int = 4) -> Cost:
-    """Say what torch saves of a function of n elements: its result if the slope can be read from it, else its input.
+    """Say what torch saves for a function of n elements: its result if the slope can be read from it, else its input.
 
-    The result costs nothing more if the next operation saves it anyway, as a linear layer does; the input does. That
-    is why a GELU network keeps up to twice what a ReLU network keeps.
+    The result costs nothing more if the next operation saves it anyway, as a linear layer does; the input always
+    costs more. That is why a GELU network keeps up to twice what a ReLU network keeps.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def elementwise(op: str, n: int, *, itemsize: int = 4) -> Cost:
 
 
 def dropout(n: int, *, mask_itemsize: int = 1) -> Cost:
-    """Dropout of n elements saves its mask: one byte an element from ``torch.native_dropout``, which is used on GPUs.
+    """Dropout of n elements saves its mask: one byte per element from ``torch.native_dropout``, which is used on GPUs.
 
-    On CPU, ``torch.nn.functional.dropout`` multiplies with a mask of the dtype of its input: pass its itemsize.
+    On CPU, ``torch.nn.functional.dropout`` multiplies by a mask of the dtype of its input: pass its itemsize.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def dropout(n: int, *, mask_itemsize: int = 1) -> Cost:
 
 
 def layer_norm(rows: int, d: int, *, itemsize: int = 4, stats_itemsize: int = 4) -> Cost:
-    """Layer normalization of (rows, d) saves its input, and a mean and an inverse deviation a row.
+    """Layer normalization of (rows, d) saves its input, and a mean and an inverse deviation for each row.
 
     On GPUs the two are float32 whatever the input is; on CPU they have the dtype of the input.
 

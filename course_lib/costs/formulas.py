@@ -47,7 +47,7 @@ def raw(formula: Callable[..., int]) -> Callable[..., int]:
 
 
 def product(a: Any, b: Any) -> int:
-    """A product with a matrix, of which zeros that are not stored are not multiplied."""
+    """Count a product of matrices; zeros that a sparse one does not store are not multiplied."""
     sparse = [str(t.layout) != "torch.strided" for t in (a, b)]
     if all(sparse):
         return 2 * meetings(a, b)
@@ -57,7 +57,7 @@ def product(a: Any, b: Any) -> int:
 
 
 def meetings(a: Any, b: Any) -> int:
-    """How many pairs two sparse matrices multiply: each number of a column of a meets each of that row of b."""
+    """Count the pairs that two sparse matrices multiply: each number of column k of a meets each of row k of b."""
     with load("torch.utils._python_dispatch", extra="torch")._disable_current_modes():  # this is not to be counted
         columns, rows = a.to_sparse_coo()._indices()[1], b.to_sparse_coo()._indices()[0]
         return int(columns.bincount(minlength=a.shape[1]) @ rows.bincount(minlength=a.shape[1]))
@@ -69,7 +69,7 @@ def stored(sparse: Any) -> int:
 
 
 def products(n: int, q: Shape, k: Shape) -> int:
-    """Count n products of (s, e) and (e, t), or of (s, t) and (t, e), in each head; Q and V have e features alike."""
+    """Count n products of (s, e) and (e, t), or of (s, t) and (t, e), in each head; Q and V both have e features."""
     b, a, s, e = q
     return n * 2 * b * a * s * k[2] * e
 

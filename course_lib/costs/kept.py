@@ -20,8 +20,8 @@ class SavedTensors:
     bytes : int
         Of all storages, each counted once, parameters left out.
     naive_bytes : int
-        What adding up every saved tensor gives: storages twice where two operations save one tensor, and parameters
-        too.
+        The sum over all saved tensors: a storage counts twice where two operations save the same tensor, and
+        parameters count too.
     tensors : tuple of (tuple of int, str, int)
         Shape, dtype and bytes of the storage of the first tensor on each counted storage, in the order of saving.
     """
@@ -64,7 +64,7 @@ def saved_tensors(forward: Callable[[], Any], *, parameters: Iterable[Any] = ())
     >>> saved.bytes, saved.naive_bytes, [shape for shape, _, _ in saved.tensors]
     (16384, 34816, [(8, 256), (8, 256)])
     """
-    own = {storage_key(part): part for p in parameters for part in dense_parts(p)}  # alive, as their keys are to hold
+    own = {storage_key(part): part for p in parameters for part in dense_parts(p)}  # alive, so their keys stay valid
     seen: dict[int, tuple[tuple[int, ...], str, int]] = {}
     holding = hold(forward)
     tensors = [part for saved in holding.saved for part in dense_parts(saved.tensor)]
@@ -127,7 +127,7 @@ def hold(forward: Callable[[], Any], *, note: Callable[[Any], Any] = lambda tens
 
 
 def storage_key(tensor: Any) -> int:
-    """Name the storage that a tensor looks at, while it is alive: also one without memory, as of a meta tensor."""
+    """Identify the storage of a tensor while it is alive, even one without memory, as that of a meta tensor."""
     return int(tensor.untyped_storage()._cdata)
 
 

@@ -108,9 +108,9 @@ def attention(
     b, a, s, e : int
         Batch, heads, sequence, features of one head: Q, K and V are (b, a, s, e).
     fused : bool
-        One kernel, as ``scaled_dot_product_attention``, or four operations.
+        One kernel, as in ``scaled_dot_product_attention``, or four operations.
     drop : bool
-        Dropout on P (not fused): its mask and its result are saved besides P.
+        Dropout on P (not fused): its mask and its result are saved in addition to P.
     itemsize, mask_itemsize : int
         Bytes of a number, and of an entry of a dropout mask.
 

@@ -11,7 +11,7 @@ __all__ = ["mlp", "transformer_activation_bytes", "transformer_layer"]
 
 
 def mlp(b: int, widths: Sequence[int], *, activation: str = "relu", itemsize: int = 4) -> tuple[Cost, ...]:
-    """Count linear layers with an activation between each two.
+    """Count linear layers with an activation between each pair.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def first_calls(seen: Callable[[Any], None]) -> Iterator[None]:
 
 
 def keep_buffers(stack: ExitStack, module: Any) -> None:
-    """Put the values of a module's own buffers back in the end.
+    """Put the values of a module's own buffers back at the end.
 
     Its dict of buffers is left alone: inside ``functional_call`` it holds what is to be gone afterwards.
     """
@@ -69,7 +69,7 @@ def lasting(tensor: Any) -> bool:
 
 
 def restore_dict(owner: dict[Any, Any]) -> Undo:
-    """Return what puts a dict's entries back."""
+    """Return a function that puts a dict's entries back."""
     before = dict(owner)
 
     def undo() -> None:
@@ -80,9 +80,9 @@ def restore_dict(owner: dict[Any, Any]) -> Undo:
 
 
 def restore_values(torch: Any, tensor: Any) -> Undo:
-    """Return what makes a tensor what it was: its values, its wish for a gradient, and its count of changes in place.
+    """Return a function that restores a tensor: its values, its requires_grad, and its count of changes in place.
 
-    With the count a graph that was recorded earlier, and saved the tensor, can still be walked. What is kept of an
+    With the count restored, a graph that was recorded earlier and saved the tensor can still be walked. The copy of an
     accelerator's tensor is kept on the host.
     """
     place = tensor.device if tensor.is_meta else "cpu"
@@ -91,7 +91,7 @@ def restore_values(torch: Any, tensor: Any) -> Undo:
 
     def undo() -> None:
         now = unrepeated(torch, tensor.detach())
-        if not same(torch, now, before):  # what nobody wrote to may lie where nobody can, as in a file that was mapped
+        if not same(torch, now, before):  # an unchanged one may be where nobody can write, as in a mapped file
             now.copy_(before)
         if tensor.is_leaf:
             tensor.requires_grad_(wanted)
@@ -119,7 +119,7 @@ def unrepeated(torch: Any, tensor: Any) -> Any:
 
 
 def set_aside(leaves: Iterable[Any]) -> Iterator[Undo]:
-    """Take gradients away, and yield what puts them back: nothing is added to them meanwhile."""
+    """Take gradients away, and yield functions that put them back: nothing is added to them meanwhile."""
     for leaf in {id(leaf): leaf for leaf in leaves}.values():
         before, leaf.grad = leaf.grad, None
         yield partial(setattr, leaf, "grad", before)

@@ -1,4 +1,4 @@
-"""Figures for the pages: they take plain results and draw; they know nothing of what they draw."""
+"""Figures for the pages: they take plain results and draw; they know nothing about what they draw."""
 
 from course_lib.figures.canvas import Drawing
 from course_lib.figures.cycle import CycleFigure, cycle

@@ -1,4 +1,4 @@
-"""Say a number or an array in a few characters."""
+"""Format a number or an array in a few characters."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def array_of(value: Any) -> Array:
 
 
 def exact(value: Array, *, room: int) -> str | None:
-    """Return all the elements to four digits, such as ``[2, 0.3333]``, or None if they are many or too long."""
+    """Return all the elements to four digits, such as ``[2, 0.3333]``, or None if they are too many or too long."""
     if value.size > FEW:
         return None
     said = _nested(value)

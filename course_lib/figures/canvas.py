@@ -12,7 +12,7 @@ from course_lib.extras import load
 
 __all__ = ["Canvas", "Drawing", "canvas"]
 
-WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, which leaves 12 pixels of its text
+WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, where its text is 12 pixels high
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Canvas:
     _svg: str = field(default="", init=False)
 
     def drawing(self, description: str) -> Drawing:
-        """Return what was drawn, with words for who cannot see it."""
+        """Return what was drawn, with words for those who cannot see it."""
         return Drawing(svg=_inline(self._svg, description), description=description)
 
 
@@ -48,7 +48,7 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
     Parameters
     ----------
     title : str
-        What the figure shows; what else is in it being equal, the same title gives the same file.
+        What the figure shows; the same content under the same title makes the same file.
     width, height : float
         In inches of 96 pixels.
 
@@ -74,7 +74,7 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
 
 
 def _inline(svg: str, description: str) -> str:
-    """Make matplotlib's file fit to stand in a page: no prologue, a name, and the page's colour for black."""
+    """Make matplotlib's file fit for a page: no prologue, a name, and the page's colour for black."""
     svg = svg[svg.index("<svg") :]
     width = float(re.search(r'width="([\d.]+)pt"', svg).group(1)) * 96 / 72  # type: ignore[union-attr]  # always there
     label = html.escape(description, quote=True)

@@ -78,7 +78,7 @@ def _row(label: str, last: float, left: float, y: float) -> str:
 
 
 def _short(value: float) -> str:
-    """Say a value in at most five characters.
+    """Format a value in at most five characters.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Scale:
         return FAINTEST + (DARKEST - FAINTEST) * (level + 1) / self.count if self.count > 1 else 0.5
 
     def level(self, values: Array) -> Array:
-        """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite, -3 for none."""
+        """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite, -3 for a missing one."""
         with np.errstate(divide="ignore", invalid="ignore"):
             level = (np.floor(np.log10(values)) - self.low) // self.decades
         special = [values == NONE, ~np.isfinite(values), values == 0]
@@ -134,7 +134,7 @@ class Scale:
         return "".join(drawn)
 
     def paint(self, level: int) -> str:
-        """Return how a level is painted: an outline for 0, another colour for what is not finite, none for none."""
+        """Return how a level is painted: an outline for 0, another colour for what is not finite, none if missing."""
         if level == -3:
             return 'fill="none"'
         if level == -1:
@@ -197,7 +197,7 @@ def heat_map(
     maps : mapping of str to array, shape (len(rows), len(columns))
         Values of at least 0, or None for a value that is not there, under the name of each map.
     rows : sequence of str
-        Their names; of long ones the end is shown.
+        Their names; only the end of a long one is shown.
     columns : sequence of int
         Their numbers; the first and the last are shown.
     title, value : str

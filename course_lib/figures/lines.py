@@ -36,14 +36,14 @@ def lines(
     ----------
     series : mapping of str to sequence of float or None
         At most four, each with a name. What is not finite leaves a gap, and the words say so; None, where there is no
-        value, leaves one without a word.
+        value, leaves one that they do not mention.
     x_label, y_label : str
         What the axes show, with the unit where there is one.
     title : str
         What the figure shows, for its accessible name.
     x : sequence of float, optional
-        What the points of every series belong to; each is marked, and named on the axis; of more than twelve,
-        some are.
+        What the points of every series belong to; each is marked, and named on the axis; if there are more than
+        twelve, some are.
     y_scale : {"linear", "log"}
         How the values are spaced.
     y_from : float, optional

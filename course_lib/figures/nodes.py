@@ -77,7 +77,7 @@ def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
     """
     if not hasattr(tensor, "requires_grad"):
         raise AutogradError(
-            f"a graph hangs on a tensor of torch or course_lib.autograd, but this is of type {type(tensor).__name__}; "
+            f"a graph is drawn from a tensor of torch or course_lib.autograd, but got a {type(tensor).__name__}; "
             "pass the result itself, not its .item() or its numpy()"
         )
     if not tensor.requires_grad:

@@ -30,7 +30,7 @@ def ratios(rows: Mapping[str, Mapping[str, Ratio]], *, title: str, baseline: str
     title : str
         What the figure shows, for its accessible name.
     baseline : str
-        What the ratios are to.
+        What the ratios are relative to.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def ratios(rows: Mapping[str, Mapping[str, Ratio]], *, title: str, baseline: str
 
 
 def in_words(work: str, row: Mapping[str, Ratio], baseline: str) -> str:
-    """Say a row.
+    """Put a row into words.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: f
 
 
 def in_words(name: str, pairs: Sequence[Point], kinds: Sequence[str]) -> str:
-    """Say the points of one operation.
+    """Put the points of one operation into words.
 
     Examples
     --------

@@ -101,8 +101,8 @@ def shapes(equations: Sequence[str], *, sizes: Mapping[str, int], title: str) ->
     Parameters
     ----------
     equations : sequence of str
-        Matrices as ``name:rows,columns``, with operators between them, parted by spaces. The dimension that ``@`` sums
-        over is marked.
+        Matrices as ``name:rows,columns``, with operators between them, separated by spaces. The dimension that ``@``
+        sums over is marked.
     sizes : mapping of str to int
         The size of each dimension.
     title : str
@@ -139,7 +139,7 @@ def _inner_dimensions(parts: Sequence[Part]) -> dict[int, set[str]]:
             raise InputError(
                 f"a product sums over the columns of its left and the rows of its right matrix, which must be the same "
                 f"dimension, but {left.name} has columns {left.columns} and {right.name} has rows {right.rows}; "
-                f"is one of them to be transposed?"
+                f"should one of them be transposed?"
             )
         inner.setdefault(i, set()).add("columns")
         inner.setdefault(j, set()).add("rows")

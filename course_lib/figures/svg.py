@@ -1,7 +1,7 @@
 """Draw boxes and arrows as one self-contained SVG that follows the page's colours, light or dark.
 
 A figure that steps through a drawing marks its parts with the first step at which they show and the step at which they
-give way. Without a script, and on paper, everything shows that does not give way: the last state.
+give way. Without a script, and on paper, everything that does not give way shows: the last state.
 """
 
 import html

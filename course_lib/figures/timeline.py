@@ -47,7 +47,7 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
 
 
 def _short(value: float) -> str:
-    """Say a time to three digits, or all those before its point."""
+    """Format a time to three digits, or to all those before its point."""
     return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
 
 

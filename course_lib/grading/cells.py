@@ -1,7 +1,7 @@
 """Notebook cells as pytest items: nbval's, run in our kernel and compared the way a grader must.
 
 Four things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
-checks are compared, and what a learner's functions print or warn about besides costs nothing. Floating-point numbers
+checks are compared, and whatever else a learner's functions print or warn about costs nothing. Floating-point numbers
 are compared as numbers, within the exercise's tolerance. A cell after the kernel has stopped for good fails, where
 nbval would expect it to.
 """
@@ -22,7 +22,7 @@ __all__ = ["Cell", "Notebook"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
-TOLERANCE = 1e-9  # of an exercise that has none of its own: what rounding in another order changes
+TOLERANCE = 1e-9  # for an exercise that sets none: what rounding in another order changes
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
@@ -52,7 +52,7 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         """Do not expect failure after a timeout, as nbval does: that would let the cell pass."""
 
     def runtest(self) -> None:
-        """Run the cell; if it comes to an end, also in an error, later ones may count on it."""
+        """Run the cell; if it comes to an end, even in an error, later ones may count on it."""
         kernel: Kernel = self.parent.kernel
         kernel.doing = f"the cell `{self.name}`"
         kernel.revive()  # nbval itself refuses to begin with a dead one
@@ -63,7 +63,7 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
                 kernel.keep(self.cell.source)
 
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
-        """Tell whether the reference's text is there, in order; what is printed besides is the learner's own affair."""
+        """Tell whether the reference's text is there, in order; anything else printed is the learner's own affair."""
         lines = iter(_printed(test).splitlines())
         self.comparison_traceback: list[str] = []
         tolerance = self.cell.metadata.course.get("tolerance", TOLERANCE)
@@ -89,7 +89,7 @@ def _alike(line: str, wanted: str, tolerance: float) -> bool:
     """Compare two lines: words and whole numbers exactly, other numbers within a relative or absolute tolerance."""
     if line == wanted:
         return True
-    pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # by turns: text, number, text, ...
+    pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # alternating: text, number, text, ...
     return len(pieces) == len(wanted_pieces) and all(
         piece == other
         or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _close(piece, other, tolerance))

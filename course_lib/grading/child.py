@@ -42,11 +42,11 @@ def _serve(kernel: Any, file: Any, connection: Any, _: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     reply["silent"] = kernel.broadcasts == before
-    if not reply["silent"]:  # what follows is not of this request any more
+    if not reply["silent"]:  # what follows no longer belongs to this request
         kernel._publish_status("idle", "shell", parent={"header": {"msg_id": request["id"]}})
     try:
         file.write(wire.pack(reply))
-    except Exception:  # half a character, say; without any reply the grader would wait
+    except Exception:  # a lone surrogate, say; without any reply the grader would wait
         file.write(wire.pack({"id": request["id"], "status": "unsendable", "silent": reply["silent"]}))
     file.flush()
 
@@ -96,7 +96,7 @@ def _data_read(function: Any, names: dict[str, Any]) -> list[str]:
 
 
 def _encodable(error: BaseException) -> str:
-    """Return an exception's text without half characters, which the kernel could not send."""
+    """Return an exception's text without lone surrogates, which the kernel could not send."""
     try:
         text = str(error)
     except Exception:  # it is the learner's class

@@ -13,7 +13,7 @@ from course_lib.grading.words import listed, one_line
 
 __all__ = ["Task", "find_submissions", "strays"]
 
-JUNK = (".", "__")  # what names begin with that nobody hands in: .ipynb_checkpoints, __MACOSX
+JUNK = (".", "__")  # how names begin that nobody hands in: .ipynb_checkpoints, __MACOSX
 MOST_BESIDE = 20
 
 
@@ -22,7 +22,7 @@ class Task:
     """One submission to grade; without a ``path`` there is none, and ``message`` says what was found instead.
 
     ``passed_over`` are the names of what lies beside it, or a folder deeper, and is not graded: notebooks that are
-    called after no exercise, and files of other kinds.
+    not called after an exercise, and files of other kinds.
     """
 
     learner: str
@@ -52,7 +52,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     Raises
     ------
     InputError
-        If the folder is not one, is empty, does not say which exercise is meant, or has two learners of one name.
+        If the folder is not one, is empty, does not say which exercise is meant, or has two learners of the same name.
     """
     if not folder.is_dir():
         came = "a file" if folder.is_file() else "nothing"
@@ -67,7 +67,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
         names = [name for task in tasks for name in task.passed_over] + list(strays(folder))
-        came = f"no such notebook but {listed(names)}" if names else "no such notebook"
+        came = f"no such notebook, only {listed(names)}" if names else "no such notebook"
         raise InputError(
             f"expected <learner>/<exercise>.ipynb in {folder}, found {came}; check the folder, unpack and rename what "
             "is in it, or name the exercise of a flat folder with --exercise"
@@ -76,7 +76,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
 
 
 def strays(folder: Path) -> tuple[str, ...]:
-    """Return the names of files among the learners' folders that are no notebooks: packed ones, or of another name."""
+    """Return the names of files among the learners' folders that are not notebooks: packed ones, or other files."""
     return tuple(_clean(entry.name) for entry in _entries(folder) if _is_stray(entry))
 
 
@@ -138,14 +138,14 @@ def _beside(entries: Iterable[Path], *, but: Collection[str]) -> list[str]:
 
 
 def _inside(entry: Path) -> list[str]:
-    """Return the names in a folder, of anything else none."""
+    """Return the names in a folder; for anything else, none."""
     if entry.is_symlink() or not entry.is_dir():
         return []
     return [_clean(each.name) for each in _entries(entry)[:MOST_BESIDE]]
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Return what lies in a folder, by name; of one that may not be read, nothing."""
+    """Return what lies in a folder, by name; for one that may not be read, nothing."""
     with contextlib.suppress(OSError):
         return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(JUNK))
     return []
@@ -160,13 +160,13 @@ def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
 
 
 def _check_names(entries: Iterable[Path]) -> None:
-    """Refuse two learners of one name, which only a name that was made to look like another's can bring about."""
+    """Refuse two learners of the same name, which only a name made to look like another's can cause."""
     raw_names: dict[str, str] = {}
     learners = (entry for entry in entries if entry.suffix == ".ipynb" or entry.is_dir() or entry.is_symlink())
     for raw in map(_raw, learners):
         other = raw_names.setdefault(_name(raw), raw)
         if other != raw:
-            raise InputError(f"expected learners of different names, found {other!r} and {raw!r}; rename one of them")
+            raise InputError(f"expected learners with different names, found {other!r} and {raw!r}; rename one of them")
 
 
 def _raw(entry: Path) -> str:

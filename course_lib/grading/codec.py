@@ -21,7 +21,7 @@ KINDS = "biufcU"
 MAX_DEPTH = 20
 MAX_BYTES = 32 << 20
 MAX_ITEMS = 500_000
-MAX_PAIRS, MAX_ALIKE = 10_000, 100  # of a dict: keys of one hash are compared each with all before it
+MAX_PAIRS, MAX_ALIKE = 10_000, 100  # of a dict: each key is compared with all before it that have the same hash
 
 
 class CodecError(ValueError):
@@ -164,7 +164,7 @@ def _decode_dict(items: list[Any], *, depth: int) -> dict[Any, Any]:
         except TypeError as error:
             raise CodecError("a dict whose keys are not text or numbers") from error
         if hashes[hash(key)] > MAX_ALIKE:
-            raise CodecError("a dict whose keys all have one hash")
+            raise CodecError("a dict with too many keys of the same hash")
         result[key] = value
     return result
 

@@ -1,8 +1,8 @@
 """Run as a script, the first thing inside the sandbox: set the resource limits, then become the kernel.
 
 There the kernel is a fork of this process, because a second interpreter would cost every submission another start-up,
-and what bubblewrap would have stand beside it is open to everyone of the same user. Without a sandbox it is this very
-process. One forked from the zygote calls the same functions.
+and the process that bubblewrap would keep beside it is open to all others of the same user. Without a sandbox the
+kernel is this very process. One forked from the zygote calls the same functions.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ OPTIONS = {
     "HistoryManager": {"enabled": False},
     "InteractiveShell": {"colors": "nocolor"},
 }
-# What both ends of the wire and the kernel need of this package.
+# What both ends of the wire and the kernel need from this package.
 OURS = ("course_lib.grading.child", "course_lib.grading.lean")
 DEBUGGER = "debugpy"
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -50,7 +50,7 @@ def limit(rlimits: dict[str, int]) -> None:
 
 def forgo_debugger() -> None:
     """Have ipykernel find no debugger, which it would load and start for every kernel."""
-    sys.modules[DEBUGGER] = None  # type: ignore[assignment] # so the language says that a module cannot be imported
+    sys.modules[DEBUGGER] = None  # type: ignore[assignment] # Python's way to say that a module cannot be imported
     importlib.import_module("ipykernel.debugger")
     del sys.modules[DEBUGGER]
 
@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> None:
     """Apply ``arguments[0]``, a JSON object of rlimits, and serve the connection file ``arguments[1]``.
 
     In a sandbox, end when nobody holds the other end of the pipe with the number ``arguments[2]`` any more; without
-    one, where that is the number of the process that started this, with that.
+    one, ``arguments[2]`` is the number of the process that started this one: end when that ends.
     """
     # The very files the grader runs, wherever it found them, so that both ends of the wire speak alike.
     sys.path.insert(0, str(Path(__file__).parents[2]))

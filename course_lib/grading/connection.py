@@ -68,13 +68,13 @@ class Connection:
         return bool(self.manager.provisioner.warm)
 
     def dropped(self) -> str:
-        """Return what the kernel did that a connection to it is gone, in words that follow a subject; or nothing."""
+        """Return what the kernel did to lose a connection, in words that follow a subject; or an empty string."""
         if self.wire.refused or any(monitor.poll(0) for monitor in self._monitors):
             return f"put out more than {self._limits.message_bytes >> 20} MiB at once"
         return "closed a connection that is not its own" if self.wire.closed else ""
 
     def broadcast(self, seconds: float) -> dict[str, Any]:
-        """Return the next broadcast; this and the others raise Empty if none comes in time, and what may be."""
+        """Return the next broadcast; like the others, raise Empty if none comes in time, and anything if malformed."""
         return messages.receive(self.client.iopub_channel.socket, self.client.session, seconds)
 
     def has_broadcast(self) -> bool:

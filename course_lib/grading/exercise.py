@@ -1,6 +1,6 @@
 """An exercise as the grader sees it: the notebook made from its text, its hidden tests, and what it allows.
 
-What reads the text is loaded by the function that does: those that grade are handed what was read.
+Modules that read the text are imported in the function that uses them: processes that grade are handed the result.
 """
 
 import ast

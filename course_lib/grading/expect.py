@@ -1,6 +1,6 @@
 """Checks for hidden tests that already speak to the learner.
 
-NumPy is loaded by the functions that use it: this module comes with the package, also where nothing is graded.
+NumPy is loaded by the functions that use it: this module comes with the package, even where nothing is graded.
 """
 
 import re
@@ -31,7 +31,7 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np
     name : str
         What the learner knows it by.
     shape : tuple of int, optional
-        The shape it must have; say it only where the prompt says it too.
+        The shape it must have; pass it only where the prompt states it too.
 
     Raises
     ------
@@ -183,13 +183,13 @@ def by_hand(
         All answer cells. One whose import or function is used is looked at, too; the other answers themselves are not.
     instead_of : mapping of str to str
         What must not be used, as a pattern that is searched in names with dots: ``"torch.func.grad"``, whatever it was
-        imported as; ``"loss.backward"``, and ``".backward"`` where what comes before is no name; ``".requires_grad"``
-        for an argument. Methods that an answer defines are its own. Beside it, why not.
+        imported as; ``"loss.backward"``, and ``".backward"`` where what comes before is not a name;
+        ``".requires_grad"`` for an argument. Methods that an answer defines do not count. The value says why not.
 
     Raises
     ------
     Mistake
-        If something of it is used.
+        If any of these is used.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def beget() -> int:
         isolate.allow_tracing(True)
         os.setsid()
         return 0
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # to the first of a namespace this means never; Python would obey
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first of a namespace ignores it by default; Python would obey
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the operating system buries what others leave behind
     return child
 
@@ -35,5 +35,5 @@ def mind(kernel: int, *others: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         watch = select.poll()
         for descriptor in (os.pidfd_open(kernel), *others):
-            watch.register(descriptor, select.POLLIN)  # being hung up is always told
+            watch.register(descriptor, select.POLLIN)  # a hang-up is always reported
         watch.poll()

@@ -1,8 +1,8 @@
-"""A process that has loaded what grading takes, and forks those that grade: by itself each would load for a second.
+"""A process that has loaded what grading takes, and forks those that grade: by itself each would take a second to load.
 
 It is started afresh, runs no thread and holds nothing open, so a fork of it shares no lock and no connection with the
-grader. Those it forks die with it, and it dies with the grader: the operating system sees to that. It is no process of
-multiprocessing's, which would run the grader's main program once more, and whatever a script does there.
+grader. Those it forks die with it, and it dies with the grader: the operating system sees to that. It is not a process
+of multiprocessing's, which would run the grader's main program once more, and whatever a script does there.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ class Foreman:
         if not descriptors:
             ours.close()
             why = said.decode(errors="replace") or "something killed it"
-            raise GradingError(f"the process that forks those that grade has died: {why}; mend that, or give -j 1")
+            raise GradingError(f"the process that forks those that grade has died: {why}; fix that, or pass -j 1")
         return ours, descriptors[0]
 
     def __enter__(self) -> "Foreman":
@@ -84,7 +84,7 @@ class Foreman:
         self.end()
 
     def end(self) -> None:
-        """Kill it, however far it has come; whoever it forked and still lives dies with it."""
+        """Kill it, however far it has come; all that it forked and that still live die with it."""
         self._channel.close()
         self._process.kill()
         self._process.wait()
@@ -134,7 +134,7 @@ def _load() -> None:
 
 
 def _bury() -> None:
-    """Take notice of those that are dead; before that their numbers are not given to others."""
+    """Reap those that are dead; until then their numbers are not given to others."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             continue

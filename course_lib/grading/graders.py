@@ -1,6 +1,6 @@
-"""Grade a class one by one or several at a time, in processes that load while whoever made them goes on.
+"""Grade a class one by one or several at a time, in processes that load in the background.
 
-What runs notebooks and tests is loaded by the functions that do: where other processes grade, this one is spared it.
+Modules that run notebooks and tests are imported where they are used: if other processes grade, this one never does.
 """
 
 import functools
@@ -32,7 +32,7 @@ DIED = "the grader's own process died; grade this one again with -j 1"
 
 @dataclass(frozen=True)
 class _Graded:
-    """What came of a task, and whether it may have been another's doing, for want of memory."""
+    """What came of a task, and whether that may be due to others, for want of memory."""
 
     report: SubmissionReport
     cramped: bool
@@ -63,7 +63,7 @@ class Graders:
         Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
         are the same either way.
     foreman : Foreman, optional
-        One that was started sooner still, to do :func:`course_lib.grading.workers.serve`; it ends with these.
+        One that was started sooner still, to run :func:`course_lib.grading.workers.serve`; it ends with these.
 
     Raises
     ------
@@ -111,9 +111,9 @@ class Graders:
         self._worth = self._look(_exercises_of(tasks))
 
     def hide(self, folders: Iterable[Path]) -> None:
-        """See that learners' code sees nothing of these folders, wherever they lie.
+        """Make sure that learners' code sees nothing of these folders, wherever they lie.
 
-        Without being told, it sees nothing of the keys and of what is graded.
+        Even without this, it sees nothing of the keys or of what is graded.
         """
         self._private |= set(folders)
 
@@ -121,7 +121,7 @@ class Graders:
         """Grade these and yield each with its report as it is ready.
 
         What lost points while there was too little memory for all of them is graded once more, alone, when the others
-        are through: then it is its own doing.
+        are through: what it then loses is its own doing.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Graders:
         return hidden({*self._private, *keys, *(task.path.parent for task in tasks if task.path is not None)})
 
     def _each(self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
-        """Yield each task with what came of it: from processes of the foreman's, or from this one if there is none."""
+        """Yield each task with what came of it: from the foreman's processes, or from this one if there is none."""
         if self._foreman is not None:
             return in_processes(work, list(tasks), jobs=jobs, foreman=self._foreman)
         return ((task, work(task)) for task in tasks)
@@ -174,7 +174,7 @@ class Graders:
         found |= dict(self._look(exercises - found.keys()))
         for exercise, worth in found.items():
             if isinstance(worth, Died):
-                raise InputError(f"{exercise.tests} cannot be used: they end the process; run them through pytest")
+                raise InputError(f"{exercise.tests} cannot be used: its tests end the process; run them through pytest")
         return {exercise.slug: worth for exercise, worth in found.items() if not isinstance(worth, Died)}
 
     def __enter__(self) -> "Graders":

@@ -12,7 +12,7 @@ from course_lib.errors import NotebookError
 __all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read", "read_bytes"]
 
 MAX_BYTES = 16 << 20
-HAND_IN = "give the .ipynb file itself"
+HAND_IN = "hand in the .ipynb file itself"
 SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
 
 
@@ -141,7 +141,7 @@ def _source(source: Any) -> str:
     try:
         source.encode("utf-8")
     except UnicodeEncodeError:
-        raise NotebookError(f"expected text in every code cell, found half a character; {SAVE_AGAIN}") from None
+        raise NotebookError(f"expected text in every code cell, found a broken character; {SAVE_AGAIN}") from None
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 

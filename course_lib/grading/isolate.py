@@ -100,9 +100,9 @@ def furnish(
     shared : list of str
         Folders that stay as they are although they lie below one of the ``empty`` places.
     empty : list of str
-        Places to cover by an empty file system of at most ``size_bytes`` and so many ``files`` each.
+        Places to cover with an empty file system of at most ``size_bytes`` and so many ``files`` each.
     hidden : list of str
-        Folders to cover by an empty one that stays so.
+        Folders to cover with an empty one that stays so.
     read_only : list of str
         Parts of ``/proc`` that belong to the whole machine.
     home : str
@@ -118,7 +118,7 @@ def furnish(
         Path(folder).mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{descriptor}", folder, flags=BIND | REC)
         os.close(descriptor)
-    for place in hidden:  # now, as it may lie in a folder that is there again only since
+    for place in hidden:  # now, as it may lie in a folder that has only just come back
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")

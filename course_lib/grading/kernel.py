@@ -101,7 +101,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             raise self.end(f"{self.doing} {dropped}")
 
     def _check_use(self) -> None:
-        """End what all processes together use too much of; each one has its own limits besides."""
+        """End the kernel if all its processes together use too much; each one has its own limits too."""
         if time.monotonic() < self._look_again:
             return
         self._look_again = time.monotonic() + LOOK_SECONDS

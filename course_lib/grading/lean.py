@@ -1,6 +1,6 @@
 """ipykernel's kernel, without what nobody here asks it for: each message takes time here and in the grader.
 
-Loaded where the learner's code runs, by what is to become a kernel.
+Loaded where the learner's code runs, by the process that is to become a kernel.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ class Shell(ZMQInteractiveShell):
         return transformed
 
     def ask_exit(self) -> None:
-        """Fail where it is asked."""
+        """Fail in the cell that asks for it."""
         raise SystemExit(EXIT)
 
 

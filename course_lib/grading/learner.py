@@ -114,7 +114,7 @@ class Learner:
 
 
 def _same_form(after: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Tell whether what came back for the arguments can be taken for them: as many, under the same names."""
+    """Tell whether what came back can be the arguments: as many, under the same names."""
     if not isinstance(after, dict) or not isinstance(after.get("args"), list):
         return False
     named = after.get("kwargs")

@@ -1,4 +1,4 @@
-"""The cells of a learner's own in a submission, which are not graded, and the names that an answer lacks for it."""
+"""The cells of a learner's own in a submission, which are not graded, and the names that an answer then lacks."""
 
 import re
 from collections.abc import Iterable
@@ -29,10 +29,10 @@ class LeftOut:
         """Say that there are some."""
         if self.count:
             cells_are = "1 cell of your own was" if self.count == 1 else f"{self.count} cells of your own were"
-            yield f"{cells_are} left out, since answer cells alone are graded: what an answer needs must be inside it"
+            yield f"{cells_are} left out, since only answer cells are graded: what an answer needs must be inside it"
 
     def explain(self, message: str) -> str:
-        """Add to a message of a missing name that it is in one of these."""
+        """Add to a message about a missing name that it is in one of these."""
         for groups in ABSENT.findall(message):
             if (name := "".join(groups)) in self.names:
                 return f"{message}; `{name}` is in a cell of your own, which is not graded: put it into the answer cell"

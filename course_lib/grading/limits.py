@@ -15,7 +15,7 @@ class Limits:
     The grader counts ``processes``; the operating system refuses twice as many, threads included (for root, whom Linux
     exempts from that limit, by a control group). What only the operating system can limit is left alone unless
     ``enforced``: on a learner's own machine there is no need.
-    ``hidden`` are folders to be covered by empty ones, of those that lie where the sandbox shows what an interpreter
+    ``hidden`` are folders to be covered with empty ones, as they lie where the sandbox shows what an interpreter
     needs.
     """
 
@@ -68,7 +68,7 @@ class Limits:
 
     @property
     def too_much_memory(self) -> str:
-        """What is said of who holds more than that.
+        """What is said about a submission that holds more than that.
 
         Examples
         --------

@@ -30,14 +30,14 @@ def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dic
     Returns
     -------
     answers : dict
-        The source of each answer cell by its name; an answer that cannot be told is left out.
+        The source of each answer cell by its name; an answer that is ambiguous is left out.
     notes : list of str
         For the learner: a sentence for each answer of which something is left out.
 
     Raises
     ------
     NotebookError
-        If there is not one answer cell in it.
+        If it has no answer cell.
     """
     wanted = [cell.id for cell in pristine.cells if _is_answer(cell)]
     answers, notes = {}, []

@@ -11,7 +11,7 @@ __all__ = ["context", "receive", "refuse_pieces", "weight"]
 
 RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would be over
 HEADERS_BYTES = 2000  # what a message may have around what it says
-LIGHTEST = 10  # characters that a message counts for at least
+LIGHTEST = 10  # the fewest characters that a message counts for
 ESCAPED_BYTES = 6  # that a character of text takes at most in JSON
 # A list in a list takes three bytes in JSON and seventy here.
 MOST_PARTS = 1_000_000

@@ -40,7 +40,7 @@ def make(tasks: int, *, memory_bytes: int) -> Held | None:
 
 
 def _limit_memory(group: Held, memory_bytes: int) -> None:
-    """Have the group end as a whole when it wants more, if it has a say in that: only in version 2, if handed down."""
+    """Have the group killed as a whole when it wants more, where that can be set: only in version 2, if delegated."""
     for name, value in (("memory.oom.group", 1), ("memory.swap.max", 0), ("memory.max", memory_bytes)):
         with contextlib.suppress(OSError):
             (group.path / name).write_text(str(value), encoding="ascii")

@@ -36,7 +36,7 @@ def points(worth: float, /) -> Callable[[F], F]:
     2
     """
     if not worth > 0:
-        raise ValueError(f"a hidden test is worth more than zero points, not {worth}; leave @points out for none")
+        raise ValueError(f"a hidden test must be worth more than zero points, not {worth}; leave @points out for none")
 
     def mark(test: F) -> F:
         test.course_points = worth  # type: ignore[attr-defined] # functions take any

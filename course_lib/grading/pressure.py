@@ -8,7 +8,7 @@ __all__ = ["available_bytes", "kills", "share"]
 
 # Three times what the largest of the reference answers holds, torch included.
 FLOOR_BYTES = 1 << 30
-SPARED = 4  # one part of so many is left: for the grader, and for what is taken between two looks
+SPARED = 4  # one part in so many is left: for the grader, and for what is taken between two looks
 GROUPS = Path("/sys/fs/cgroup")
 # In version 2 and in version 1 of control groups: where they are, what one may hold, holds, and could do without.
 VERSIONS = {
@@ -18,7 +18,7 @@ VERSIONS = {
 
 
 def share(jobs: int, *, available: int | None = None) -> int:
-    """Return the bytes that the machine has for each of so many submissions side by side, or what a right one needs.
+    """Return the bytes that the machine has for each of so many submissions at once, at least what a right one needs.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _room(folder: Path, most: str, used: str, spare: str) -> Iterator[int]:
 
 
 def kills(proc: Path = Path("/proc")) -> int:
-    """Return how many processes the operating system has killed since it started for want of memory."""
+    """Return how many processes the operating system has killed for want of memory since it started."""
     try:
         lines = (proc / "vmstat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -20,7 +20,7 @@ __all__ = ["KernelProvisioner", "kernel_manager"]
 class KernelProvisioner(LocalProvisioner):
     """Start :mod:`course_lib.grading.confine` inside the sandbox, or beside it when ``sandbox`` is ``"none"``.
 
-    With a ``zygote`` the kernel is forked from that; where it cannot be, it is started as without one.
+    With a ``zygote`` the kernel is forked from that; where it cannot be, it is started as it would be without one.
     """
 
     sandbox: str

@@ -1,4 +1,4 @@
-"""What answers use, read off their text: it is a learner's, so it is parsed and never run, and whoever hides may."""
+"""What answers use, read off their text: it is a learner's, so it is parsed and never run, and can be evaded."""
 
 import ast
 import re
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 __all__ = ["Reading", "reached", "used"]
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
-MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that IPython alone can read
-LONGEST = 200_000  # characters of a cell that is parsed: what comes of it takes some hundred times their memory
+MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
+LONGEST = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
 DEPTH = 20  # of dots: a learner may write as many as they like
 IMPORTERS = {"__import__", "import_module", "importlib.import_module"}
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,7 +35,7 @@ class Reading:
 
     @classmethod
     def of(cls, source: str) -> "Reading":
-        """Read a cell; of one that cannot be parsed, all that looks like a name with dots."""
+        """Read a cell; for one that cannot be parsed, note all that looks like a name with dots."""
         read = cls()
         tree = _parsed(source) or _parsed("\n".join(map(_without_magic, source.splitlines())))
         if not tree:
@@ -78,14 +78,14 @@ class Reading:
 def reached(cells: Mapping[str, Reading], names: Collection[str]) -> list[Reading]:
     """Return the cells of these answers, and those whose names they take, but for the other answers themselves."""
     todo = [cell for cell, read in cells.items() if cell in names or read.bound & set(names)]
-    for cell in todo:  # grows while it is gone through
+    for cell in todo:  # grows while it is iterated over
         taken = cells[cell].free - cells.keys()
         todo += [other for other, read in cells.items() if other not in todo and read.bound & taken]
     return [cells[cell] for cell in todo]
 
 
 def used(cells: Iterable[Reading]) -> set[str]:
-    r"""Return what the cells name with dots, as it is called where it comes from; methods of their own are left out.
+    r"""Return the dotted names in the cells, as they are called where they come from, but for methods of their own.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _root(path: str) -> str:
 
 
 def _path(node: ast.AST) -> str:
-    """Return a name with its dots; what they follow is left out if it is no name."""
+    """Return a name with its dots; what they follow is left out if it is not a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < DEPTH:
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""What grading produces: a report a submission, made of one row for each hidden test and each cell."""
+"""What grading produces: a report for each submission, made of one row for each hidden test and each cell."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -1,7 +1,7 @@
 """Where a submission's code runs: the command line that puts bubblewrap around a process, and what is visible inside.
 
 Inside there is no network, no other process, a small empty home in memory, and a read-only view of exactly what the
-interpreter needs. Exercises, keys, submissions and grades are not in that view, or covered, so there is nothing to be
+interpreter needs. Exercises, keys, submissions and grades are not in that view, or are covered, so they cannot be
 read.
 """
 
@@ -105,13 +105,13 @@ def _seen_at(folder: Path, place: Path) -> Iterator[Path]:
 
 
 def _holds(folder: Path, place: Path) -> bool:
-    """Say whether a place lies in a folder, by its name or in truth."""
+    """Say whether a place lies in a folder, by its name or by its real path."""
     real = Path(os.path.realpath(folder))
     return place.is_relative_to(folder) or Path(os.path.realpath(place)).is_relative_to(real)
 
 
 def machine_wide() -> list[str]:
-    """Return what in ``/proc`` is the machine's and not a process's, and could be written to: by root, without a cap.
+    """Return what in ``/proc`` is the machine's and not a process's, and that root could write to without capabilities.
 
     Bubblewrap covers some of it, but not ``/proc/sys``, whose folder nobody may write to and whose files root may.
     """
@@ -125,7 +125,7 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
     Parameters
     ----------
     limits : Limits
-        Of which the size of each writable place is taken, and what is hidden.
+        They set the size of each writable place, and what is hidden.
     sockets : str, optional
         The one folder shared with the outside.
     nesting : bool

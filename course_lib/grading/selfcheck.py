@@ -104,7 +104,7 @@ def _name(cell: CodeCell) -> str:
 
 
 def _node(cell: CodeCell) -> NotebookNode:
-    """Build the cell to run, with the output that a check must give."""
+    """Build the cell to run, with the output that a check must print."""
     kind, expect = cell.course["kind"], cell.course.get("expect")
     node = NotebookNode(id=_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
     node.metadata = NotebookNode(course=NotebookNode(kind=kind))

@@ -1,4 +1,4 @@
-"""One pytest session a submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
+"""One pytest session per submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
 
 import contextlib
 import functools
@@ -218,7 +218,7 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
 
 @functools.cache
 def keep_compiled() -> str:
-    """Return where this process and its forks keep the hidden tests compiled, which takes as long as all the rest."""
+    """Return where this process and its forks keep hidden tests compiled: compiling takes as long as all the rest."""
     return tempfile.mkdtemp(prefix="bytecode", dir=temporary.own())
 
 
@@ -241,7 +241,7 @@ def _quiet_and_alone() -> Iterator[io.StringIO]:
 
 @contextlib.contextmanager
 def _forgetting(tests: Path | None) -> Iterator[None]:
-    """Import the tests anew each time: nothing one submission leaves in a module may meet the next."""
+    """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
     try:
         yield
     finally:

@@ -76,7 +76,7 @@ def _shingles(words: Words) -> Shingles:
 
 
 def _words(code: str) -> Words:
-    """Return the normalised tokens, each text of them kept once in all: they are held until all are there."""
+    """Return the normalised tokens, each distinct one kept in memory once: they are held until all are there."""
     tokens = islice(_tokens(code[:MOST_CHARS]), MOST_TOKENS)
     return tuple(map(sys.intern, _without_docstrings(list(tokens))))
 
@@ -127,7 +127,7 @@ def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:
 
 
 class Comparison:
-    """Submissions to be compared, of which each is read by itself: while others are graded, say."""
+    """Submissions to be compared, each of which is read by itself: while others are graded, say."""
 
     def __init__(self) -> None:
         self._read: dict[Exercise, dict[str, Read]] = {}
@@ -158,7 +158,7 @@ def similar_pairs(
     exercise : Exercise
         Its stubs and reference answers are taken out of everyone's.
     at_least : float
-        List pairs from this share of equal runs of tokens on, from 0 to 1.
+        List pairs with at least this share of equal runs of tokens, from 0 to 1.
     """
     return _pairs({learner: _read(answers) for learner, answers in submissions.items()}, exercise, at_least)
 

@@ -34,7 +34,7 @@ class Started(Protocol):
 
 
 def start(command: list[str], *, home: str, **options: object) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own, so that Ctrl-C reaches the grader alone."""
+    """Start a program in a session of its own, so that Ctrl-C reaches only the grader."""
     process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload] # noqa: S603 - all words are ours
         command,
         env=environment(home),
@@ -64,7 +64,7 @@ def first_of(info: BinaryIO) -> int:
 def end_sandbox(process: subprocess.Popen[bytes], first: int) -> None:
     """Kill bubblewrap's ``process`` by killing the ``first`` one inside, and return when all of it is gone.
 
-    bubblewrap killed itself while it prepares the sandbox leaves a process in there that waits for it for ever.
+    If bubblewrap itself is killed while it prepares the sandbox, a process in there waits for it for ever.
     """
     with contextlib.suppress(ProcessLookupError):
         if first >= 0:
@@ -79,7 +79,7 @@ def end_sandbox(process: subprocess.Popen[bytes], first: int) -> None:
 class Beside:
     """A process without a sandbox; nobody can tell what those it starts use.
 
-    Told whose it is, it dies with that. What it started itself may stay.
+    It is told which process started it, and dies with that. What it started itself may stay.
     """
 
     def __init__(self, script: list[str], *, home: str, cwd: str) -> None:
@@ -91,7 +91,7 @@ class Beside:
         return self._process.poll()
 
     def use(self, *, enough: int) -> tuple[int, int]:
-        """Return nothing: nobody can tell."""
+        """Return zeros: nobody can tell."""
         return 0, 0
 
     def end(self) -> None:
@@ -104,8 +104,8 @@ class Beside:
 class Inside:
     """A process under bubblewrap, held by the sandbox's first one: when that is dead, so is every other.
 
-    The first one is given a pipe whose other end is held here, and ends when nobody holds that any more: a grader that
-    is killed while bubblewrap starts is one whose death bubblewrap never hears of.
+    The first one is given a pipe whose other end is held here, and ends when nobody holds that any more: if the
+    grader is killed while bubblewrap starts, bubblewrap never hears of it.
     """
 
     def __init__(self, script: list[str], *, limits: Limits, folder: str, home: str) -> None:
@@ -149,7 +149,7 @@ class Inside:
 
 
 class Forked:
-    """A process forked from the zygote, held by its descriptor and by a connection whose end ends it as well."""
+    """A process forked from the zygote, held by its descriptor and by a connection that ends it when closed."""
 
     def __init__(self, descriptor: int, connection: socket.socket, group: Held | None) -> None:
         self._descriptor, self._connection, self._group = descriptor, connection, group

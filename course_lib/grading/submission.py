@@ -107,7 +107,7 @@ def _run(
 
 
 def _judged(plan: session.Session, reference: list[Row]) -> list[Row]:
-    """Tell a hidden test that broke on what an answer gave it from one that is broken: it breaks on the reference, too.
+    """Tell a hidden test that broke on what an answer gave it from a broken one, which breaks on the reference, too.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """A place for what is temporary, of which nothing stays: nothing of this process, and nothing of one that was killed.
 
-Who is killed cleans nothing up. So each process holds a lock on the folder it makes, which the operating system lets go
-however the process ends, and the next one removes what nobody holds. It is a lock on the folder itself, because a
-control group is a folder that holds no files of ours; and systemd-tmpfiles leaves what is locked so in its place.
+A process that is killed cleans nothing up. So each holds a lock on the folder it makes, which the operating system
+releases however the process ends, and the next one removes what nobody holds. It is a lock on the folder itself,
+because a control group is a folder that holds no files of ours; and systemd-tmpfiles leaves what is locked like this
+alone.
 """
 
 import atexit
@@ -100,7 +101,7 @@ def sweep(parent: str | Path, *, remove: Callable[[Path], None]) -> None:
         How to remove one; nobody can come to hold it meanwhile.
     """
     for path in Path(parent).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it is no folder, or held, or gone meanwhile
+        with contextlib.suppress(OSError):  # it is not a folder, or held, or gone meanwhile
             descriptor = os.open(path, FOLDER)
             try:
                 status = os.fstat(descriptor)

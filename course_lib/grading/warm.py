@@ -118,7 +118,7 @@ def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object
 class Zygotes:
     """The zygotes of a class; use it in a ``with`` statement, at whose end they are gone.
 
-    One is started at once: what every kernel needs it loads before it is known what else there is to import.
+    One is started at once: it loads what every kernel needs before it is known what else there is to import.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Zygotes:
 
     @functools.cached_property
     def ready(self) -> dict[tuple[str, ...], Zygote]:
-        """Those that came to be, by their imports, once all have come as far as they will."""
+        """Those that are ready, by their imports, once all are either ready or have failed."""
         found = {}
         for imports, starting in self._started.items():
             with contextlib.suppress(Unavailable):
@@ -188,7 +188,7 @@ class Starting:
             os.write(self.lifeline, json.dumps(imports).encode() + b"\n")
 
     def ready(self) -> Zygote:
-        """Wait until it says that it is, and fork once for nothing: what a machine forbids shows here.
+        """Wait until it says that it is, and fork once as a trial: what a machine forbids shows here.
 
         Raises
         ------

@@ -63,7 +63,7 @@ def _file_bytes(first: int) -> int:
 
 
 def _socket_bytes(first: int) -> int:
-    """Return what the sockets of a sandbox may hold: no one says what they do, and none can be made larger in there."""
+    """Return what the sockets of a sandbox may hold: no one says how much they do, and none can grow in there."""
     every, streams = 0, 0
     for name in ("sockstat", "sockstat6"):
         try:
@@ -79,7 +79,7 @@ def _socket_bytes(first: int) -> int:
 
 @functools.cache
 def _most_in_sockets() -> tuple[int, int]:
-    """Return the bytes that may lie in a socket, and those that one of TCP grows to besides."""
+    """Return the bytes that may lie in a socket, and those that a TCP one can grow to in addition."""
     usual = {"core/wmem_default": 212_992, "core/rmem_default": 212_992}  # which a container may not be shown
     usual |= {"ipv4/tcp_wmem": 4_194_304, "ipv4/tcp_rmem": 6_291_456}
     out, into, stream_out, stream_into = (_setting(SOCKETS / name, usually) for name, usually in usual.items())

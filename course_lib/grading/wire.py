@@ -79,7 +79,7 @@ class Wire:
         self._listener.listen(1)
 
     def accept(self) -> None:
-        """Take the connection of the other end, which has made it when it answers elsewhere."""
+        """Accept the connection of the other end, which has made it by the time it answers elsewhere."""
         self._listener.settimeout(ACCEPT_SECONDS)
         self._connection = self._listener.accept()[0]
         self._connection.setblocking(False)
@@ -96,7 +96,7 @@ class Wire:
         Raises
         ------
         Empty
-            If none has come whole within so many seconds, or none can come any more.
+            If none has arrived in full within so many seconds, or none can come any more.
         ValueError, RecursionError
             If one came that is not a JSON object.
         """

@@ -20,7 +20,7 @@ def one_line(text: object, *, chars: int = 400) -> str:
 
 
 def excerpt(text: str, *, chars: int = 20_000) -> str:
-    r"""Return ``text`` with its lines as they are, printable as in :func:`one_line`; of a longer one both its ends.
+    r"""Return ``text`` with its lines as they are, printable as in :func:`one_line`; only both ends of a longer one.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def excerpt(text: str, *, chars: int = 20_000) -> str:
 
 
 def listed(names: Sequence[str], *, most: int = 5) -> str:
-    """Return the names as part of a sentence, the first ones if they are many.
+    """Return the names as part of a sentence, only the first if there are many.
 
     Examples
     --------

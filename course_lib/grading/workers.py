@@ -81,13 +81,13 @@ def in_processes(
     jobs : int
         How many processes.
     foreman : Foreman
-        Who starts them, to do :func:`serve`.
+        Starts them, to run :func:`serve`.
 
     Raises
     ------
     Exception
         What ``work`` raised. However the iteration ends, every process is gone when it has; if it never begins, they
-        are when the foreman is.
+        are gone when the foreman is.
     """
     waiting, workers = list(reversed(tasks)), list[_Worker[T, R]]()
     while waiting and len(workers) < jobs:

@@ -1,8 +1,8 @@
 """Run as a script inside bubblewrap: import what an exercise needs, once, and fork a kernel for each that asks.
 
 This process never computes, never starts a thread and never sees an answer, a test or a grade; what its children
-inherit is modules, and a shell in which nothing was ever run. Who connects to its socket gets a child behind walls of
-its own, and a descriptor of that process.
+inherit is modules, and a shell in which nothing was ever run. A process that connects to its socket gets a child behind
+walls of its own, and a descriptor of that process.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ KERNEL = (
     "tornado.platform.asyncio",
     "unicodedata",
 )
-# What a library imports only when it is used, and takes as long for as for all the rest of a submission.
+# What a library imports only when it is used, which takes as long as all the rest of a submission.
 LATER = {
     "numpy": ("numpy.fft", "numpy.linalg", "numpy.random"),
     "torch": ("torch.fx.experimental.symbolic_shapes",),
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
     _load(json.loads(wanted))
     del sys.path[0]
     with contextlib.suppress(OSError):
-        # As root bubblewrap covers parts of its own, and a /proc with covers is none that a child may make anew.
+        # As root bubblewrap covers parts of its /proc, and below one with covers a child may not mount its own.
         isolate.mount_proc()
     isolate.drop_capabilities(but=isolate.SETFCAP if os.geteuid() == 0 else 0)
     isolate.allow_tracing(False)

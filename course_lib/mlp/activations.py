@@ -12,7 +12,7 @@ __all__ = ["ACTIVATIONS", "Activation"]
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of each element, h = act(z), and its derivative.
+    """An elementwise function, h = act(z), and its derivative.
 
     Attributes
     ----------
@@ -21,8 +21,8 @@ class Activation:
     slope_from_z : callable
         Takes z, returns dh/dz.
     slope_from_h : callable or None
-        Takes h, returns dh/dz, where h tells. It does for ReLU and tanh; GELU falls and rises again, so two inputs with
-        different slopes share one output.
+        Takes h, returns dh/dz, if h determines it. It does for ReLU and tanh; GELU falls and rises again, so two inputs
+        with different slopes share one output.
     """
 
     value: Callable[[Any], Any]

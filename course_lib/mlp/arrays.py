@@ -12,7 +12,7 @@ __all__ = ["cast", "erf", "log_softmax", "namespace", "pick", "values_of"]
 
 
 def namespace(x: Any) -> ModuleType | Any:
-    """Return the module of functions for an array; torch tensors are the ones that do not say."""
+    """Return the module of functions for an array; only torch tensors do not name theirs."""
     return x.__array_namespace__() if hasattr(x, "__array_namespace__") else load("torch", extra="torch")
 
 

@@ -37,7 +37,7 @@ class Step:
     shape : tuple of int
         Of the result.
     flops : int
-        2 m n k for a product of (m, k) and (k, n). Element-wise work is left out, as torch's ``FlopCounterMode`` does.
+        2 m n k for a product of (m, k) and (k, n). Element-wise work is left out, as in torch's ``FlopCounterMode``.
     kept_bytes : int
         What this step put aside for the backward pass.
     """
@@ -63,7 +63,7 @@ class MlpResult:
         What the forward pass left in memory for the backward pass: the input, what was kept of each hidden layer, and
         the residual of the loss. Parameters and target are not counted: they stay anyway.
     peak_bytes : int
-        The most there was at once, with what the backward pass recomputed.
+        The most that was kept at once, including what the backward pass recomputed.
     """
 
     loss: Any
@@ -115,7 +115,7 @@ class Cache:
 
     @property
     def bytes(self) -> int:
-        """What is kept now."""
+        """The bytes kept now."""
         return sum(int(array.nbytes) for array in self.arrays.values())
 
     def note(self, phase: str, formula: str, result: Any, *, flops: int = 0, kept_bytes: int = 0) -> Any:

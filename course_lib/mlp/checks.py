@@ -1,4 +1,4 @@
-"""What must hold before a pass by hand begins. Each message says what came and what would do."""
+"""What must hold before a pass by hand begins. Each message says what came and what to do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def check_chain(x: Any, weights: Sequence[Any]) -> None:
     for i, w in enumerate(shapes[1:]):
         if shapes[i][1] != w[0]:
             raise InputError(
-                f"the columns of {names[i]} must be as many as the rows of w_{i}, because the product "
+                f"{names[i]} must have as many columns as w_{i} has rows, because the product "
                 f"sums over them, but the shapes are {shapes[i]} and {w}: {shapes[i][1]} and {w[0]}. "
                 f"Is w_{i} transposed, as torch.nn.Linear stores it?"
             )
@@ -47,7 +47,7 @@ def checked(
 ) -> tuple[list[str], list[str]]:
     """Refuse what cannot be computed; return activation and keep for each hidden layer."""
     if not weights:
-        raise InputError("a network has at least one layer, but weights is empty. Pass a list of (d, f) arrays.")
+        raise InputError("a network must have at least one layer, but weights is empty. Pass a list of (d, f) arrays.")
     check_chain(x, list(weights))
     widths = [(w.shape[1],) for w in weights]
     if biases and (found := [tuple(b.shape) for b in biases]) != widths:

@@ -49,10 +49,10 @@ def mlp_grad(
         ``half_sum``: 0.5 * sum((out - target)^2), without a target 0.5 * sum(out^2). ``mse``: the mean over b * c.
         ``cross_entropy``: softmax and the mean over b of the negative log-likelihood.
     keep : str or sequence of str, optional
-        For all hidden layers or for each: ``activation`` h (ReLU and tanh, whose slope h tells), ``pre-activation`` z,
-        from which h is computed again, ``both``, or ``recompute``: nothing, so that the backward pass repeats the
-        layer's forward pass from the nearest layer below that was kept. By default what torch keeps: h for ReLU and
-        tanh, both for GELU.
+        For all hidden layers or for each: ``activation`` h (ReLU and tanh, whose slope h determines),
+        ``pre-activation`` z, from which h is computed again, ``both``, or ``recompute``: nothing, so that the backward
+        pass repeats the layer's forward pass from the nearest layer below that was kept. By default what torch keeps: h
+        for ReLU and tanh, both for GELU.
     input_grad : bool
         Whether to go on to the gradient of x; without it the first layer's backward pass is one product, not two.
 
@@ -64,11 +64,11 @@ def mlp_grad(
     Raises
     ------
     InputError
-        If shapes do not chain, a name is not known, or a slope would have to be read from what does not tell it.
+        If shapes do not chain, a name is not known, or a slope would have to be read from what does not determine it.
 
     Notes
     -----
-    Python looks at no value but the labels, and at those only where they have values, so the function can be traced:
+    No values are looked at but the labels, and those only where they have values, so the function can be traced:
     ``jax.jit(lambda x, ws: mlp_grad(x, ws).grads)``. While JAX traces, labels out of range are not refused: such a row
     has no loss and no gradient. On torch tensors that require grad, call it under ``torch.no_grad()``, or torch records
     the steps too. Recomputing instead of keeping is due to Griewank (1992) and, for networks, Chen et al. (2016),
@@ -150,7 +150,7 @@ class Network:
         return self.cache.note(phase, f"h_{i + 1} = {self.acts[i]}(z_{i})", h, kept_bytes=kept)
 
     def backward(self, scale: float, *, input_grad: bool) -> MlpGrads:
-        """Go from the residual of the loss back to x, dropping from the cache what is done with."""
+        """Go from the residual of the loss back to x, dropping what is no longer needed from the cache."""
         take, note = self.cache.arrays.pop, self.cache.note
         grads_w, grads_b = [], []
         g = note("backward", f"g = {scale:.4g} * residual", take("residual") * scale)
@@ -178,7 +178,7 @@ class Network:
         return h
 
     def slope(self, i: int) -> Any:
-        """act'(z_i), read from h_{i+1} where that tells, else from z_i."""
+        """act'(z_i), read from h_{i+1} if that determines it, else from z_i."""
         act, z = ACTIVATIONS[self.acts[i]], self.cache.arrays.pop(f"z_{i}", None)
         return act.slope_from_h(self.cache.arrays[f"h_{i + 1}"]) if act.slope_from_h else act.slope_from_z(z)
 

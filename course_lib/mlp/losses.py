@@ -34,7 +34,7 @@ def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
     labels = values_of(target) if len(target.shape) == 1 else None
     if labels is not None and not np.isin(labels, range(c)).all():
         raise InputError(
-            f"labels must be whole numbers between 0 and {c - 1}, one less than the scores' columns, but they go from "
+            f"labels must be whole numbers between 0 and {c - 1}, one less than the score columns, but they go from "
             f"{labels.min()} to {labels.max()}. Number the classes from 0."
         )
     log_p = log_softmax(out)
@@ -44,7 +44,7 @@ def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
 
 
 def mean(x: Any) -> Any:
-    """Take the mean; NaN without a warning if there is nothing, as torch does."""
+    """Take the mean; NaN without a warning if x is empty, as in torch."""
     return x.mean() if prod(x.shape) else x.sum() * nan
 
 

@@ -9,7 +9,7 @@ __all__ = ["DeadUnits"]
 
 
 class DeadUnits:
-    """Watch the ReLUs of a model while it runs, and say which share of each one's units was 0 for every row.
+    """Watch the ReLUs of a model while it runs, and report the share of each one's units that was 0 for every row.
 
     Such a unit passes nothing on and no gradient back: for those rows it is dead. Give it many rows, since a unit that
     is 0 for a few may well be open for others; all that runs inside the block counts as one batch.
@@ -29,13 +29,13 @@ class DeadUnits:
     Raises
     ------
     InputError
-        If ``model`` is no module, outputs have no such dimension, or one ReLU serves layers of several widths.
+        If ``model`` is not a module, outputs lack that dimension, or one ReLU serves layers of several widths.
     MonitorError
         By ``shares``, if no ReLU has run inside the block.
 
     Notes
     -----
-    The hooks are gone after the block, also after an error. Nothing is run besides what you run, and the modes are
+    The hooks are gone after the block, even after an error. Nothing is run but what you run, and the modes are
     yours: in ``train()`` batch normalization takes its statistics from the rows as always. Use a ReLU of its own for
     each layer; one that is used twice counts a unit as dead if it was 0 in both uses.
 
@@ -98,7 +98,7 @@ class DeadUnits:
         if not self.alive:
             raise MonitorError(
                 "there must be an nn.ReLU or nn.ReLU6 that runs inside the block, but none did. Call the model there, "
-                "and make modules of calls to F.relu, which nobody can watch."
+                "and replace calls to F.relu by modules: a function cannot be watched."
             )
         found = self.torch.stack([(~is_open).double().mean() for is_open in self.alive.values()])
         return dict(zip(self.alive, found.tolist(), strict=True))

@@ -11,7 +11,7 @@ __all__ = ["heat_map", "norm_curves"]
 
 
 def heat_map(history: History, *, title: str) -> Any:
-    """Draw the root mean square of the gradient of each weight, a row a weight, a column a step."""
+    """Draw the root mean square of the gradient of each weight, one row for each weight, one column for each step."""
     rms, names = history.weight_rms()
     figures = load("course_lib.figures", extra="book")
     return figures.heat_map({"": rms.T}, rows=names, columns=history.steps, title=title, value="rms gradient")

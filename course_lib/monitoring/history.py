@@ -1,4 +1,4 @@
-"""What a monitor has seen: one record a step, the latest ones, as arrays or as a table."""
+"""What a monitor has seen: one record for each of the latest steps, as arrays or as a table."""
 
 from collections import deque
 from collections.abc import Container, Sequence
@@ -37,14 +37,14 @@ class Record(NamedTuple):
 
 
 class Spoiled(NamedTuple):
-    """What was not finite, beside the parameters that are watched, when a gradient first was not: names."""
+    """The names of what was not finite, besides the watched parameters, when a gradient first was not."""
 
     frozen: Sequence[str] = ()
     buffers: Sequence[str] = ()
 
     @classmethod
     def of(cls, model: Any, watched: Container[str]) -> "Spoiled":
-        """Look at what is frozen, and for NaN in buffers: -inf is meant there, in a mask."""
+        """Look at what is frozen, and for NaN in buffers: -inf may be intended there, in a mask."""
         frozen = [(name, p) for name, p in model.named_parameters() if name not in watched]
         return cls(spoiled(frozen), spoiled(getattr(model, "named_buffers", list)(), nan_alone=True))
 
@@ -59,7 +59,7 @@ class History:
     shapes : sequence of tuple of int
         Theirs.
     keep : int
-        How many steps at most; of each, there are at most 200 bytes a parameter, and 2 kB.
+        How many steps at most; each takes at most 200 bytes for each parameter, and 2 kB.
     """
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
@@ -122,10 +122,10 @@ class History:
 
 
 def total(norm: Array, nonfinite: NDArray[np.generic]) -> Array:
-    """Return the norm of all gradients together, over the last axis, from their norms: no gradient counts 0."""
+    """Return the norm of all gradients together, over the last axis, from their norms: a missing one counts as 0."""
     norms = np.where(np.isnan(norm) & ~nonfinite.astype(np.bool_), 0, norm)
     largest = norms.max(axis=-1, keepdims=True)
-    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1)  # squares of what is over it are in range
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1)  # squares of norms divided by it are in range
     with np.errstate(over="ignore"):
         return np.asarray(scale[..., 0] * np.sqrt(((norms / scale) ** 2).sum(axis=-1)))
 

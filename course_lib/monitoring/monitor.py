@@ -20,7 +20,7 @@ from course_lib.monitoring.zeroing import ZeroWatch
 
 __all__ = ["GradientMonitor"]
 
-ALWAYS = 10  # changes of the parameters that are measured before it is one in ``update_every``
+ALWAYS = 10  # changes of the parameters that are all measured, before only one in ``update_every`` is
 LOOK_EVERY = 5  # measured steps, once the first twenty are over, at which it is noted which units have a gradient
 
 
@@ -33,41 +33,41 @@ class GradientMonitor:
     **Cost** (``benchmarks/monitoring.py``). In memory, single precision is read once, by a loop that Numba compiles at
     the first step of a process, in a second. Elsewhere, in double precision, if complex, and without Numba, all small
     tensors are reduced together by some ten kernels, with one transfer to the host for each device and precision; a
-    second one at each step that double precision is not enough for, at the first that single precision is not, at the
-    first at which something is not finite, and wherever the squares of float32 parameters overflow.
+    second one at each step for which double precision is not enough, at the first for which single precision is not,
+    at the first at which something is not finite, and wherever the squares of float32 parameters overflow.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
-    number is as many times larger as the loss was scaled.
+    number is too large by the factor of the loss scale.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
-    :math:`w_0` are the parameters at the call of :meth:`step` before. That costs as much as all the rest, so it is done
-    for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
+    :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs as much as all the rest, so it is
+    done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
     **Memory.** With the loop, there is one copy of the parameters. Elsewhere tensors of more than 65,536 elements are
     measured where they are, and there are copies of the others: one of the gradients, and two of the parameters; and
-    one of the large parameters. The history holds 2 kB and at most 200 bytes a parameter for each of ``keep`` steps.
+    one of the large parameters. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep`` steps.
 
-    **Dead units** are counted in layers of at most 512, by their bias or that of a norm behind them. Of a wider layer,
-    or one with neither, only the death of the whole is seen.
+    **Dead units** are counted in layers of at most 512 units, by their bias or that of a norm after them. In a wider
+    layer, or one with neither, only the death of the whole layer is seen.
 
     **What is attached.** From the first step to :meth:`close`, two hooks on one parameter, which see whether its
     gradient was emptied before it is added to; after ten measured steps they move on to another layer, so
-    that of many layers, the one that is never zeroed is found when its turn has come.
+    that of many layers, the one that is never zeroed is found when its turn comes.
 
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
         Its parameters that require grad now are watched, on whatever device, in the order of ``named_parameters()``,
-        which :meth:`diagnose` takes for the order of the forward pass.
+        which :meth:`diagnose` takes to be the order of the forward pass.
     every : int
-        Measure the first of so many steps. The change of the parameters is that over one step all the same.
+        Measure the first of every so many steps. The change of the parameters is still that over one step.
     keep : int
         How many measured steps the history holds.
     update_every : int or None
-        Measure the change of the parameters at one of so many measured steps, once the first ten are over; 1 for all,
+        Measure the change of the parameters at one in so many measured steps, once the first ten are over; 1 for all,
         None for none, and then no parameter is copied.
 
     Examples
@@ -107,7 +107,7 @@ class GradientMonitor:
         ------
         MonitorError
             If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's, which is
-            looked at in the first ten measured steps and then in one of a hundred.
+            checked in the first ten measured steps and then in one in a hundred.
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
@@ -116,14 +116,14 @@ class GradientMonitor:
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
             self._reader = reader_of(list(self._parameters.values()), often=True)
-            self._looks.clear()  # what was seen at them went with the reader before
+            self._looks.clear()  # what was seen at those steps went with the previous reader
         self._count += 1
         try:
             if self._due(self._count):
                 self._measure()
             elif self._weights_due(self._count + 1):
                 self._reader.keep_weights()
-        except RuntimeError:  # torch's own, of two sizes that do not match, would not say of which parameter
+        except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
             refuse_reshaped(self._parameters, self._shapes)
             raise
 
@@ -140,7 +140,7 @@ class GradientMonitor:
         left = reading.extra
         if reading.nonfinite and not self._broken and self.update_every is not None:
             self._broken, self._history.spoiled = True, Spoiled.of(self._model, self._parameters)
-            if not weights:  # were the parameters still finite? Asked once, in a transfer more
+            if not weights:  # were the parameters still finite? Asked once, in one more transfer
                 self._reader.forget_weights()
                 reading, weights = self._reader.measure(weights=True), True
         if self._weights_due(now + 1) and not weights:
@@ -167,7 +167,7 @@ class GradientMonitor:
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        Without the loop, ``update_ratio`` is NaN of a float32 parameter whose norm is beyond 1e19, and one whose
+        Without the loop, ``update_ratio`` is NaN for a float32 parameter whose norm is beyond 1e19, and one whose
         elements are below 1e-23 counts as 0.
         """
         return self._history.frame()
@@ -176,7 +176,7 @@ class GradientMonitor:
         """Return what was measured last, by name, for a logger: ``writer.add_scalar(name, value, step)`` for each.
 
         Names are ``gradient_norm/total``, ``gradient_nonfinite/total``, and ``gradient_norm/``, ``gradient_max/`` and
-        ``update_ratio/`` with each parameter's, where there is such a number: no gradient has none.
+        ``update_ratio/`` with each parameter's, where there is such a number: a missing gradient has none.
         """
         self._refuse_empty()
         return self._history.latest()
@@ -184,8 +184,8 @@ class GradientMonitor:
     def diagnose(self) -> Diagnosis:
         """Say in words what the history shows, with the layers, steps and numbers that show it.
 
-        It knows no loss. What waits for a part that begins at exactly 0 is not called vanishing while it grows; what
-        waits for one that begins near 0, such as a layer scale of 1e-6, is. For dead units, see the class.
+        It does not know the loss. What a part that begins at exactly 0 holds back is not called vanishing while it
+        grows; what one that begins near 0 holds back, such as a layer scale of 1e-6, is. For dead units, see the class.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class GradientMonitor:
         return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> Any:
-        """Draw the root mean square of each gradient, a row a parameter of two dimensions or more, a column a step."""
+        """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""
         self._refuse_empty()
         return drawing.heat_map(self._history, title=title)
 

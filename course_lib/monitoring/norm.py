@@ -71,7 +71,7 @@ def power(norm_type: Any) -> float:
 def wide_norms(grads: Sequence[Any]) -> list[float]:
     """Return the Euclidean norms of torch tensors by one call for all, in double precision, which their squares fit.
 
-    Nothing, if one is not dense, is wider itself, is complex, or lies on another device or in another precision.
+    An empty list, if one is not dense, is wider itself, is complex, or lies on another device or in another precision.
     """
     torch, first = load("torch", extra="torch"), grads[0]
     narrow = first.dtype in (torch.float16, torch.bfloat16, torch.float32) and first.device.type != "mps"
@@ -101,7 +101,7 @@ def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
 
 
 def scaled_array(g: Array, p: float) -> tuple[float, float]:
-    """Return the same of a NumPy array."""
+    """Return the same for a NumPy array."""
     m = float(np.abs(g).max(initial=0))
     scaled = np.abs(g) / (m if 0 < m < math.inf else 1)
     return m, float((scaled**p).sum()) if p < math.inf else 1.0

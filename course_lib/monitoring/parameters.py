@@ -33,7 +33,7 @@ def trainable(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
-        Anything whose ``named_parameters()`` gives tensors of one of the two libraries.
+        Anything whose ``named_parameters()`` yields tensors of one of the two libraries.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def trainable(model: Any) -> dict[str, Any]:
     """
     if isinstance(model, type):
         raise InputError(
-            f"a model is needed, but got the class {model.__name__}. Make one of it first: {model.__name__}(...)."
+            f"a model is needed, but got the class {model.__name__}. Make an instance first: {model.__name__}(...)."
         )
     if not hasattr(model, "named_parameters"):
         raise InputError(
@@ -62,7 +62,7 @@ def trainable(model: Any) -> dict[str, Any]:
             )
         if hasattr(p, "device_mesh") or getattr(p, "_fsdp_flattened", False):  # DTensor, or FSDP's shard
             raise InputError(
-                f"parameters must be whole, but of {name} this process holds only a part. Watch a model that is not "
+                f"parameters must be whole, but this process holds only a part of {name}. Watch a model that is not "
                 "sharded: the monitor does not add up over processes."
             )
         if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
@@ -92,13 +92,13 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
     """Say what to do if no parameter has a gradient."""
     if all(p.grad is None for p in parameters.values()):
         raise MonitorError(
-            f"gradients must be there to be looked at, but the .grad of all {len(parameters)} parameters is None. "
+            f"at least one parameter must have a gradient, but the .grad of all {len(parameters)} parameters is None. "
             + (taken_in_backward(parameters.values()) or BEFORE_ZEROING)
         )
 
 
 def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any) -> None:
-    """Say which parameter the model has no longer, or not in that shape; the gradient of one out of use stays as is."""
+    """Say which parameter the model no longer has, or not in that shape; an unused one's gradient never changes."""
     current = {id(p) for p in model.parameters()}
     if gone := [name for name, p in parameters.items() if id(p) not in current]:
         raise MonitorError(
@@ -110,7 +110,7 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
 
 
 def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    """Say which parameter has another shape than when it was first watched."""
+    """Say which parameter has a different shape from when it was first watched."""
     for (name, p), shape in zip(parameters.items(), shapes, strict=True):
         if tuple(p.shape) != shape:
             raise MonitorError(
@@ -120,7 +120,7 @@ def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -
 
 
 def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
-    """Name those that hold NaN, or also infinities; what has no numbers here, or whole ones alone, is passed over."""
+    """Name those that hold NaN or, unless ``nan_alone``, infinities; skip those without floating-point numbers here."""
     wanted = [(name, t) for name, t in tensors if not is_torch(t) or not (t.is_meta or hasattr(t, "device_mesh"))]
     floating = [(name, t.detach()) for name, t in wanted if any(kind in str(t.dtype) for kind in ("float", "complex"))]
     return [name for name, t in floating if bool((t != t).any() or not (nan_alone or (t - t == 0).all()))]

@@ -58,7 +58,7 @@ class GradientStats(Mapping[str, ParameterStats]):
         return len(self.parameters)
 
     def frame(self) -> Any:
-        """Return the table as a pandas DataFrame, one row a parameter."""
+        """Return the table as a pandas DataFrame, one row for each parameter."""
         pandas = load("pandas", extra="torch")
         return pandas.DataFrame([vars(row) for row in self.values()], index=pandas.Index(list(self), name="parameter"))
 

@@ -10,7 +10,7 @@ from course_lib.monitoring.parameters import is_torch, shape_of
 __all__ = ["ZeroWatch"]
 
 LARGE = 1 << 16  # elements; to look at more would cost more than all the rest of a step
-GOLDEN = 0.618  # of the way through the model to the next one: soon all parts of it were looked at
+GOLDEN = 0.618  # of the way through the model to the next one: soon all parts of it have been looked at
 
 
 class ZeroWatch:
@@ -32,7 +32,7 @@ class ZeroWatch:
     Attributes
     ----------
     seen : int
-        Which parameter the last reading is of, or -1 if no backward pass came to it.
+        Which parameter the last reading is of, or -1 if no backward pass reached it.
     """
 
     def __init__(self, parameters: Mapping[str, Any], first: int) -> None:
@@ -97,7 +97,7 @@ class ZeroWatch:
 
 
 def in_turn(parameters: Mapping[str, Any], first: int) -> list[int]:
-    """Return the place of the smallest parameter of each layer, from one on, neighbours far apart.
+    """Return the place of the smallest parameter of each layer, starting after ``first``, neighbours far apart.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def _unrun(cell: NotebookNode) -> bool:
 
 
 def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:
-    """Return what a text determines of a notebook: ids, kinds, sources and metadata."""
+    """Return the parts of a notebook that its text determines: ids, kinds, sources and metadata."""
     cells: list[tuple[object, ...]] = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
     return [("notebook", dict(notebook.metadata)), *cells]
 

@@ -53,9 +53,9 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 def _check(output: NotebookNode, cell: NotebookNode, *, root: Path) -> None:
     where = f"cell {cell.id!r} ({cell.source.strip().splitlines()[0][:60]!r})"
     if output.output_type == "error":
-        raise NotebookError(f"{where} raised {output.ename}: {output.evalue}; catch it and print it, or mend the cell")
+        raise NotebookError(f"{where} raised {output.ename}: {output.evalue}; catch it and print it, or fix the cell")
     if output.get("name") == "stderr":
-        raise NotebookError(f"{where} wrote to stderr: {output.text.strip()[:200]!r}; mend what it warns about")
+        raise NotebookError(f"{where} wrote to stderr: {output.text.strip()[:200]!r}; fix what it warns about")
     for text in _texts(output):
         for what, found in _machine_marks(text, root).items():
             raise NotebookError(f"{where} prints {what} ({found!r}); print something that is the same on every machine")

@@ -15,7 +15,7 @@ SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
 
 
 def learner_notebook(source: NotebookNode) -> NotebookNode:
-    """Return the notebook a learner works in: stubs to fill, checks with the output they must give, no solutions.
+    """Return the notebook a learner works in: stubs to fill, checks with the output they must print, no solutions.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     NotebookNode
         Never executed: the outputs are the text's ``:expect:``. Each code cell says in ``metadata.course`` which cell
         of which exercise it is, because Colab and nbformat 4.4 drop cell ids; the notebook's own ``metadata.course``
-        has their names and kinds once more, so that one that was deleted can be missed.
+        has their names and kinds once more, so that a deleted one is noticed.
 
     Raises
     ------
     NotebookError
         If an answer has no solution after it, a solution no answer before it, a check no ``:expect:``, or the front
-        matter a setting that does not exist or cannot be.
+        matter has an unknown setting or an impossible value.
     """
     return _derive(source, solved=False)
 
@@ -81,22 +81,22 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
 def _kind(cell: NotebookNode) -> str:
     kinds = [tag for tag in cell.metadata.get("tags", []) if tag in KINDS] if cell.cell_type == "code" else []
     if len(kinds) > 1:
-        raise NotebookError(f"the cell {cell.id!r} is tagged {' and '.join(kinds)}; it can be one of them")
+        raise NotebookError(f"the cell {cell.id!r} is tagged {' and '.join(kinds)}; it can be only one of them")
     if kinds and "name" not in cell.metadata:
         raise NotebookError(f"a cell tagged {kinds[0]} needs a :name:; {cell.id!r} has none")
     return kinds[0] if kinds else "given"
 
 
 def _check_settings(course: NotebookNode) -> None:
-    """Refuse what would be passed over in silence, or could not be compared with."""
+    """Refuse unknown settings, which would be ignored in silence, and a tolerance that is not usable."""
     if unknown := sorted(set(course) - set(SETTINGS)):
         raise NotebookError(
-            f"course: in the front matter holds {', '.join(SETTINGS)}; {unknown[0]!r} is not one of them"
+            f"course: in the front matter may hold only {', '.join(SETTINGS)}, but got {unknown[0]!r}; remove it"
         )
     tolerance = course.get("tolerance", 0)
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
         raise NotebookError(
-            f"tolerance: in the front matter must be a number from 0 up, but got {tolerance!r}; try 1.0e-6"
+            f"tolerance: in the front matter must be a finite number of 0 or more, but got {tolerance!r}; try 1.0e-6"
         )
 
 

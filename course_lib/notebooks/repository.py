@@ -18,7 +18,7 @@ import sys
 if "google.colab" in sys.modules:
     %pip install --quiet "the-backward-pass @ git+{url}@{branch}"
 """
-# An exercise is handed out by itself, so it may be opened where nothing of the course is.
+# An exercise is handed out by itself, so it may be opened where the course is not installed.
 EXERCISE_SETUP = """\
 # The cells below use this course's library. On Colab, this installs it; anywhere else, it says so if it is missing.
 import sys

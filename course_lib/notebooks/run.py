@@ -34,7 +34,7 @@ def run(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
     Raises
     ------
     NotebookError
-        If a cell raises, warns, takes too long, kills its kernel, or prints something of this machine.
+        If a cell raises, warns, takes too long, kills its kernel, or prints something specific to this machine.
     """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellControlSignal, DeadKernelError

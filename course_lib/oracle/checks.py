@@ -1,4 +1,4 @@
-"""What must hold before gradients can be compared. Each message says what came and what would do."""
+"""What must hold before gradients can be compared. Each message says what came and what to do."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 def check_arguments(
     loss: Any, arrays: Any, engines: Sequence[str], known: Sequence[str], limits: Mapping[str, float | None]
 ) -> None:
-    """Refuse what is no loss, no arrays by name, no engine, or no positive number."""
+    """Refuse anything but a loss, arrays by name, known engines and positive limits."""
     losses = loss if isinstance(loss, Mapping) else {"loss": loss}
     if not losses or not all(map(callable, losses.values())):
         raise InputError(
@@ -31,18 +31,18 @@ def check_arguments(
     unknown = {*engines, *(losses if isinstance(loss, Mapping) else ())} - set(known)
     if unknown or not engines:
         found = f"{sorted(unknown)} are not" if unknown else "there are none"
-        raise InputError(f"engines must be among {[*known]}, but {found}. Name one at least.")
+        raise InputError(f"engines must be among {[*known]}, but {found}. Name at least one.")
     for name, limit in limits.items():
         if limit is not None and not (hasattr(limit, "__float__") and 0 < limit < float("inf")):
             raise InputError(f"{name} must be positive and finite, but it is {limit!r}. Leave it out if there is none.")
 
 
 def numbers(name: str, array: Any) -> np.ndarray[Any, Any]:
-    """Copy to NumPy; refuse what holds no real numbers."""
+    """Copy to NumPy; refuse anything but real numbers."""
     try:
         copy = np.array(array)
     except ValueError as why:
-        raise InputError(f"{name} must be an array of numbers, but NumPy cannot make one of it: {why}") from why
+        raise InputError(f"{name} must be an array of numbers, but NumPy cannot make one from it: {why}") from why
     if copy.dtype.kind in "cOUSmM":
         raise InputError(f"{name} must be an array of real numbers, but its dtype is {copy.dtype}. Convert it first.")
     return copy
@@ -51,10 +51,10 @@ def numbers(name: str, array: Any) -> np.ndarray[Any, Any]:
 def check_value(value: Any) -> None:
     """Refuse a loss that is not one number."""
     if value is None:
-        raise InputError("a loss is one number, but this one returned None. Is a return missing?")
+        raise InputError("a loss must be one number, but this one returned None. Is a return missing?")
     if tuple(getattr(value, "shape", ())):
         raise InputError(
-            f"a loss is one number, but this one has shape {tuple(value.shape)}. Add .sum() or .mean() to it."
+            f"a loss must be one number, but this one has shape {tuple(value.shape)}. Add .sum() or .mean() to it."
         )
 
 
@@ -65,8 +65,8 @@ def check_loss(value: Callable[[], float], arrays: Arrays) -> None:
         broken = [name for name, a in arrays.items() if a.dtype.kind == "f" and not np.isfinite(a).all()]
         where = f"there is NaN or infinity in {' and '.join(broken)}" if broken else "all arrays are finite"
         raise InputError(
-            f"a loss must be finite to have gradients that can be compared, but it is {first}, and {where}. Look where "
-            f"it is divided, or where logarithms and exponentials are taken."
+            f"a loss must be finite to have gradients that can be compared, but it is {first}, and {where}. Look at "
+            f"its divisions, logarithms and exponentials."
         )
     if first != second:
         raise InputError(
@@ -76,7 +76,7 @@ def check_loss(value: Callable[[], float], arrays: Arrays) -> None:
 
 
 def one_sentence(failed: Mapping[str, str]) -> str:
-    """Name engines that fail for one reason together."""
+    """List engines that fail for the same reason together."""
     reasons: dict[str, list[str]] = {}
     for engine, why in failed.items():
         reasons.setdefault(why, []).append(engine)

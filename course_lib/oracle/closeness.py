@@ -24,7 +24,7 @@ def error(found: Array, right: Array) -> float:
 
 
 def gap(found: Array, right: Array) -> Array:
-    """Take the distance of each entry; equal infinities and NaNs are equal, a NaN alone is as far off as can be."""
+    """Take the distance of each entry; equal infinities and NaNs are equal, a NaN in only one is infinitely far off."""
     with np.errstate(invalid="ignore"):
         away = np.nan_to_num(np.abs(found - right), nan=np.inf, posinf=np.inf)
     same = (found == right) | (np.isnan(found) & np.isnan(right))
@@ -37,12 +37,12 @@ def norm(grads: Mapping[str, Array], names: Iterable[str]) -> float:
 
 
 def scale_of(grads: Mapping[str, Array]) -> float:
-    """Largest entry of all gradients: what is nothing beside it is rounding."""
+    """Largest entry of all gradients: what is negligible beside it is rounding."""
     return max((float(np.max(np.abs(g))) for g in grads.values() if g.size), default=0.0)
 
 
 def is_close(found: Array, right: Array, eps: float, scale: float) -> bool:
-    """Tell whether two gradients agree to ``eps`` of the larger of: the right one's largest entry, and eps of all.
+    """Tell whether two gradients agree to ``eps`` times the larger of the right one's largest entry and eps * scale.
 
     Where the right one is 0, what is found is what rounding left of larger numbers that cancel.
     """
@@ -54,12 +54,12 @@ def is_close(found: Array, right: Array, eps: float, scale: float) -> bool:
 
 
 def is_rounding(right: Array, scale: float) -> bool:
-    """Tell whether a gradient in float64 is zero in truth."""
+    """Tell whether a gradient in float64 is zero but for rounding."""
     return not right.size or float(np.max(np.abs(right))) <= ROUNDING * scale
 
 
 def rounded_to(found: Array, right: Array) -> str | None:
-    """Name the narrower dtype whose numbers these are, if they are as close to the right ones as it comes."""
+    """Name the narrower dtype whose numbers these are, if they are as close to the right ones as it allows."""
     largest = float(np.max(np.abs(right))) if right.size else 0.0
     for dtype in ("float16", "float32"):
         with np.errstate(over="ignore"):

@@ -49,9 +49,9 @@ def compare(
     engines : sequence of str
         Any of ``autograd``, ``torch``, ``jax`` and ``differences`` (central differences of the first engine that runs).
     max_norm : float, optional
-        Clip the right gradients to this global norm, taken over those that you give, because yours are clipped.
+        Clip the right gradients to this global norm, taken over those that you pass, if yours are clipped.
     loss_scale : float, optional
-        By what your loss was multiplied against underflow; your gradients should be free of it again.
+        The factor by which you multiplied your loss against underflow; your gradients should be divided by it again.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def compare(
     inputs = as_float64(arrays)
     if not any(a.dtype.kind == "f" for a in inputs.values()):
         raise InputError(
-            f"at least one array must hold floating numbers to differentiate, but of {[*inputs]} none does."
+            f"at least one array must hold floating numbers to differentiate, but none of {[*inputs]} does."
         )
     found, failed, probes, tape, value = run_all(loss, inputs, engines)
     names = backward_order(tape, [name for name, _ in floats(inputs, probes)])
@@ -115,7 +115,7 @@ def compare(
 def run_all(
     loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str]
 ) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None, float]:
-    """Run each engine; one that cannot says why and is left out. The last is the loss."""
+    """Run each engine; one that cannot says why and is left out. The last result is the loss."""
     found: dict[str, Arrays] = {}
     failed: dict[str, str] = {}
     probes: Arrays = {}
@@ -134,7 +134,7 @@ def run_all(
         except Exception as why:
             failed[name] = str(why) if isinstance(why, CourseError) else f"{type(why).__name__}: {why}"
     if runner is None:
-        said = one_sentence(failed) or f"Of {[*names]}, none has one; pass autograd, torch or jax as well."
+        said = one_sentence(failed) or f"None of {[*names]} has one; pass autograd, torch or jax as well."
         raise InputError(f"no engine could run the loss. {said}")
     if DIFFERENCES in names:
         found[DIFFERENCES] = by_differences(runner, inputs, probes)

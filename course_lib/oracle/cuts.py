@@ -53,7 +53,7 @@ def unused_layers(tape: Tape) -> Iterator[Mistake]:
 
 
 def use(tape: Tape, edge: Edge) -> str:
-    """Name an edge to a leaf, and, of several, which."""
+    """Name an edge to a leaf, and say which one if there are several."""
     leaf, op = tape.parent(edge), tape.name(edge[0])
     uses = [e for e in tape.edges() if tape.parent(e) == leaf]
     which = f" (number {uses.index(edge) + 1} of {len(uses)} in backward order)" if len(uses) > 1 else ""

@@ -94,7 +94,7 @@ def diagnose(differing: list[str], case: Case) -> Verdict:
 
 
 def told_apart(best: Suspect, equals: list[Suspect]) -> tuple[str, tuple[str, ...]]:
-    """Say of a lost path whether it was overwritten or detached, or that both are as likely."""
+    """Say of a lost path whether it was overwritten or detached, or that both are equally likely."""
     twins = [s for s in equals if s.cause in LOST and s.cause != best.cause] if best.cause in LOST else []
     if not twins:
         return best.words, ()
@@ -112,7 +112,7 @@ def lowered(words: str) -> str:
 
 
 def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
-    """List all that would make the first wrong gradient."""
+    """List everything that would produce the first wrong gradient."""
     for cause, words, explains, rank in [
         *reshaped(differing, case),
         *scaled(differing, case),
@@ -131,7 +131,7 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
         fine = [n for n in case.found if n not in differing and n in grads]
         misses = sum(not case.same(n, grads[n], case.right[n]) for n in fine)
         origin = before_clipping(one.grads, case)
-        if origin is not None and origin != first:  # the first differs for the norm's sake alone
+        if origin is not None and origin != first:  # the first differs only because of the norm
             if origin not in explains:
                 continue
             one = replace(one, words=f"{one.words} That is in {origin}; one norm clips all, so {first} differs, too.")
@@ -141,7 +141,7 @@ def suspects(differing: list[str], case: Case) -> Iterator[Suspect]:
 
 
 def doubled_or_halved(names: tuple[str, ...], case: Case) -> bool:
-    """Tell whether a lost or a spare 2 would do as well, which is by far the commoner mistake."""
+    """Tell whether a missing or an extra factor of 2 would explain them too, by far the commoner mistake."""
     factors = [ratio(name, case) for name in names]
     return any(all(f is not None and abs(f / two - 1) < SAME for f in factors) for two in (2.0, 0.5))
 
@@ -183,5 +183,5 @@ def described(name: str, case: Case) -> str:
     dot = float(np.sum(wrong * right)) / float(np.linalg.norm(wrong) * np.linalg.norm(right) or 1)
     text += f"; the cosine between found and right is {dot:.4g}."
     if case.eps[name] > EPS["float32"] and dot > NEARLY:
-        return f"{text} It came in 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
+        return f"{text} The gradient has 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
     return f"{text} No known mistake gives these numbers."

@@ -100,7 +100,7 @@ class Autograd(Engine):
             return float(self.call(self.leaves(arrays), self.leaves(probes)))
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
-        with autograd.enable_grad():  # also where the caller has switched it off
+        with autograd.enable_grad():  # even where the caller has switched it off
             leaves, watched = self.leaves(arrays), self.leaves(probes)
             self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
@@ -126,7 +126,7 @@ class Torch(Engine):
 
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
         torch = load("torch", extra="torch")
-        with torch.inference_mode(False):  # records, also where the caller has switched it off, by no_grad() too
+        with torch.inference_mode(False):  # records even where the caller has switched it off, by no_grad() too
             leaves, watched = self.leaves(arrays), self.leaves(probes)
             self.tracked(leaves, watched).backward()
         both = {**leaves, **watched}
@@ -136,7 +136,7 @@ class Torch(Engine):
 
 
 class Jax(Engine):
-    """JAX on its default device, with 64 bits for the time of the call."""
+    """JAX on its default device, with 64 bits for the duration of the call."""
 
     name = "jax"
 
@@ -174,7 +174,7 @@ def floats(arrays: Arrays, probes: Arrays) -> list[tuple[str, np.ndarray[Any, An
 
 
 def by_differences(engine: Engine, arrays: Arrays, probes: Arrays) -> Arrays:
-    r"""Estimate :math:`(L(x + h) - L(x - h)) / 2h`; of large tensors a regular sample of entries, NaN elsewhere."""
+    r"""Estimate :math:`(L(x + h) - L(x - h)) / 2h`; for large tensors at a regular sample of entries, NaN elsewhere."""
     grads = {}
     most = max(LEAST, min(MOST, BUDGET // max(1, sum(a.size for _, a in floats(arrays, probes)))))
     step = float(np.cbrt(np.finfo(np.float64).eps))

@@ -52,14 +52,14 @@ def at_joins(tape: Tape) -> Iterator[Mistake]:
 
 
 def overlap(arrived: Sequence[Any]) -> bool:
-    """Whether two cotangents have something to say about one entry; those of slices that do not overlap have not."""
+    """Whether two cotangents are non-zero at the same entry; those of slices that do not overlap are not."""
     return bool(np.any(sum((g != 0).astype(int) for g in arrived) > 1))
 
 
 def one_kept(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -> Iterator[Mistake]:
-    """Keep one: the last, which may have overwritten the others, or another, whose fellows were lost on their paths.
+    """Keep one: the last, which may have overwritten the others, or another, where the rest were lost on their paths.
 
-    Of two, the numbers cannot tell which it was. Of more, to lose all but the last is to overwrite.
+    With two, the numbers cannot tell which it was. With more, losing all but the last is overwriting.
     """
     most = max((len(joins[k]) for k in some), default=0)
     for k in range(most):
@@ -68,7 +68,7 @@ def one_kept(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) 
         grads = tape.walk(merges=merges)
         words = f"Of {most} cotangents that arrive {where}, only {'the last' if last else f'number {k + 1}'} is kept."
         backward = k == 0 and most > 2 and len(some) == 1 and not tape.parents[some[0]]
-        # to keep the first of many, a loop overwrites that runs the other way
+        # the first of many is kept by a loop that overwrites and runs the other way
         yield Mistake("overwritten instead of accumulated", words, grads, 6 if last else 8.4 if backward else 8.6)
         yield Mistake("detached path", lost(tape, some, k, words), grads, 6 if last and most == 2 else 8.5)
 
@@ -84,7 +84,7 @@ def patched(tape: Tape, some: list[int], where: str, joins: Mapping[int, Any]) -
             out = np.where(g != 0, g, out)
         return out
 
-    for step, word in ((1, "last"), (-1, "first")):  # the first, where the paths are gone through the other way
+    for step, word in ((1, "last"), (-1, "first")):  # the first, if the paths are visited the other way round
         words = f"Of the cotangents that arrive {where}, each entry keeps the {word} that is not 0."
         grads = tape.walk(merges=dict.fromkeys(some, partial(write, step=step)))
         yield Mistake("overwritten instead of accumulated", words, grads, 6.3)

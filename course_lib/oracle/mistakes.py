@@ -104,7 +104,7 @@ Found = tuple[str, Send, str | None, float]
 
 
 def beside(tape: Tape, edge: Edge, of: set[int] | None = None) -> tuple[str, ...]:
-    """Name what else the operation takes that an edge leads from, or what of it is among some nodes."""
+    """Name the other operands of the operation that an edge leads from, or those of them that are in ``of``."""
     here = tape.parent(edge)
     others = [p for p in tape.parents[edge[0]] if p is not None and p != here and (of is None or p in of)]
     return tuple(sorted(tape.name(p) for p in others))

@@ -25,7 +25,7 @@ class Namespace:
     sources : sequence of module
         Where to look a name up, in this order.
     special : mapping of str to callable
-        Names to be answered otherwise.
+        Names that stand for these functions instead.
     renamed : mapping of str to str
         What to call keyword arguments instead.
     """
@@ -66,7 +66,7 @@ def for_autograd() -> Namespace:
 
 
 def for_torch() -> Namespace:
-    """Names of torch, those of ``nn.functional`` first, as readers call them; ``xp.tensor`` lets tensors pass."""
+    """Names of torch, those of ``nn.functional`` first, as readers call them; ``xp.tensor`` passes tensors through."""
     torch = load("torch", extra="torch")
     special = {"tensor": lambda x, **options: x if isinstance(x, torch.Tensor) else torch.tensor(x, **options)}
     # torch.embedding, torch.layer_norm and others are the kernels below, with other arguments or another order of them.
@@ -74,7 +74,7 @@ def for_torch() -> Namespace:
 
 
 def for_jax() -> Namespace:
-    """Names of ``jax.numpy`` and ``jax.nn``, and those that torch has and they lack, or mean otherwise."""
+    """Names of ``jax.numpy`` and ``jax.nn``, and torch's names that they lack or that mean something else there."""
     jax = load("jax", extra="jax")
     jnp, nn = jax.numpy, jax.nn
 

@@ -82,7 +82,7 @@ class Report:
         The engine that the others are measured against: the one that most others agree with.
     errors : mapping of (str, str) to float
         For a column and a row, the largest difference over the largest entry of the right gradient; inf where the
-        shape is another, NaN where there is nothing to compare.
+        shapes differ, NaN where there is nothing to compare.
     wrong : mapping of str to Difference
         For each engine that differs, the first tensor that does.
     failed : mapping of str to str

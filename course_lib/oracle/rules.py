@@ -14,7 +14,7 @@ __all__ = ["PRODUCTS", "miscounted", "overwriting", "rescaled", "unmasked", "unr
 
 PERMUTATIONS = ("permute", "transpose", "t", "mt")
 PRODUCTS = ("mm", "bmm", "mv", "addmm")
-NOTHING = 1e-5  # a row whose part is smaller is not what is left over
+NOTHING = 1e-5  # a row that contributes less cannot be what is left
 MEANS = ("mean", "nllloss", "mseloss")
 SCATTERS = ("index", "indexselect", "embedding", "gather")
 Found = tuple[str, Send, str | None, float]  # words, what is sent, cause, rank
@@ -41,7 +41,7 @@ def summed(axes: tuple[int, ...], shape: tuple[int, ...], arrived: Sequence[Any]
 
 
 def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
-    """Pass the cotangent on as it came: past a mask, or past any other derivative of each element."""
+    """Pass the cotangent on as it came: past a mask, or past any other elementwise derivative."""
     if right.shape != g.shape or op in (*PERMUTATIONS, *PRODUCTS) or np.array_equal(right, g):
         return
     slope = tape.vjp(edge, np.ones_like(g))
@@ -53,7 +53,7 @@ def unmasked(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
             times = "" if factor == 1 else f" times {factor:.4g}"
             shut = int((slope == 0).sum())
             yield (
-                f"The cotangent passes {op} everywhere{times}, though {shut} of {g.size} places are shut.",
+                f"The cotangent passes through {op} everywhere{times}, though {shut} of {g.size} places are shut.",
                 partial(passed_on, factor),
                 "missing mask",
                 4,
@@ -83,9 +83,9 @@ def unselected(tape: Tape, edge: Edge, g: Any, right: Any) -> Iterator[Found]:
 
 
 def untransposed(node: Any, g: Any, right: Any, op: str) -> Iterator[Found]:
-    """Multiply with the matrix instead of its transpose, or the other way round."""
+    """Multiply by the matrix instead of its transpose, or the other way round."""
     if op in PERMUTATIONS and right.shape == g.shape and not np.array_equal(right, g):
-        yield f"The cotangent passes {op} without being transposed back.", add_up, "missing transpose", 5
+        yield f"The cotangent passes through {op} without being transposed back.", add_up, "missing transpose", 5
     if op not in PRODUCTS:
         return
 
@@ -141,11 +141,11 @@ def rescaled(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Fo
 
 
 def misdivided(tape: Tape, edge: Edge, op: str, due: int, large: tuple[int, ...]) -> Iterator[Found]:
-    """Divide a mean by the size of another dimension than the one that it took away."""
+    """Divide a mean by the size of a dimension other than the one that was reduced."""
     for axis, n in enumerate(large):
         factor = due / n
         if n > 1 and factor not in (1.0, float(due)) and due not in (factor, 1):
-            whole = max(factor, 1 / factor) % 1 == 0  # as likely a factor too much
+            whole = max(factor, 1 / factor) % 1 == 0  # an extra factor is as likely
             yield (
                 f"What {op} sends is divided by {n}, the size of dim {axis} of {large}, and not by {due}.",
                 partial(weighted, tape, edge, factor),
@@ -155,7 +155,7 @@ def misdivided(tape: Tape, edge: Edge, op: str, due: int, large: tuple[int, ...]
 
 
 def gone(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
-    """List the axes along which one shape was broadcast to the other; all that could be, if that is open."""
+    """List the axes along which one shape was broadcast to the other; all that could be, if several choices fit."""
     lead = len(large) - len(small)
     kept = [n == 1 or (lead <= a and small[a - lead] == n) for a, n in enumerate(large)]
     stretched = all(n in (1, large[lead + a]) for a, n in enumerate(small))
@@ -173,13 +173,13 @@ def reduced(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def miscounted(tape: Tape, edge: Edge, op: str) -> Iterator[Found]:
-    """Send the right cotangent twice, by half, or with the other sign."""
+    """Send the right cotangent twice, halved, or with the other sign."""
     for factor, how in ((2.0, "counted twice"), (0.5, "halved"), (-1.0, "sent with the other sign")):
         yield f"What {op} sends is {how}.", partial(weighted, tape, edge, factor), None, 22
 
 
 def unreduced(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
-    """Sum over another axis than the one that was broadcast."""
+    """Sum over an axis other than the one that was broadcast."""
     if prod(right.shape) >= prod(g.shape) or op in PRODUCTS:
         return
     lead = g.ndim - right.ndim
@@ -196,7 +196,7 @@ def unreduced(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[F
 
 
 def overwriting(tape: Tape, edge: Edge, g: Any, right: Any, op: str) -> Iterator[Found]:
-    """Keep one term of a sum: the last or first row, or one of several with one index."""
+    """Keep one term of a sum: the last or first row, or one of several with the same index."""
     cause = "overwritten instead of accumulated"
     axes = range(max(1, g.ndim - 1)) if not tape.parents[tape.parent(edge)] and g.ndim else ()
     for axis, (row, word) in product((a for a in axes if g.shape[a] > 1), ((-1, "last"), (0, "first"))):

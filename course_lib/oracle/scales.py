@@ -66,7 +66,7 @@ def scaled(differing: list[str], case: "Case") -> Iterator[Found]:
     for n, what in sizes(case).items():
         for c, done in ((float(n), "multiplied by"), (1 / n, "divided by")):
             if abs(factor / c - 1) <= eps:
-                text = f"All that differs is {done} {n}, which is {what}."
+                text = f"All gradients that differ are {done} {n}, which is {what}."
                 yield "mean vs sum", text, same, 21 if case.tape else 3.5
     passes, everything = round(factor), {n for n in case.found if case.right[n].any()} <= set(same)
     if 2 <= passes <= MOST_PASSES and everything and abs(factor / passes - 1) <= eps:
@@ -103,7 +103,7 @@ def cut(differing: list[str], case: "Case") -> Iterator[Found]:
     if not set(differing) <= set(names) or not all(np.isfinite(case.found[n]).all() for n in names):
         return
     same, sizes_of = tuple(differing), [norm(case.found, [n]) for n in names]
-    if not any(sizes_of):  # all are zero, which no clipping makes of them
+    if not any(sizes_of):  # all are zero, which clipping cannot cause
         return
     limit = case.max_norm or max(sizes_of)
     apart = {n: raw[n] * min(1.0, limit / (norm(raw, [n]) or limit)) for n in names}
@@ -118,7 +118,7 @@ def cut(differing: list[str], case: "Case") -> Iterator[Found]:
 
 
 def unclipped(differing: list[str], case: "Case") -> Iterator[Found]:
-    """Clip not at all, also where nothing is to be clipped, or by another power of the norm."""
+    """Do not clip at all, clip even below the limit, or by another power of the norm."""
     if case.max_norm is None or case.tape is None:
         return
     raw = case.tape.walk()
@@ -128,7 +128,7 @@ def unclipped(differing: list[str], case: "Case") -> Iterator[Found]:
         (1.0, f"They are right, but for the clipping: their global norm is {size:.4g}, and max_norm is {limit:g}."),
         (limit / (size or 1), f"A norm of {size:.4g} is enlarged to {limit:g}: scale by min(1, max_norm / norm)."),
         (limit / (size**2 or 1), "They are scaled by max_norm over the square of the norm: its root is missing."),
-        (limit / (size + 1e-6), "They are right, but for the 1e-6 that is added to the norm, as PyTorch does."),
+        (limit / (size + 1e-6), "They are right, but for the 1e-6 that is added to the norm, as in PyTorch."),
     ):
         if names and all(case.same(n, case.found[n], raw[n] * factor) for n in names):
             yield None, text, tuple(differing), 1
@@ -136,7 +136,7 @@ def unclipped(differing: list[str], case: "Case") -> Iterator[Found]:
 
 
 def known(told: float | None, usual: tuple[float, ...]) -> tuple[float, ...]:
-    """Take the number that was told, or try the usual ones."""
+    """Use the number that was given, or try the usual ones."""
     return usual if told is None else (told,)
 
 
@@ -144,7 +144,7 @@ def sizes(case: "Case") -> dict[int, str]:
     """Name the sizes that a mean could have divided by: axes of results, or, if these are not known, of inputs."""
     found: dict[int, str] = {}
     shapes = {f"{name} {case.right[name].shape}": case.right[name].shape for name in case.names}
-    if case.tape:  # a mean over an axis that weights alone have would be no mean over results
+    if case.tape:  # a mean over an axis that only weights have is not a mean over results
         tape, leaves = case.tape, set(case.tape.leaves.values())
         of_results = [arrived[0].shape for k, arrived in tape.arrived.items() if k not in leaves]
         shapes = {f"a result {shape}": shape for shape in dict.fromkeys(of_results)}

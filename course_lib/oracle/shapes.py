@@ -28,7 +28,7 @@ def reshaped(differing: list[str], case: "Case") -> Iterator[Found]:
 
 
 def unsummed(name: str, case: "Case") -> tuple[str | None, str, float] | None:
-    """Sum to the right shape gives the right gradient."""
+    """Summed to the right shape, it is the right gradient."""
     wrong, right = case.found[name], case.right[name]
     if wrong.shape == right.shape or wrong.ndim < right.ndim:
         return None
@@ -89,7 +89,7 @@ def flipped(name: str, case: "Case") -> tuple[str | None, str, float] | None:
 
 
 def reordered(name: str, case: "Case") -> str | None:
-    """Say in which order rows, columns or other slices stand, if they are the right ones in another."""
+    """Say which order rows, columns or other slices are in, if only their order is wrong."""
     wrong, right = case.found[name], case.right[name]
     for axis, n in enumerate(wrong.shape):
         rows, wanted = (np.moveaxis(a, axis, 0) for a in (wrong, right))
@@ -103,7 +103,7 @@ def reordered(name: str, case: "Case") -> str | None:
 
 
 def holed(name: str, case: "Case") -> str | None:
-    """Say if all that is wrong is zero."""
+    """Say if all the wrong entries are zero."""
     wrong, right = case.found[name], case.right[name]
     holes = (wrong == 0) & (right != 0)
     if not case.same(name, np.where(holes, right, wrong), right):

@@ -36,7 +36,7 @@ class Tape:
     leaves : mapping of str to int
         The numbers of the named leaves; one that the loss does not use is missing.
     arrived : dict of int to list of array
-        What arrives at each node in a right walk, in order.
+        What arrives at each node in a correct walk, in order.
     """
 
     nodes: list[Any]
@@ -52,7 +52,7 @@ class Tape:
         ]
 
     def parent(self, edge: Edge) -> int:
-        """Number the node that an edge leads to."""
+        """Return the number of the node that an edge leads to."""
         parent = self.parents[edge[0]][edge[1]]
         assert parent is not None
         return parent
@@ -106,7 +106,7 @@ def record(engine: Engine, inputs: Arrays, probes: Arrays) -> Tape | None:
     assert isinstance(engine, Autograd)
     leaves = engine.leaves(inputs)
     watched = engine.leaves(probes)
-    with enable_grad():  # also where the caller has switched it off
+    with enable_grad():  # even where the caller has switched it off
         loss = engine.call(leaves, watched)
     if getattr(loss, "node", None) is None:
         return None

@@ -1,4 +1,4 @@
-"""What torch and ``jax.numpy`` call by one name and mean differently: no error would tell, only other gradients."""
+"""Names that mean one thing in torch and another in ``jax.numpy``: no error would tell, only other gradients."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -90,7 +90,7 @@ def layer_norm(jnp: Any, x: Any, shape: Sequence[int], weight: Any = None, bias:
 def cross_entropy(
     jnp: Any, log_softmax: Any, scores: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Any:
-    """Take classes along the second axis, leave out what is to be ignored, and take probabilities for a target too."""
+    """Take classes along the second axis, leave out what is to be ignored, and accept probabilities as a target too."""
     axis = min(1, scores.ndim - 1)
     logs = log_softmax(scores, axis=axis)
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -113,7 +113,7 @@ def extreme(jnp: Any, all_of: Any, pairwise: Any, where: Any) -> Callable[..., A
         if dim is None:
             return all_of(x)
         if not isinstance(dim, int):
-            return pairwise(x, dim)  # what torch takes in its place
+            return pairwise(x, dim)  # torch takes a second tensor in its place
         return selected(jnp, x, where(x, dim), dim, keepdim)
 
     return call
@@ -133,7 +133,7 @@ def median(jnp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> A
 
 
 def split(jnp: Any, x: Any, sizes: int | Sequence[int], dim: int = 0) -> Any:
-    """Take pieces of one size, or of several, and not so many of equal size."""
+    """Cut into pieces of the sizes given, where ``jax.numpy`` would take the number of pieces."""
     ends = range(sizes, x.shape[dim], sizes) if isinstance(sizes, int) else [*accumulate(sizes)][:-1]
     return jnp.split(x, list(ends), dim)
 

@@ -1,4 +1,4 @@
-"""Whole backward passes that visit the nodes in another order than the reverse topological one."""
+"""Whole backward passes that visit the nodes in an order other than the reverse topological one."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -103,7 +103,7 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     Parameters are the parameters and buffers of the modules that are called, and every leaf that requires grad. What a
     custom C++ function keeps for itself is not seen, nor what one in Python keeps as an attribute of ``ctx`` instead of
     with ``save_for_backward``. Of a checkpointed region only its inputs are held, and listed.
-    Where the forward pass has hooks of its own for what is saved, as ``save_on_cpu`` has, nothing is seen there.
+    Where the forward pass has hooks of its own for what is saved, as under ``save_on_cpu``, nothing is seen there.
     Nothing is computed but the forward pass; torch's random numbers on the CPU, and the buffers that modules change in
     place, are afterwards what they were.
 
@@ -120,7 +120,7 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
     torch = load("torch", extra="torch")
     if not callable(fn):
         raise InputError(
-            f"fn must be a function that runs the forward pass, but got a {type(fn).__name__}, which is over already. "
+            f"fn must be a function that runs the forward pass, but got a {type(fn).__name__}: that pass is over. "
             "Pass lambda: loss_fn(model(x), y)."
         )
     with (

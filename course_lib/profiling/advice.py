@@ -21,7 +21,7 @@ LINE_WIDTH = 76
 WORDS: dict[Kind, tuple[str, str]] = {
     "data": (
         "waiting for data",
-        "workers in the DataLoader, or less to do in __getitem__; it hides all else, so mend it first",
+        "workers in the DataLoader, or less to do in __getitem__; waiting hides all else, so fix it first",
     ),
     "outside": (
         "code outside of torch's operations",
@@ -59,7 +59,7 @@ class Finding:
     share : float
         Of the step, from 0 to 1.
     evidence : str
-        What the trace holds of it: operations, calls a step, times.
+        What the trace holds of it: operations, calls per step, times.
     remedy : str
         What usually helps.
     """
@@ -82,7 +82,7 @@ class Advice:
     Attributes
     ----------
     findings : tuple of Finding
-        One for each kind that was seen, also those too small to be worth mending; shares add up to 1.
+        One for each kind that was seen, even those too small to be worth fixing; shares add up to 1.
     step_seconds : float
         Of one step, while it was recorded, which makes it slower: small calls most of all.
     steps : int
@@ -116,9 +116,9 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
 
     Each operation's own time is counted as products, copies, other passes over arrays, or, if it is shorter than 10
     microseconds, small calls, along with the time between operations. Where that is more than 100 microseconds at once,
-    it is no longer the calling, but code outside of torch. Waiting for a ``DataLoader`` counts whole, with what it does
-    inside. On CUDA the clock of the device counts; what it was idle is waiting for data or for code outside of torch,
-    as far as the host did, and otherwise for the host's calls.
+    it is no longer the calling, but code outside of torch. Waiting for a ``DataLoader`` counts as a whole, with what it
+    does inside. On CUDA the clock of the device counts; its idle time is waiting for data or for code outside of torch,
+    for as long as the host waited for these, and otherwise for the host's calls.
 
     Parameters
     ----------
@@ -137,14 +137,14 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
     InputError
         If ``step`` cannot be called, or a number is out of range. What ``step`` raises is passed on.
     ProfilingError
-        If another profiler runs.
+        If another profiler is running.
 
     Notes
     -----
-    What at most half of the steps do is left out, as an evaluation now and then. What your own threads do, and what JAX
-    or NumPy do, is not recorded, so it counts as code outside of torch. Reading takes torch some 50 microseconds for
-    each operation recorded, so a step of many thousands takes a while. A step must not start a profiler of its own:
-    torch 2.13 crashes.
+    What at most half of the steps do is left out, such as an evaluation now and then. What your own threads do, and
+    what JAX or NumPy do, is not recorded, so it counts as code outside of torch. Reading takes torch some 50
+    microseconds for each operation recorded, so a step of many thousands takes a while. A step must not start a
+    profiler of its own: torch 2.13 crashes.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def check_alone(distributed: Any) -> None:
     """Refuse to measure where processes wait for each other, given ``torch.distributed``."""
     if distributed.is_available() and distributed.is_initialized() and (count := distributed.get_world_size()) > 1:
         raise InputError(
-            f"a step is measured in one process, but {count} train together here: each would run as many steps as fit "
+            f"a step must run in one process, but {count} train together here: each would run as many steps as fit "
             "into its own time, and wait for the others for ever. Profile the model unwrapped in a process of its own, "
             "or record your loop with trace(...)."
         )

@@ -71,7 +71,7 @@ class CudaClock:
 def clock_for(*things: Any) -> Clock:
     """Choose the clock for tensors and modules, found in any nest of lists, tuples and dicts.
 
-    Where none of them says, it is the host's, which waits for every CUDA device that this process has put something on.
+    If none is on an accelerator, it is the host's, which waits for every CUDA device this process has put something on.
     """
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "Tensor"):

@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept out of what is timed, and of the making of many objects that all stay."""
+"""Python's garbage collector, kept from running while code is timed, or while many objects that all stay are made."""
 
 import gc
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ __all__ = ["no_collection"]
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running in between."""
+    """Keep Python's garbage collector from running inside."""
     was = gc.isenabled()
     gc.disable()
     try:

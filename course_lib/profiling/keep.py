@@ -38,13 +38,13 @@ def kept(modules: Sequence[Any], optimizer: Any) -> Iterator[ExitStack]:
         for undo in set_aside([*(p for module in modules for p in module.parameters()), *updated(optimizer)]):
             stack.callback(undo)
         for group in optimizer.param_groups:
-            if isinstance(group.get("lr"), (int, float, torch.Tensor)):  # the sums are done as ever, the weights stay
+            if isinstance(group.get("lr"), (int, float, torch.Tensor)):  # the arithmetic stays, and so do the weights
                 group["lr"] = group["lr"] * 0
         yield stack
 
 
 def random_states(torch: Any) -> Iterator[Undo]:
-    """Yield what resets each generator of random numbers."""
+    """Yield functions that reset the generators of random numbers."""
     python, numpy, host = random.getstate(), np.random.get_state(), torch.get_rng_state()
     yield lambda: random.setstate(python)
     yield lambda: np.random.set_state(numpy)
@@ -58,7 +58,7 @@ def random_states(torch: Any) -> Iterator[Undo]:
 
 
 def attributes(modules: Sequence[Any]) -> Iterator[Undo]:
-    """Yield what gives each module its attributes, and its own dicts of parameters and buffers, back."""
+    """Yield functions that restore each module's attributes, and its own dicts of parameters and buffers."""
     for part in (part for module in modules for part in module.modules()):
         for owned in (part.__dict__, part._parameters, part._buffers):
             if isinstance(owned, dict):  # the last two of a scripted module only look like one, and cannot be changed
@@ -66,14 +66,14 @@ def attributes(modules: Sequence[Any]) -> Iterator[Undo]:
 
 
 def tensors(torch: Any, modules: Sequence[Any], optimizer: Any) -> Iterator[Undo]:
-    """Yield what puts the values of parameters and buffers back."""
+    """Yield functions that put the values of parameters and buffers back."""
     own = [t for module in modules for t in (*module.parameters(), *module.buffers())] + updated(optimizer)
     for tensor in {id(t): t for t in own}.values():
         yield restore_values(torch, tensor)
 
 
 def optimizer_state(torch: Any, optimizer: Any) -> Iterator[Undo]:
-    """Yield what puts an optimizer's settings and its state for each parameter back."""
+    """Yield functions that put an optimizer's settings and its state for each parameter back."""
     yield restore_dict(optimizer.__dict__)
     yield restore_dict(optimizer.state)
     for group in optimizer.param_groups:
@@ -83,7 +83,7 @@ def optimizer_state(torch: Any, optimizer: Any) -> Iterator[Undo]:
 
 
 def nest(torch: Any, owned: Any) -> Iterator[Undo]:
-    """Yield what puts tensors back, and the lists and dicts that they are in."""
+    """Yield functions that put tensors back, and the lists and dicts that they are in."""
     if isinstance(owned, torch.Tensor):
         yield restore_values(torch, owned)
     elif isinstance(owned, dict):

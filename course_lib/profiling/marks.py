@@ -37,7 +37,7 @@ COMPILED = ("Torch-Compiled Region", "CompiledFunction", "triton_")
 
 @dataclass(frozen=True)
 class Marks:
-    """What a step spends its time on: seconds of each kind, in words what they were seen by, and on which device."""
+    """What a step spends its time on: seconds of each kind, in words what showed them, and on which device."""
 
     seconds: dict[Kind, float]
     evidence: dict[Kind, str]
@@ -122,7 +122,7 @@ def scopes_of(events: Iterable[Any]) -> dict[int, Scope]:
 
 
 def own_times(events: Iterable[Any], scopes: Mapping[int, Scope], *, on_device: bool) -> Iterator[Call]:
-    """Yield what each operation took itself, without those that belong to the preparing of a batch."""
+    """Yield each operation's own time, without the operations that prepare a batch."""
     for event in events:
         scope = scopes[id(event)]
         if scope.operation and not scope.wait and not is_runtime(event):
@@ -145,7 +145,7 @@ def pauses_of(events: Iterable[Any], scopes: Mapping[int, Scope]) -> Iterator[Ca
 
 
 def pause_in(event: Any, where: str) -> str:
-    """Say where a pause is: in a step next to what, and else in what."""
+    """Say where a pause is: in a step, next to which operation; elsewhere, in which event."""
     return where if event.name.startswith("ProfilerStep") else f"in {short(event)}"
 
 
@@ -157,17 +157,17 @@ def short(event: Any) -> str:
 
 
 def is_wait(event: Any) -> bool:
-    """Tell the waiting for a batch."""
+    """Say whether an event is the waiting for a batch."""
     return bool(event.name.startswith(LOADER))
 
 
 def is_node(event: Any) -> bool:
-    """Tell the nodes of the backward pass."""
+    """Say whether an event is a node of the backward pass."""
     return "Backward" in event.name and not event.is_user_annotation
 
 
 def is_runtime(event: Any) -> bool:
-    """Tell calls of the device's own library, in which the host waits for it."""
+    """Say whether an event is a call of the device's own library, in which the host waits for the device."""
     return event.activity_type in ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "xpu_runtime")
 
 

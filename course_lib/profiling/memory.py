@@ -1,4 +1,4 @@
-"""What is in memory during a step: how many bytes after each operation, and whose they are where there are most."""
+"""What is in memory during a step: how many bytes after each operation, and whose they are at the peak."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class MemoryTimeline:
     places : tuple of str
         Where each ran: the innermost module, ``(backward pass)`` or ``(outside modules)``.
     alive_at_peak : tuple of Alive
-        Every storage that was in memory when there was most, the largest first.
+        Every storage that was in memory at the peak, the largest first.
     """
 
     live_bytes: tuple[int, ...]
@@ -110,12 +110,12 @@ def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
 
     Notes
     -----
-    What an operation reads and none has made was there from the beginning: parameters, optimizer state, the batch. What
+    What an operation reads but none has made was there from the beginning: parameters, optimizer state, the batch. What
     no operation of the step touches is not seen, such as old gradients that ``zero_grad`` drops, nor what other threads
     or compiled kernels allocate, nor what a kernel needs for itself, nor what an allocator holds back; so this is the
     same on every device, and less than a device's own count. A function made by ``torch.compile`` runs as it is
     written. Fake tensors and those on ``meta`` count what they would take. Memory that is shared with NumPy counts
-    again when a tensor is made of it, and a storage that was resized, once an operation uses it.
+    again when a tensor is made from it, and a storage that was resized counts once an operation uses it.
 
     Examples
     --------

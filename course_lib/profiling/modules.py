@@ -26,7 +26,7 @@ class ModuleTime:
     kind : str
         The name of its class.
     calls : int
-        In one forward pass, the mean rounded; 0 if it was called in some steps, and seldom.
+        In one forward pass, the mean rounded; 0 if it was called in a few steps only.
     forward_seconds, backward_seconds : float
         The backward time is that of the nodes that the module's forward pass recorded.
     self_forward_seconds, self_backward_seconds : float

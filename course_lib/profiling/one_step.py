@@ -87,14 +87,14 @@ class Step:
 
 
 def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return what the model gets, and what the loss gets besides."""
+    """Return what the model gets, and what the loss gets in addition."""
     torch = load("torch", extra="torch")
     if isinstance(batch, torch.Tensor):
         return (batch,), ()
     if isinstance(batch, (list, tuple)) and len(batch) >= 2:
         return tuple(batch[:-1]), (batch[-1],)
     found = f"a {type(batch).__name__} of {len(batch)}" if isinstance(batch, (list, tuple)) else type(batch).__name__
-    raise InputError(f"a batch is a tensor, or a sequence that ends in the target, but it is {found}. Pass (x, y).")
+    raise InputError(f"a batch must be a tensor or a sequence that ends in the target, but it is {found}. Pass (x, y).")
 
 
 def check_model(model: Any, loss_fn: Any) -> None:
@@ -115,7 +115,7 @@ def check_model(model: Any, loss_fn: Any) -> None:
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """Refuse what does not step on gradients that are there."""
+    """Refuse what does not step on gradients already computed."""
     if not hasattr(optimizer, "param_groups"):
         raise InputError(
             f"the optimizer must be a torch.optim.Optimizer, but got a {type(optimizer).__name__}. Make one from the "

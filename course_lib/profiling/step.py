@@ -31,7 +31,7 @@ class StepProfile:
     total_seconds : float
         The same step measured whole, with no clock read in between.
     modules : dict of str to ModuleTime
-        By name, in the order of the first call. Reading a clock twice for each call and node is in these.
+        By name, in the order of the first call. These include reading a clock twice for each call and node.
     steps : int
         How many steps were measured whole, and as many split.
     device : str
@@ -116,8 +116,8 @@ def profile_step(
     Notes
     -----
     Weights, buffers, gradients, optimizer, modes and random numbers are afterwards what they were, whatever happens.
-    Of modules that are called though they belong neither to ``model`` nor to ``loss_fn``, only the optimizer's weights,
-    the gradients and the buffers changed in place are; they must be called in the first step.
+    For modules that are called but belong neither to ``model`` nor to ``loss_fn``, that holds only for the optimizer's
+    weights, the gradients and the buffers changed in place; they must be called in the first step.
 
     Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
     0 there; where calls depend on something else, the fastest quarter is of the steps that called least.
@@ -167,7 +167,7 @@ class Runs:
         self.kinds: dict[str, str] = {}
 
     def measure(self, budget_seconds: float) -> None:
-        """Measure whole and split steps in turn, in either order, so that a busy spell meets both alike; then watch."""
+        """Measure whole and split steps in turn, in either order, so that a busy spell hits both alike; then watch."""
         middle, before = perf_counter() + budget_seconds * 2 / 3, len(self.whole)
         while len(self.whole) < before + FEWEST or perf_counter() < middle:
             self.whole += self.step.parts(split=False)
@@ -198,5 +198,5 @@ class Runs:
 
 
 def fastest(runs: list[Any], *, key: Callable[[Any], float]) -> list[Any]:
-    """Return the quarter of the runs that took least, three at the fewest."""
+    """Return the fastest quarter of the runs, at least three."""
     return sorted(runs, key=key)[: max(3, len(runs) // 4)]

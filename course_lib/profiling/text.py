@@ -20,7 +20,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Say a time to three digits.
+    """Format a time to three digits.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bytes_text(count: int) -> str:
-    """Say a size to three digits, in powers of 1024.
+    """Format a size to three digits, in powers of 1024.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def bytes_text(count: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Say a number to three digits, and all digits before its point.
+    """Format a number to three digits, or to all digits before its point.
 
     Examples
     --------

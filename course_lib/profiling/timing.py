@@ -1,4 +1,4 @@
-"""Time a call: warmed up, waited for, repeated, and told with its spread."""
+"""Time a call: warmed up, waited for, repeated, and reported with its spread."""
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -18,7 +18,7 @@ from course_lib.profiling.text import columns, seconds_text
 
 __all__ = ["Timing", "time_call"]
 
-SHORTEST = 1e-8  # what a call takes at least
+SHORTEST = 1e-8  # the least that a call takes
 SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
 FEWEST, MOST = 7, 101  # samples, where the caller does not say
 LAZY = (Generator, AsyncGenerator, Awaitable, map, filter, zip)
@@ -33,13 +33,13 @@ class Timing:
     Attributes
     ----------
     median_seconds, q25_seconds, q75_seconds, min_seconds : float
-        Over the samples. Others on the machine only ever add time, so the minimum says what the call itself needs, and
-        the median what it usually took here.
+        Over the samples. Other work on the machine only ever adds time, so the minimum says what the call itself needs,
+        and the median what it usually took here.
     cpu_seconds : float
-        Processor time of this process for one call, all threads added up. Far below the median, the call waits: for a
-        device, a disk, or its turn. Far above, it uses several cores.
+        Processor time of this process for one call, all threads added up. If far below the median, the call waits: for
+        a device, a disk, or its turn. If far above, the call uses several cores.
     noisy : bool
-        The quartiles are further apart than a tenth of the median: say the spread when you say the time.
+        The quartiles are further apart than a tenth of the median: report the spread when you report the time.
     samples : tuple of float
         Seconds of one call, each averaged over ``calls_per_sample`` calls.
     calls_per_sample : int
@@ -170,7 +170,7 @@ def warm_up(fn: Callable[..., Any], args: tuple[Any, ...], count: int) -> tuple[
 def enough_calls(draw: Callable[[int], tuple[float, float]], once: float) -> tuple[int, float]:
     """Return how many calls fill a sample, and the seconds of one, from what one call took: more and more are tried.
 
-    The first calls may be no measure: of a queue that was full, say, each takes longer once it is empty.
+    The first calls may be no guide: those that take from a full queue, say, take longer once it is empty.
     """
     calls, once = 1, max(once, SHORTEST)
     while calls * once < SAMPLE_SECONDS / 2:

@@ -26,7 +26,7 @@ class Trace:
         How often :meth:`step` was called.
     """
 
-    _running: ClassVar[bool] = False  # also while a schedule waits, which torch's own flag does not say
+    _running: ClassVar[bool] = False  # even while a schedule waits, which torch's own flag does not say
 
     def __init__(self, folder: Path, first: int, handler: Handler, options: dict[str, Any]) -> None:
         self.files: list[Path] = []
@@ -45,7 +45,7 @@ class Trace:
             )
         if self._entered:
             raise ProfilingError(
-                "a trace runs through its schedule once, but this one was entered before. Make another with "
+                "a trace can run through its schedule only once, but this one was entered before. Make another with "
                 "trace(...), in a folder of its own."
             )
         try:
@@ -93,7 +93,7 @@ class Trace:
         """Return the events of the last cycle that was recorded, one for each call; fails as :meth:`averages` does."""
         if self._events is None:
             raise ProfilingError(
-                f"a table needs steps that were recorded, but after {self.steps} of them none was: the schedule "
+                f"a table needs steps that were recorded, but after {self.steps} steps none was: the schedule "
                 f"begins after {self._first}. Call step() in the loop, and read the table after it."
             )
         return self._events
@@ -129,7 +129,7 @@ class Trace:
         profiler.profiler = None  # or the next cycle adds its events to these
 
     def _check_written(self) -> None:
-        """Say that the last cycle is not where it should be."""
+        """Raise if the last cycle is not where it should be."""
         if self._failure:
             raise ProfilingError(
                 f"cycle {len(self.files) + 1} must be written to {self._folder}, but that failed: {self._failure}. "
@@ -159,14 +159,14 @@ def trace(
     Parameters
     ----------
     folder : path
-        Made if it is not there. Files of an earlier trace in it are written over, or stay where there are more of them.
+        Made if it is not there. Files of an earlier trace in it are overwritten; those beyond the new ones stay.
     wait, warmup, active, repeat, skip : int
         Steps; ``repeat`` counts cycles, and ``skip`` steps are left alone before the first one.
     handler : {"chrome", "tensorboard"}
         ``"chrome"`` writes ``cycle_1.json``, which https://ui.perfetto.dev and chrome://tracing open;
         ``"tensorboard"`` writes ``cycle_1.pt.trace.json``, the name that TensorBoard's plugin looks for.
     device : {"cpu", "cuda"}, optional
-        What is watched: by default the host, and CUDA where there is one.
+        What is watched: by default the host, and CUDA if there is a device.
     shapes, memory : bool
         Record the shapes of inputs, and what is allocated.
     stacks : bool
@@ -182,8 +182,8 @@ def trace(
     InputError
         If a number is out of range, ``device="cuda"`` without CUDA, or the folder cannot be made or written to.
     ProfilingError
-        On entering, if another profiler runs, torch refuses, or it was entered before; in the loop or on leaving, if a
-        cycle could not be written; on leaving, if no step was recorded.
+        On entering, if another profiler is running, torch refuses, or this was entered before; in the loop or on
+        leaving, if a cycle could not be written; on leaving, if no step was recorded.
 
     Notes
     -----

@@ -27,17 +27,17 @@ __all__ = [
 
 
 def check_count(name: str, value: Any, *, least: int = 1) -> None:
-    """Refuse what is not a whole number, or is less than it may be."""
+    """Refuse what is not a whole number, or is too small."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        wanted = "a positive integer" if least else "an integer from 0 on"
+        wanted = "a positive integer" if least else "an integer of 0 or more"
         raise InputError(f"{name} must be {wanted}, but got {value!r}")
 
 
 def check_loader(loader: Any) -> None:
-    """Refuse what gives no batches."""
+    """Refuse what yields no batches."""
     if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
         raise InputError(
-            f"the loader must give batches when a loop goes over it, but got {loader!r:.60}; pass a DataLoader, an "
+            f"the loader must yield batches when a loop goes over it, but got {loader!r:.60}; pass a DataLoader, an "
             "ArrayLoader, or a list of pairs (inputs, targets)"
         )
 
@@ -52,20 +52,20 @@ def check_hook(before_step: Any) -> None:
 
 
 def check_library(framework: Framework, criterion: Any) -> None:
-    """Refuse a criterion of the library that the model is not of."""
+    """Refuse a criterion that is not from the model's library."""
     function = criterion.func if isinstance(criterion, partial) else criterion
     name = getattr(function, "__name__", type(function).__name__)
     homes = [f"{getattr(one, '__module__', '')}." for one in (function, *type(function).__mro__)]
     for other in {"torch", "course_lib.autograd"} - {framework.name}:
         if any(home.startswith(f"{other}.") for home in homes):
             raise InputError(
-                f"model and criterion must be of one library, but the model is of {framework.name} and {name} of "
+                f"model and criterion must be from one library, but the model is from {framework.name} and {name} from "
                 f"{other}; import both from {framework.name}"
             )
 
 
 def check_metrics(metrics: Any) -> None:
-    """Refuse metrics that have no names, or the one that the loss has."""
+    """Refuse metrics that have no names, or the name that the loss has."""
     if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
         raise InputError(
             f'metrics must be a dict from names to functions, but got {metrics!r:.60}; pass {{"accuracy": accuracy}}'
@@ -79,7 +79,7 @@ def check_metrics(metrics: Any) -> None:
 
 
 def check_scheduler(scheduler: Any, optimizer: Any) -> None:
-    """Refuse what cannot step, or steps for somebody else, before an epoch has been spent on it."""
+    """Refuse what cannot step, or belongs to another optimizer, before an epoch has been spent on it."""
     if scheduler is None:
         return
     if isinstance(scheduler, type) or scheduler is optimizer or not callable(getattr(scheduler, "step", None)):
@@ -108,16 +108,16 @@ def check_trainable(model: Any, optimizer: Any) -> None:
         came = f"all of its {len(parameters)} are frozen" if parameters else "it has none at all"
         raise InputError(
             f"{type(model).__name__} must have parameters that require grad, but {came}; call requires_grad_(True) on "
-            "what shall be trained, or use validate()"
+            "what is to be trained, or use validate()"
         )
     if not hasattr(optimizer, "param_groups"):
         raise InputError(
             f"the optimizer must have been made from model.parameters(), but got a {type(optimizer).__name__}; "
-            "optax belongs to make_jax_step"
+            "for optax, use make_jax_step"
         )
     if "LBFGS" in type(optimizer).__name__:
         raise InputError(
-            "the optimizer must step on gradients that are there, but LBFGS asks for the loss several times a step; "
+            "the optimizer must step on gradients already computed, but LBFGS asks for the loss several times a step; "
             "use another, or write a loop around optimizer.step(closure)"
         )
     if not trained_by(optimizer) & trainable:
@@ -147,7 +147,7 @@ def check_gradients(model: Any, optimizer: Any, where: str) -> None:
 
 
 def unpack(batch: Any, where: str) -> tuple[Any, Any]:
-    """Part a batch into inputs and targets."""
+    """Split a batch into inputs and targets."""
     if isinstance(batch, (tuple, list)) and len(batch) == 2:
         inputs, targets = batch
         return inputs, targets

@@ -1,4 +1,4 @@
-"""What a criterion averages over, so that epochs and accumulated steps weigh their batches rightly."""
+"""What a criterion averages over, so that epochs and accumulated steps weight their batches correctly."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Reduction = Literal["mean", "sum"]
 class Criterion:
     """A criterion, and how a batch's loss enters the mean over many batches.
 
-    ``weight(targets)`` is what a batch's mean is the mean over. It is the number of samples, unless the criterion says
+    ``weight(targets)`` is what the mean of a batch divides by. It is the number of samples, unless the criterion says
     that some samples count less: ``weight`` and ``ignore_index`` of torch's ``CrossEntropyLoss`` and ``NLLLoss``.
     """
 
@@ -47,12 +47,12 @@ class Criterion:
         found = "mean" if found == "batchmean" else found
         if found not in ("mean", "sum"):
             raise InputError(
-                f"the criterion must give one number, but its reduction is {found!r}; use reduction='mean' or 'sum'"
+                f"the criterion must return one number, but its reduction is {found!r}; use reduction='mean' or 'sum'"
             )
         return cls(function, found, count)
 
     def weight(self, targets: Any) -> Any:
-        """Return what the loss of these targets is the mean over; a tensor where it depends on their values."""
+        """Return what the mean loss of these targets divides by; a tensor where it depends on their values."""
         if self.count is not None:
             return self._counted(targets)
         samples = samples_in(targets)
@@ -79,8 +79,8 @@ class Criterion:
         shape = getattr(loss, "shape", None)
         if shape is None or not hasattr(loss, "backward"):
             raise TrainingError(
-                f"{where}: the loss must be a tensor that came from the outputs, but the criterion returned a "
-                f"{type(loss).__name__}; leave out .item(), .numpy() and float() in it"
+                f"{where}: the loss must be a tensor computed from the outputs, but the criterion returned a "
+                f"{type(loss).__name__}; remove .item(), .numpy() and float() from it"
             )
         if "complex" in str(loss.dtype):
             raise InputError(
@@ -112,7 +112,7 @@ def setting(function: Any, name: str) -> Any:
 
 
 def unwrapped(function: Any) -> tuple[Any, dict[str, Any]]:
-    """Part what calls another function into that function and the arguments that are bound."""
+    """Split what wraps another function into that function and the arguments that are bound."""
     for layer, loss in ((nn.CrossEntropyLoss, cross_entropy), (nn.MSELoss, mse_loss)):
         if isinstance(function, layer):  # which keeps what it was given, and no defaults
             return loss, function.settings
@@ -128,7 +128,7 @@ def default_arguments(function: Any) -> dict[str, Any]:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Go through what stands in tuples, lists and dicts.
+    """Iterate over the items of nested tuples, lists and dicts.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def is_one_number(value: Any) -> bool:
 def samples_in(targets: Any) -> int:
     """Return the number of samples of a batch: of dicts in a list, or the size of the first dimension."""
     if isinstance(targets, (list, tuple)) and targets and all(isinstance(sample, Mapping) for sample in targets):
-        return len(targets)  # one for each image, as where objects are detected
+        return len(targets)  # one for each image, as in object detection
     shape = getattr(next(leaves(targets), None), "shape", None)
     if not shape:
         came = type(targets).__name__ if shape is None else "a single number"

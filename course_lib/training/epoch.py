@@ -39,16 +39,16 @@ def train_epoch(
     r"""Train for one pass over the data, and return the mean loss over its samples.
 
     For each batch: ``zero_grad``, forward, loss, ``backward``, ``step``, in training mode, except for modules that you
-    have put in evaluation mode within a model in training mode, as a frozen batch norm. Afterwards every module is in
-    the mode it was in, also after an exception. Each step begins without gradients, also of those parameters of the
-    model that the optimizer does not hold.
+    have put in evaluation mode within a model in training mode, such as a frozen batch norm. Afterwards every module is
+    in the mode it was in, even after an exception. Each step begins without gradients, even for those parameters of
+    the model that the optimizer does not hold.
 
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
         On ``device``.
     loader : iterable of (inputs, targets)
-        Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` gives. Inputs in a tuple or a list
+        Batches, such as a ``DataLoader`` or an :class:`ArrayLoader` yields. Inputs in a tuple or a list
         become the model's arguments, in a dict or ``UserDict`` its keyword arguments. Arrays become tensors. Targets
         have one row for each sample, or are a list of dicts, one for each.
     criterion : callable
@@ -58,21 +58,22 @@ def train_epoch(
     device : str or torch.device
         Where the batches go.
     accumulate : int
-        Step once for this many batches, with the gradient that they have as one large batch, equal in size or not. The
-        last step of an epoch takes what is left. The batches of a step are fetched before the first is used, so the
-        loader must not write one over another.
+        Step once for this many batches, with the gradient that they would have as one large batch, equal in size or
+        not. The last step of an epoch takes what is left. The batches of a step are fetched before the first is used,
+        so the loader must not write one over another.
     before_step : callable, optional
         Called with the model between ``backward`` and ``step``, when the gradients of the step are complete: to clip,
-        as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is left
-        out; so it is if it returns a number that is not finite and a gradient is not either, as clipping with
-        ``nonfinite="skip"`` does. A number on an accelerator is not read, because that would wait; a truth value is.
+        as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is
+        skipped; likewise if it returns a number that is not finite and some gradient is not finite either, as
+        clipping with ``nonfinite="skip"`` does. A number on an accelerator is not read, because that would wait; a
+        truth value is.
     metrics : mapping of str to callable, optional
-        ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`. ``"loss"`` names the loss.
+        ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`. ``"loss"`` is taken.
     reduction : {"mean", "sum"}, optional
         How the criterion reduces. By default its attribute ``reduction``, or the one bound by ``functools.partial``;
-        a criterion that has neither is taken to give the mean.
+        a criterion that has neither is taken to return the mean.
     count : callable, optional
-        ``count(targets)``, what the mean of a batch is the mean over. By default the number of samples, or for
+        ``count(targets)``, what the mean of a batch divides by. By default the number of samples, or for
         ``CrossEntropyLoss`` and ``NLLLoss`` the total weight of the samples that are not ignored.
     sync_every : int, optional
         Batches between two looks at the loss. Each look waits for the device, so by default it is 1 on the CPU, where
@@ -87,19 +88,20 @@ def train_epoch(
     EpochLoss
         A float, with ``samples``, ``batches`` and ``metrics``. With weights :math:`n_i` and losses :math:`l_i` of the
         batches it is :math:`\sum_i n_i l_i / \sum_i n_i` for a criterion that gives the mean, and
-        :math:`\sum_i l_i / \sum_i n_i` for one that gives the sum. Each loss is that of the parameters of its moment.
+        :math:`\sum_i l_i / \sum_i n_i` for one that gives the sum. Each loss is computed with the parameters at that
+        moment.
 
     Raises
     ------
     InputError
-        If there are no batches, a batch is no pair, the loss is not one number, the model has nothing to train, the
-        optimizer holds nothing of it, or the device is not there or not the model's.
+        If there are no batches, a batch is not a pair, the loss is not one number, the model has nothing to train, the
+        optimizer holds none of its parameters, or the device does not exist or is not the model's.
     TrainingError
-        If a loss is not finite (epoch and batch are named), no gradient reaches the optimizer's parameters, or not one
+        If a loss is not finite (epoch and batch are named), no gradient reaches the optimizer's parameters, or no
         target counts.
     Exception
-        What the model, the criterion or a metric raises for shapes and dtypes gets a note that names the batch, and
-        both.
+        What the model, the criterion or a metric raises for shapes and dtypes gets a note that names these and
+        the batch.
 
     Examples
     --------
@@ -161,16 +163,16 @@ def validate(
 ) -> EpochLoss:
     """Return the mean loss over the samples, in evaluation mode and without a graph.
 
-    Parameters and results are those of :func:`train_epoch`. Afterwards every module is in the mode it was in, also
+    Parameters and results are those of :func:`train_epoch`. Afterwards every module is in the mode it was in, even
     after an exception.
 
     Raises
     ------
     InputError
-        If there are no batches, a batch is no pair, the loss is not one number, or the device is not there or not the
-        model's.
+        If there are no batches, a batch is not a pair, the loss is not one number, or the device does not exist or is
+        not the model's.
     TrainingError
-        If a loss is not finite (epoch and batch are named), or not one target counts.
+        If a loss is not finite (epoch and batch are named), or no target counts.
     Exception
         As from :func:`train_epoch`, with a note.
 

@@ -38,8 +38,8 @@ def fit(
     Parameters
     ----------
     model, train_loader, criterion, optimizer, device
-        As :func:`train_epoch` takes them. A loader or sampler that has ``set_epoch``, as torch's
-        ``DistributedSampler``, is told each epoch: without, it would shuffle in the same way every time.
+        As for :func:`train_epoch`. A loader or sampler that has ``set_epoch``, such as torch's
+        ``DistributedSampler``, is told each epoch; otherwise it would shuffle in the same way every time.
     epochs : int
         How many passes over the data.
     val_loader : iterable of (inputs, targets), optional
@@ -48,9 +48,9 @@ def fit(
         Changes the learning rate; called after each epoch, with the validation loss (without one, the training loss)
         if its ``step`` takes ``metrics``, as that of ``ReduceLROnPlateau`` does.
     metrics, accumulate, before_step, reduction, count, sync_every
-        As :func:`train_epoch` takes them.
+        As for :func:`train_epoch`.
     progress : bool
-        Show one bar for all of it, with the last losses.
+        Show one bar for all of it, with the latest losses.
 
     Returns
     -------
@@ -60,10 +60,10 @@ def fit(
     Raises
     ------
     InputError, TrainingError
-        As :func:`train_epoch`; the message names the epoch.
+        As for :func:`train_epoch`; the message names the epoch.
     BaseException
-        Whatever stops it once it has begun, Ctrl-C too, has the history of the whole epochs before as its attribute
-        ``history``.
+        Any exception that stops it once it has begun, even Ctrl-C, has the history of the complete epochs in its
+        attribute ``history``.
 
     Examples
     --------
@@ -99,21 +99,21 @@ def fit(
 
 
 def announce(loader: Any, epoch: int) -> None:
-    """Tell whoever shuffles by the number of the epoch which one begins."""
+    """Tell a loader or sampler that shuffles by the number of the epoch which epoch begins."""
     for part in (loader, getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if callable(set_epoch := getattr(part, "set_epoch", None)):
             set_epoch(epoch)
 
 
 def advance(scheduler: Any, loss: float) -> None:
-    """Let the learning rate change, by the loss if the scheduler goes by it."""
+    """Let the scheduler change the learning rate, with the loss if its step() takes it."""
     if scheduler is not None:
         takes_loss = "metrics" in signature(scheduler.step).parameters
         scheduler.step(*([float(loss)] if takes_loss else []))
 
 
 class Epoch(NamedTuple):
-    """What is known of one epoch."""
+    """What is known about one epoch."""
 
     train: EpochLoss
     val: EpochLoss | None
@@ -123,13 +123,13 @@ class Epoch(NamedTuple):
 
 @contextmanager
 def left_on_errors(past: list[Epoch]) -> Iterator[None]:
-    """Leave the history of what has been on any error that ends it: hours may be in it."""
+    """Attach the history so far to any error that ends training: it may hold hours of work."""
     try:
         yield
     except BaseException as error:
         error.history = history_of(past)  # type: ignore[attr-defined] # the attribute is new
         if past:
-            error.add_note(f"The history of the {len(past)} epochs before is this error's attribute history.")
+            error.add_note(f"The history of the {len(past)} epochs before is in this error's attribute history.")
         raise
 
 

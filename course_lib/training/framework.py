@@ -26,7 +26,7 @@ class Framework(Protocol):
         """Return the device, or refuse one that is not there or that holds nothing of the model."""
 
     def move(self, value: Any, device: Any) -> Any:
-        """Turn arrays into tensors on the device, also inside of tuples, lists and dicts."""
+        """Turn arrays into tensors on the device, even inside tuples, lists and dicts."""
 
     def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
         """Bring columns of single numbers to the host, waiting for the device at most once."""
@@ -42,7 +42,7 @@ class Framework(Protocol):
 
 
 def framework_of(model: Any) -> Framework:
-    """Return the framework of a model, or refuse what is no model.
+    """Return the framework of a model, or refuse anything else.
 
     Examples
     --------
@@ -50,11 +50,11 @@ def framework_of(model: Any) -> Framework:
     'AutogradFramework'
     >>> framework_of(print)
     Traceback (most recent call last):
-    course_lib.errors.InputError: the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but a \
-builtin_function_or_method came; wrap a function in a Module, and use make_jax_step for JAX
+    course_lib.errors.InputError: the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but got \
+a builtin_function_or_method; wrap a function in a Module, and use make_jax_step for JAX
     """
     if isinstance(model, type):
-        raise InputError(f"the model must be an object, but got the class {model.__name__}; make one of it, with ()")
+        raise InputError(f"the model must be an object, but got the class {model.__name__}; make an instance, with ()")
     if isinstance(model, autograd.nn.Module):
         return AutogradFramework()
     if all(hasattr(model, name) for name in ("modules", "named_parameters", "train")):
@@ -66,7 +66,7 @@ builtin_function_or_method came; wrap a function in a Module, and use make_jax_s
 
 
 def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
-    """Apply a function to what stands in tuples, lists and dicts; what can move by itself counts as one."""
+    """Apply a function to the items of nested tuples, lists and dicts; what has its own ``to`` counts as one item."""
     if isinstance(value, dict) or (isinstance(value, UserDict) and not hasattr(value, "to")):
         return {key: tree_map(function, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "to"):  # which torch's PackedSequence has
@@ -76,7 +76,7 @@ def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def native(array: Any) -> Any:
-    """Return an array in this machine's byte order: itself, or a copy, as of digits that were read from a file."""
+    """Return an array in this machine's byte order: itself, or a copy, as for digits that were read from a file."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -118,7 +118,7 @@ class TorchFramework:
             if isinstance(leaf, np.ndarray):
                 leaf = self._tensor(leaf)
             if isinstance(leaf, self.torch.Tensor):
-                # On the way from CUDA, and to other devices, one that does not wait may be used before it is done.
+                # From CUDA, and to other devices, a copy that does not wait may be used before it is done.
                 ordered = leaf.device.type == "cpu" and device.type == "cuda"
                 return leaf.to(device, non_blocking=ordered)
             return leaf.to(device) if hasattr(leaf, "to") else leaf
@@ -126,7 +126,7 @@ class TorchFramework:
         return tree_map(moved, value)
 
     def _tensor(self, array: Any) -> Any:
-        """Make a tensor of an array: on its memory, unless that is backwards, read-only, or of another byte order."""
+        """Make a tensor from an array, on its memory unless that is reversed, read-only or of another byte order."""
         array = native(array)
         shareable = array.flags.writeable and min(array.strides, default=0) >= 0
         try:
@@ -159,7 +159,7 @@ class TorchFramework:
         return self.torch.float32 if device.type == "mps" else self.torch.float64  # Metal has no float64
 
     def _stacked(self, column: Sequence[Any]) -> Any:
-        """Join numbers of which some may be Python's."""
+        """Join numbers, some of which may be Python's."""
         tensor = self.torch.Tensor
         like = next(entry for entry in column if isinstance(entry, tensor))
         number = {"dtype": self._wide(like.device), "device": like.device}
@@ -173,7 +173,7 @@ class TorchFramework:
         return bool(self.torch.isfinite(tensor.coalesce().values() if tensor.is_sparse else tensor).all())
 
     def noted(self, number: Any) -> Any:
-        """Return a number to be read later; where it lies, a CUDA graph may write the next one."""
+        """Return a copy of a number, to be read later: a CUDA graph may write the next one in its place."""
         return number.detach().clone() if isinstance(number, self.torch.Tensor) else number
 
     def weights_changed(self) -> None:

@@ -48,7 +48,7 @@ class History:
 
     @property
     def best_epoch(self) -> int:
-        """The first epoch, from 0, with the least validation loss, or training loss where there is no other."""
+        """The first epoch, from 0, with the lowest validation loss, or training loss if there is none."""
         losses = self.val_loss or self.train_loss
         if not losses:
             raise InputError("the history must have an epoch to name the best one, but it is empty; train first")

@@ -7,7 +7,7 @@ __all__ = ["taken_in_backward"]
 
 
 def taken_in_backward(parameters: Iterable[Any]) -> str:
-    """Say, if so, that hooks get the gradients as soon as they are there; else return nothing.
+    """Say so if hooks get the gradients as soon as they are complete; else return an empty string.
 
     Examples
     --------

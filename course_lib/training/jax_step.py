@@ -30,15 +30,15 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     Returns
     -------
     callable
-        Compiled once for each new shape or dtype of a batch, so also for a smaller last one; and for the second step
-        again where a parameter starts as a Python number, or as JAX's array of one, which is weakly typed.
+        Compiled once for each new shape or dtype of a batch, so again for a smaller last one; and again for the
+        second step if a parameter starts as a Python number, or a JAX array made from one, which is weakly typed.
 
     Raises
     ------
     InputError
         If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is not
-        real and floating point (of a complex one JAX's gradient is the conjugate of the one to go against), or the
-        loss is not one real number of JAX's.
+        real and floating point (for a complex one JAX's gradient is the conjugate of the one to step against),
+        or the loss is not one real number in a JAX array.
     MissingExtraError
         Without JAX or optax.
 
@@ -81,7 +81,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     def step_in_place(params: Any, opt_state: Any, *batch: Any) -> Any:
         return donating(*apart(jax, (params, opt_state)), *batch)
 
-    step_in_place.lower = donating.lower  # type: ignore[attr-defined] # to be looked into, as what jax.jit returns
+    step_in_place.lower = donating.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
     return step_in_place
 
 
@@ -89,7 +89,7 @@ def one_number(jax: Any, loss: Any) -> Any:
     """Return a loss that can be differentiated, or refuse it."""
     if not isinstance(loss, jax.Array):
         raise InputError(
-            "the loss must be one number of JAX's that came from params, but loss_fn returned a "
+            "the loss must be one number in a JAX array, computed from params, but loss_fn returned a "
             f"{type(loss).__name__}; return the loss alone, without float() or NumPy"
         )
     if loss.shape:
@@ -98,8 +98,8 @@ def one_number(jax: Any, loss: Any) -> Any:
         )
     if not jax.numpy.issubdtype(loss.dtype, jax.numpy.floating):
         raise InputError(
-            f"the loss must be real and floating point, but loss_fn returned {loss.dtype}; of what is complex take "
-            "abs(), and compute in float32"
+            f"the loss must be real and floating point, but loss_fn returned {loss.dtype}; take abs() of "
+            "what is complex, and compute in float32"
         )
     return loss
 
@@ -114,14 +114,14 @@ def check_trainable(jax: Any, params: Any) -> None:
         if not jax.numpy.issubdtype(dtype, jax.numpy.floating):
             raise InputError(
                 f"params must be real and floating point to be trained, but params{jax.tree_util.keystr(path)} is "
-                f"{dtype}; convert it, of what is complex take two arrays, or pass what is not trained with the batch"
+                f"{dtype}; convert it, make two arrays of a complex one, or pass what is not trained with the batch"
             )
 
 
 def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
-    """Return what an optimizer's update takes of what is offered, all if it takes whatever comes; more by name alone.
+    """Return the arguments that an optimizer's update takes: all offered if it has ``**kwargs``; ``by_name`` if named.
 
-    What takes whatever comes may hand it on to others: a line search refuses what it does not know.
+    An update with ``**kwargs`` may hand them on to others: a line search refuses what it does not know.
     """
     parameters = signature(update).parameters
     if any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
@@ -130,7 +130,7 @@ def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) 
 
 
 def apart(jax: Any, tree: Any) -> Any:
-    """Return the tree with a copy of each array that is in it already: memory can be given away only once."""
+    """Return the tree with a copy for each repeat of an array: memory can be given away only once."""
     seen = set[int]()
 
     def own(leaf: Any) -> Any:

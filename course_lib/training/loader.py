@@ -1,4 +1,4 @@
-"""Mini-batches of arrays, for where torch's DataLoader is more than is needed."""
+"""Mini-batches of arrays, for when torch's DataLoader is more than is needed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +17,10 @@ class ArrayLoader:
     Parameters
     ----------
     *arrays : array
-        NumPy arrays, or what NumPy makes arrays of, of equal length: usually inputs ``(n, ...)`` and targets
+        NumPy arrays, or what NumPy turns into arrays, of equal length: usually inputs ``(n, ...)`` and targets
         ``(n, ...)``.
     batch_size : int
-        Samples in a batch. The last batch is smaller where it does not divide ``n``.
+        Samples in a batch. The last batch is smaller if this does not divide ``n``.
     shuffle : bool
         Draw a new order for each pass.
     seed : int
@@ -30,8 +30,8 @@ class ArrayLoader:
     Raises
     ------
     InputError
-        If there are no arrays, one is none that NumPy can hold, their lengths differ, ``batch_size`` is not a positive
-        integer, or ``seed`` no integer from 0 on.
+        If there are no arrays, NumPy cannot hold one, their lengths differ, ``batch_size`` is not a positive integer,
+        or ``seed`` is not an integer of 0 or more.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class ArrayLoader:
         lengths = {len(array) for array in self.arrays if array.ndim}
         if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
-            raise InputError(f"a loader needs arrays that are equally long, but came: {shapes}. Pass one row a sample.")
+            raise InputError(f"a loader needs arrays of equal length, but got shapes {shapes}. Pass a row per sample.")
         check_count("batch_size", batch_size)
         check_count("seed", seed, least=0)
         self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
@@ -70,7 +70,7 @@ class ArrayLoader:
 
 
 def held(array: Any, place: int) -> Any:
-    """Return an array of NumPy's, or say which one cannot be had."""
+    """Return a NumPy array, or say which argument cannot become one."""
     try:
         return np.asarray(array)
     except (TypeError, ValueError, RuntimeError) as error:  # bfloat16, rows of several lengths, a graph behind it

@@ -1,4 +1,4 @@
-"""What may be measured beside the loss: each metric takes a batch's outputs and targets, and gives its mean."""
+"""What can be measured besides the loss: each metric takes a batch's outputs and targets, and returns its mean."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ from course_lib.errors import InputError
 
 __all__ = ["accuracy"]
 
-IGNORED = -100  # where torch's losses ignore a target, by default
+IGNORED = -100  # the class that torch's losses ignore by default
 
 
 def accuracy(outputs: Any, targets: Any) -> Any:
     """Return the share of targets whose class has the largest logit; for single logits, whose sign is right.
 
-    Classes of -100, which torch's losses ignore by default, do not count: neither as wrong nor as targets. Of a batch
+    Classes of -100, which torch's losses ignore by default, do not count: neither as wrong nor as targets. For a batch
     that has no others, the share is NaN. If you ignore another class, write a metric of your own. An epoch's mean
-    weighs batches by their samples all the same.
+    weights batches by all their samples even so.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     for name, value in (("outputs", outputs), ("targets", targets)):
         if not hasattr(value, "shape"):
             raise InputError(
-                f"accuracy needs tensors or arrays, but the {name} are a {type(value).__name__}. Take the one that "
-                'counts out of it: lambda z, y: accuracy(z["logits"], y).'
+                f"accuracy needs tensors or arrays, but the {name} are a {type(value).__name__}. Pick the one "
+                'to measure: lambda z, y: accuracy(z["logits"], y).'
             )
     shape, wanted = tuple(outputs.shape), tuple(targets.shape)
     if shape == wanted:
@@ -53,7 +53,7 @@ def accuracy(outputs: Any, targets: Any) -> Any:
         return ((outputs.argmax(1) == targets) & kept).sum() / kept.sum()
     else:
         raise InputError(
-            f"accuracy needs outputs (N, C, ...) with targets (N, ...), or both of one shape, but the shapes are "
+            f"accuracy needs outputs (N, C, ...) with targets (N, ...), or both of the same shape, but the shapes are "
             f"{shape} and {wanted}. Squeeze or flatten one of the two."
         )
     count = 1

@@ -11,9 +11,10 @@ __all__ = ["mode"]
 def mode(model: Any, *, training: bool) -> Iterator[None]:
     """Switch a model to training or evaluation, and afterwards each of its modules back to the mode it was in.
 
-    Each for itself: a batch norm that ``model.bn.eval()`` froze in a model in training mode stays frozen while it
-    trains, and afterwards, which ``model.train()`` would undo. If the model itself is in evaluation mode, or all of its
-    layers are, nobody can tell what was frozen, and all of it trains. An exception changes nothing about that.
+    Each is switched on its own: a batch norm that ``model.bn.eval()`` froze in a model in training mode stays frozen
+    while it trains, and afterwards, which ``model.train()`` would undo. If the model itself is in evaluation mode, or
+    all of its layers are, nobody can tell what was frozen, and all of it trains. An exception changes nothing about
+    that.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def mode(model: Any, *, training: bool) -> Iterator[None]:
     """
     before = [(module, module.training) for module in model.modules()]
     layers = [module for module, _ in before if len(list(module.modules())) == 1]
-    # A wrapper that is new, around a model all of which is in evaluation mode, froze nothing.
+    # A new wrapper around a model that is entirely in evaluation mode froze nothing.
     partly = training and model.training and any(layer.training for layer in layers)
     frozen = [module for module, was in before if partly and not was]
     model.train(training)

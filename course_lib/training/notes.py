@@ -16,7 +16,7 @@ NAMED = 3  # how many entries of a container a note names
 def noted(note: Callable[[], str]) -> Iterator[None]:
     """Add a note to an error of shapes, dtypes or values; it keeps its type, its words and its traceback.
 
-    What the loop refuses says so itself, and errors of memory or of what is not implemented have other causes.
+    Errors that the loop raises say so themselves, and errors of memory or missing implementations have other causes.
     """
     try:
         yield
@@ -34,13 +34,13 @@ def on_model(where: str, model: Any, inputs: Any) -> str:
         f"{where}: the model was called with {described(inputs)}"
         + (f", each an argument, as the inputs are a {type(inputs).__name__}" if type(inputs) in (list, tuple) else "")
         + (f"; its parameters are {dtypes}" if dtypes else "")
-        + ". Inputs that are no indices need the dtype of the parameters, as from x.astype() or x.to(), and the sizes "
+        + ". Inputs that are not indices need the dtype of the parameters, as from x.astype() or x.to(), and the sizes "
         "that the layers were made for."
     )
 
 
 def on_criterion(where: str, targets: Any, *outputs: Any) -> str:
-    """Say what a criterion was called with; if it had not come to that, only the targets."""
+    """Say what a criterion was called with; only the targets if there were no outputs yet."""
     came = "".join(f"outputs {described(output)} and " for output in outputs)
     return (
         f"{where}: the criterion is for {came}targets {described(targets)}. Classes must be int64, from 0 to C - 1, of "

@@ -1,4 +1,4 @@
-"""What happens to each batch of a pass over the data: moved, judged, noted, and in training pulled back."""
+"""What happens to each batch of a pass over the data: it is moved, judged, noted and, in training, differentiated."""
 
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator
@@ -80,7 +80,7 @@ class Pass:
             where = self.where(self.tally.batches)
             loss = self._loss(self._moved(inputs, where), targets, weight)
             check_connected(loss, where)
-            if shared:  # in this order, integer tensors do not make float32 of it; and 0 is not divided by 0
+            if shared:  # in this order, integer tensors do not turn it into float32; and 0 is not divided by 0
                 loss = loss / (total + (total == 0)) * weight
             loss.backward()
 
@@ -118,23 +118,23 @@ class Pass:
         self.tally.sync(self.where, explain)
 
     def result(self) -> EpochLoss:
-        """Return the means over the samples, or refuse if there was not one batch."""
+        """Return the means over the samples, or refuse if there was no batch."""
         if not self.tally.batches:
             raise InputError(
-                f"{self.title}: the loader must give at least one batch, but it gave none. Is the data set empty, does "
-                "drop_last=True drop all of it, or is the loader a generator that has been used up?"
+                f"{self.title}: the loader must yield at least one batch, but yielded none. Is the data set empty, "
+                "does drop_last=True drop all of it, or is the loader a generator that has been used up?"
             )
         self._read()
         if not self.tally.weight:
             raise TrainingError(
-                f"{self.title}: the loss must be the mean over some targets, but not one of them counts; look at "
+                f"{self.title}: the loss must be the mean over some targets, but none of them counts; look at "
                 "ignore_index, at the weights of the classes, and at count"
             )
         return self.tally.result()
 
 
 def groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield the batches of each step together: how large they are in all must be known before the first backward.
+    """Yield the batches of each step together: their total size must be known before the first backward.
 
     Examples
     --------

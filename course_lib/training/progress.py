@@ -46,7 +46,7 @@ class EpochsBar:
             self.bar.update()
 
     def note(self, **losses: float) -> None:
-        """Show the last losses."""
+        """Show the latest losses."""
         if self.bar is not None:
             self.bar.set_postfix({name: f"{loss:.4g}" for name, loss in losses.items()})
 

@@ -13,7 +13,7 @@ from course_lib.training.notes import noted, on_metric
 
 __all__ = ["EpochLoss", "Metrics", "Tally"]
 
-NOTHING_COUNTS = "Not one of its targets counts: leave such batches out, or use reduction='sum'."
+NOTHING_COUNTS = "None of its targets counts: leave such batches out, or use reduction='sum'."
 Metrics = Mapping[str, Callable[[Any, Any], Any]]
 
 
@@ -98,14 +98,14 @@ class Tally:
                 raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {reason}")
             if not 0 <= weight < math.inf:
                 raise InputError(
-                    f"{where(first + i)}: what the loss is the mean over must be finite and not negative, but it is "
+                    f"{where(first + i)}: what the mean loss divides by must be finite and not negative, but it is "
                     f"{weight:g}; look at count, and at the weights of the classes"
                 )
         self.read += [list(row) for row in zip(*columns, strict=True)]
 
     @property
     def weight(self) -> float:
-        """What the mean loss of what has been read is the mean over."""
+        """What the mean of the losses read so far divides by."""
         return math.fsum(row[1] for row in self.read)
 
     @property

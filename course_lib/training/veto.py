@@ -12,8 +12,8 @@ __all__ = ["vetoed", "warn_of_no_step"]
 def vetoed(answer: Any, model: Any, framework: Framework) -> bool:
     """Tell whether what ``before_step`` returned keeps the step from being taken.
 
-    A norm that is not finite does not say so by itself: the gradients may have been set to zero since it was taken, or
-    be finite with a norm beyond the largest float. So it is they that decide.
+    A norm that is not finite is not enough: the gradients may have been set to zero since it was taken, or
+    be finite with a norm beyond the largest float. So the gradients decide.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def vetoed(answer: Any, model: Any, framework: Framework) -> bool:
 
 
 def warn_of_no_step(title: str, count: int) -> None:
-    """Warn of an epoch that trained nothing: now and then a step may be left out, but not each of them."""
+    """Warn of an epoch that trained nothing: now and then a step may be left out, but not every one."""
     warnings.warn(
         f"{title}: before_step left out every step, {count} of {count}, so nothing was trained. Look at the gradients "
         "with nonfinite='error', or let before_step return None.",

@@ -50,11 +50,11 @@ MISTAKES = {
     ),
     "a product of two dtypes": (
         lambda: X @ X.double().T,
-        ["matmul()", "one dtype", "float32 and float64", ".double()"],
+        ["matmul()", "the same dtype", "float32 and float64", ".double()"],
     ),
     "a bias of another dtype": (
         lambda: ag.linear(X, X, V.double()),
-        ["linear()", "one dtype", "float32 and float64", ".float()"],
+        ["linear()", "the same dtype", "float32 and float64", ".float()"],
     ),
     "stacks of another length": (
         lambda: ag.bmm(ag.ones(3, 2, 2), ag.ones(1, 2, 2)),
@@ -75,10 +75,10 @@ MISTAKES = {
     "sections that do not add up": (lambda: ag.split(X, [1, 1], 1), ["add up to 3", "[1, 1] adds up to 2"]),
     "a negative section": (lambda: ag.split(X, [3, -1]), ["not be negative", "[3, -1] adds up to 2"]),
     "a split into nothing": (lambda: ag.split(X, 0), ["add up to 2", "(2, 3)", "positive size"]),
-    "a split of a number": (lambda: ag.split(ag.tensor(1.0), 1), ["shape ()", "a single number has none"]),
+    "a split of a number": (lambda: ag.split(ag.tensor(1.0), 1), ["shape ()", "a 0-d tensor cannot be split"]),
     "cat of a matrix and a vector": (lambda: ag.cat([X.T, V], 1), ["dim=1", "(3, 2), (2,)", "stack()"]),
     "a difference of booleans": (lambda: (V > 1) - (V > 1), ["sub must be defined", "boolean subtract", "Convert"]),
-    "a stack of unlike shapes": (lambda: ag.stack([X, X.T]), ["one shape", "(2, 3), (3, 2)", "cat()"]),
+    "a stack of unlike shapes": (lambda: ag.stack([X, X.T]), ["the same shape", "(2, 3), (3, 2)", "cat()"]),
     "dimensions joined backwards": (lambda: X.flatten(1, 0), ["from the first to the last", "1 > 0", "Swap"]),
     "a condition of another shape": (lambda: ag.where(V > 0, X, X), ["where()", "(2, 3) and (2, 3)", "(2,)"]),
     "a dimension permuted twice": (lambda: X.permute(0, 0), ["permute()", "(2, 3)", "repeated axis", ".shape"]),
@@ -157,7 +157,7 @@ MISTAKES = {
     "a learning rate of a group": (lambda: ag.optim.Adam([{"params": [V], "lr": float("nan")}]), ["lr", "nan"]),
     "a memory without end": (lambda: ag.optim.Adam([V], betas=(0.9, 1.0)), ["betas", "below 1", "(0.9, 1.0)"]),
     "nesterov without momentum": (lambda: ag.optim.SGD([V], nesterov=True), ["needs a momentum", "dampening"]),
-    "rows of unlike lengths": (lambda: ag.tensor([[1, 2], [3]]), ["rows of one length", "inhomogeneous"]),
+    "rows of unlike lengths": (lambda: ag.tensor([[1, 2], [3]]), ["equally long rows", "inhomogeneous"]),
     "a word for a number": (lambda: ag.tensor(["a"]), ["real numbers", "<U1", "'a'"]),
     "nothing for a number": (lambda: ag.tensor(None), ["real numbers", "object", "None"]),
     "an array for a tensor": (lambda: ag.nn.Linear(3, 2)(np.ones((2, 3))), ["linear()", "ndarray", "tensor(...)"]),
@@ -185,7 +185,7 @@ MISTAKES = {
     ),
     "classes that are not whole": (
         lambda: ag.nll_loss(X, ag.tensor([1.0, 2.0])),
-        ["a class from 0 to 2", "as float32", ".long()"],
+        ["classes from 0 to 2", "as float32", ".long()"],
     ),
     "a loss of one number": (lambda: ag.nll_loss(X[0, 0], ag.tensor(0)), ["without the classes", "() and ()"]),
     "a cross-entropy of integers": (

@@ -187,8 +187,8 @@ def test_rules_and_times_for_nobody_are_pointed_out(course, classroom):
     status, _, err = course("grade", "submissions", "--submitted", "times.csv", "--report", "junit")
     assert status == 0
     assert err.splitlines() == [
-        "note: there are rules for the exercise duoble, and no notebook of it; is its name right?",
-        "note: there is a time for double of adda, and no notebook; are the names right?",
+        "note: there are rules for the exercise duoble, but no notebook of it; is its name right?",
+        "note: there is a time for double of adda, but no notebook; are the names right?",
         "note: --submitted has no time for double of bob, cem, dan and eva: what an earlier table said counts, else "
         "when the file was last changed; add what is missing",
     ]
@@ -271,7 +271,7 @@ def test_similar_lists_and_grade_does_too(course, classroom):
     assert status == 0
     assert "ada" in out
     assert "100%" in out
-    assert "5 submissions, 1 pairs alike by at least 60%" in out
+    assert "5 submissions, 1 pair at least 60% alike" in out
     status, out, _ = course("grade", "submissions")
     assert "alike, for you to look at: no points depend on it" in out
     document = json.loads((classroom / "grades" / "grades.json").read_text())

@@ -139,7 +139,7 @@ def test_refuses_a_bound_that_is_not_above_zero(bound, message):
         (np.ones(2, complex), "but it is complex128"),
         (np.ma.masked_array([1.0, 2.0], [False, True]), r"but it is masked\. Say what the masked entries are"),
         (np.ones((1, 2)).view(np.matrix), r"a matrix, which .*\. Pass np\.asarray\(g\)"),
-        ([np.ones(1), tensor([1.0])], "all be of one library, but these are of NumPy and course_lib.autograd"),
+        ([np.ones(1), tensor([1.0])], "all be from one library, but these are from NumPy and course_lib.autograd"),
     ],
     ids=str,
 )
@@ -154,7 +154,7 @@ def test_containers_that_cannot_be_given_back_are_refused_inside_of_others(form)
     """At the top they become a list; inside, all but one gradient would be lost."""
     pair = [np.array([3.0]), np.array([4.0])]
     assert clip_by_global_norm(form(pair), 2.5)[0] == [np.array([1.5]), np.array([2.0])]
-    with pytest.raises(InputError, match=r"in lists, tuples and dicts to be given back .* holds some\. Make a list"):
+    with pytest.raises(InputError, match=r"in lists, tuples and dicts to be returned .* holds some\. Make a list"):
         clip_by_global_norm({"a": form(pair)}, 2.5)
 
 

@@ -171,7 +171,7 @@ def lost(pipe):
 def test_a_foreman_that_cannot_load_says_why(monkeypatch, capfd):
     """In one line, to whoever asks it for a process, and not as a traceback on the terminal."""
     monkeypatch.setattr(lost, "__module__", "nowhere")
-    with Foreman(lost) as foreman, pytest.raises(GradingError, match=r"has died: ModuleNotFoundError: .*; mend that"):
+    with Foreman(lost) as foreman, pytest.raises(GradingError, match=r"has died: ModuleNotFoundError: .*; fix that"):
         foreman.fork()
     assert capfd.readouterr().err == ""
 
@@ -187,7 +187,7 @@ def test_a_foreman_that_was_killed_is_missed():
     with Foreman(serve) as foreman:
         [pid] = children() - others
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(GradingError, match="has died: something killed it; mend that, or give -j 1"):
+        with pytest.raises(GradingError, match="has died: something killed it; fix that, or pass -j 1"):
             foreman.fork()
 
 
@@ -262,7 +262,7 @@ def test_files_among_the_learners_are_named(classroom, exercises, tmp_path):
         for name in ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", ".DS_Store"):
             (folder / name).touch()
     assert strays(classroom) == ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", "notes.txt")
-    with pytest.raises(InputError, match=r"no such notebook but ada\.zip, carl\.IPYNB and dora\.ipynb\.txt; check"):
+    with pytest.raises(InputError, match=r"no such notebook, only ada\.zip, carl\.IPYNB and dora\.ipynb\.txt; check"):
         find_submissions(empty, exercises=exercises)
 
 

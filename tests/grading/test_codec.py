@@ -188,7 +188,7 @@ def test_dicts_whose_keys_could_all_be_alike_are_refused():
     pairs = [encode(tuple(each)) for each in product((-1, -2), repeat=8)]
     parts = [encode(np.complex128(complex(-1000003 * k, k))) for k in range(200)]
     for keys in (numbers, pairs, parts):
-        with pytest.raises(CodecError, match="a dict whose keys all have one hash"):
+        with pytest.raises(CodecError, match="a dict with too many keys of the same hash"):
             decode({"$": "dict", "items": [[key, 0] for key in keys]})
     many = dict.fromkeys(range(codec.MAX_PAIRS + 1), 0)
     with pytest.raises(CodecError, match="a dict of more than 10,000 items"):

@@ -37,7 +37,7 @@ def notebook(**changes):
         (notebook(cells=[1]), "a list of cells, found none"),
         (notebook(cells=[{"cell_type": "code", "source": 3}]), "text in every code cell"),
         (notebook(cells=[{"cell_type": "code", "source": ["a", 3]}]), "text in every code cell"),
-        (notebook(cells=[{"cell_type": "code", "source": "\ud800"}]), "half a character"),
+        (notebook(cells=[{"cell_type": "code", "source": "\ud800"}]), "a broken character"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell
 from course_lib.grading.submission import grade_submission
 from tests.grading.conftest import SOURCE
 
-NOTE = "of your own was left out, since answer cells alone are graded: what an answer needs must be inside it"
+NOTE = "of your own was left out, since only answer cells are graded: what an answer needs must be inside it"
 WHERE = "is in a cell of your own, which is not graded: put it into the answer cell"
 
 

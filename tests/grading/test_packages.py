@@ -100,7 +100,7 @@ def test_whatever_is_handed_in_there_is_a_result(place, exercise):
     assert "found a.ipynb, b.ipynb; hand in" in autograde(place)[0]["output"]
     (place / "submission" / "double.ipynb").write_text("{")
     said = autograde(place)[0]["output"]
-    assert said.startswith("double.ipynb was graded, and a.ipynb, b.ipynb not; if another was meant, give it")
+    assert said.startswith("double.ipynb was graded, but not a.ipynb, b.ipynb; if another was meant, give it")
     assert "found text that is not JSON" in said
 
 

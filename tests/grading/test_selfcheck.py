@@ -146,7 +146,7 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
         "answer cell"
     )
     assert result.warnings == (
-        "1 cell of your own was left out, since answer cells alone are graded: what an answer needs must be inside it",
+        "1 cell of your own was left out, since only answer cells are graded: what an answer needs must be inside it",
     )
 
 

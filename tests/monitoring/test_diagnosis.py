@@ -98,7 +98,7 @@ def test_a_step_that_spoils_the_parameters_is_told_from_a_bad_batch():
 
     finding = fit(mlp(), before=spoil, steps=8).diagnose().findings[0]
     assert finding.kind == "non-finite"
-    assert "not finite any more either (0.weight)" in finding.words
+    assert "no longer finite either (0.weight)" in finding.words
 
 
 @pytest.mark.parametrize("update_every", [10, None])

@@ -23,7 +23,7 @@ def test_of_one_step_it_is_said_that_it_is_few():
     torch.manual_seed(0)
     diagnosis = FROM_ZERO["head"](1).diagnose()
     assert diagnosis.kinds == ("dead",)
-    assert "That is few steps: watch more of them." in str(diagnosis)
+    assert "These are few steps: watch more of them." in str(diagnosis)
 
 
 def test_what_was_never_zero_is_vanishing_though_it_grows():

@@ -334,7 +334,7 @@ def test_what_is_no_model_is_refused(function):
     """Parameters, a frozen model, and one whose shapes are not known yet."""
     with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but got a list"):
         function([torch.zeros(2)])
-    with pytest.raises(InputError, match=r"got the class Linear\. Make one of it first"):
+    with pytest.raises(InputError, match=r"got the class Linear\. Make an instance first"):
         function(nn.Linear)
     with pytest.raises(InputError, match=r"must be a parameter that requires grad, but Linear has none"):
         function(nn.Linear(2, 2).requires_grad_(False))
@@ -342,7 +342,7 @@ def test_what_is_no_model_is_refused(function):
         function(nn.LazyLinear(3))
     shard = nn.Linear(2, 2)
     shard.bias._fsdp_flattened = True
-    with pytest.raises(InputError, match=r"parameters must be whole, but of bias this process holds only a part"):
+    with pytest.raises(InputError, match=r"parameters must be whole, but this process holds only a part of bias"):
         function(shard)
 
 

@@ -134,4 +134,4 @@ def test_the_millionth_that_torch_adds_to_the_norm_is_named():
     assert torch.nn.utils.clip_grad_norm_([w], 0.05) < 1
     found = first(lambda x, w, xp: xp.tanh(x @ w).mean(), drawn, {"w": w.grad.numpy()}, max_norm=0.05)
     assert (found.cause, found.relative < 1e-4) == (None, True)
-    assert found.evidence == "They are right, but for the 1e-6 that is added to the norm, as PyTorch does."
+    assert found.evidence == "They are right, but for the 1e-6 that is added to the norm, as in PyTorch."

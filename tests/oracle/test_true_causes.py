@@ -85,7 +85,7 @@ def test_a_small_difference_in_half_precision_may_be_rounding():
     assert found.cause is None
     assert found.evidence.startswith("1 of 48 entries differ")
     assert found.evidence.endswith(
-        "It came in 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
+        "The gradient has 16 bits, where rounding alone may open or close a ReLU. Repeat it in float32."
     )
 
 

@@ -145,7 +145,7 @@ def test_what_stops_a_run_leaves_its_history(problem, in_validation):
     other = torch.optim.SGD(twin.parameters(), lr=0.1)
     right = fit(twin, loader, nn.CrossEntropyLoss(), other, "cpu", epochs=2, val_loader=loader, **options)
     assert caught.value.history == right
-    assert caught.value.__notes__ == ["The history of the 2 epochs before is this error's attribute history."]
+    assert caught.value.__notes__ == ["The history of the 2 epochs before is in this error's attribute history."]
 
 
 def test_what_stops_the_first_epoch_leaves_an_empty_history(problem):

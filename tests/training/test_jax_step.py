@@ -118,10 +118,10 @@ def test_a_line_search_gets_the_loss_of_the_batch():
     ("loss_fn", "message"),
     [
         (lambda w: None, "loss_fn returned a NoneType; return the loss alone"),
-        (lambda w: 0.5, r"one number of JAX's .*returned a float; return the loss alone, without float\(\)"),
+        (lambda w: 0.5, r"one number in a JAX array, .*returned a float; return the loss alone, without float\(\)"),
         (lambda w: np.float32(0.5), "returned a float32; return"),
         (lambda w: w.sum().astype(int), "must be real and floating point, but loss_fn returned int32"),
-        (lambda w: w.sum() * 1j, r"returned complex64; of what is complex take abs\(\)"),
+        (lambda w: w.sum() * 1j, r"returned complex64; take abs\(\) of what is complex"),
     ],
 )
 def test_a_loss_without_a_gradient_is_refused(loss_fn, message):
@@ -143,7 +143,7 @@ def test_parameters_without_a_gradient_are_refused_by_name():
 def test_complex_parameters_are_refused():
     """JAX's gradient of |z|^2 is the conjugate of 2z: a step against it would go up along the imaginary axis."""
     optimizer, z = optax.sgd(0.1), jnp.array(1 + 1j)
-    with pytest.raises(InputError, match=r"params must be real .* is complex64; .* take two arrays"):
+    with pytest.raises(InputError, match=r"params must be real .* is complex64; .* make two arrays"):
         make_jax_step(lambda z: jnp.abs(z) ** 2, optimizer)(z, optimizer.init(z))
 
 

@@ -41,7 +41,7 @@ LINE = nn.Linear(3, 1)
 MINI = autograd.nn.Linear(3, 1)
 SGD = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)
 CASES = {
-    "empty loader": ({"loader": []}, InputError, "must give at least one batch, but it gave none"),
+    "empty loader": ({"loader": []}, InputError, "must yield at least one batch, but yielded none"),
     "spent generator": ({"loader": iter(())}, InputError, "a generator that has been used up"),
     "vector": ({"criterion": nn.MSELoss(reduction="none")}, InputError, "reduction is 'none'; use reduction='mean'"),
     "unspoken vector": (
@@ -49,7 +49,7 @@ CASES = {
         InputError,
         r"batch 0 .*returned shape \(4, 1\); use",
     ),
-    "float": ({"criterion": lambda z, y: (z - y).square().mean().item()}, TrainingError, "returned a float; leave out"),
+    "float": ({"criterion": lambda z, y: (z - y).square().mean().item()}, TrainingError, "returned a float; remove"),
     "class": ({"criterion": nn.MSELoss}, InputError, r"got the class MSELoss; add \(\)"),
     "no function": ({"criterion": 0.5}, InputError, "got a float; use one such as"),
     "no cuda": ({"device": "cuda"}, InputError, "but got 'cuda': .*Pass device='cpu'"),
@@ -58,7 +58,7 @@ CASES = {
     "frozen": ({"model": frozen(), "optimizer": SGD}, InputError, "but all of its 2 are frozen; call requires_grad_"),
     "no parameters": ({"model": nn.ReLU(), "optimizer": SGD}, InputError, "it has none at all"),
     "another's optimizer": ({"optimizer": SGD}, InputError, "but it holds none; make it from this model's"),
-    "no optimizer": ({"optimizer": "sgd"}, InputError, "got a str; optax belongs to make_jax_step"),
+    "no optimizer": ({"optimizer": "sgd"}, InputError, "got a str; for optax, use make_jax_step"),
     "no model": ({"model": print, "optimizer": SGD}, InputError, "wrap a function in a Module"),
     "cut": ({"model": Cut()}, TrainingError, "batch 0 .*does not require grad; is the loop inside"),
     "cut, then joined": (
@@ -87,9 +87,9 @@ CASES = {
             "loader": [(X, torch.full((4,), -100))] * 2,
         },
         TrainingError,
-        "train: the loss must be the mean over some targets, but not one of them counts; look at ignore_index",
+        "train: the loss must be the mean over some targets, but none of them counts; look at ignore_index",
     ),
-    "count of nothing": ({"count": lambda y: 0, "accumulate": 2}, TrainingError, "but not one of them counts; look at"),
+    "count of nothing": ({"count": lambda y: 0, "accumulate": 2}, TrainingError, "but none of them counts; look at"),
     "count": ({"count": 3}, InputError, "count must be a function of the targets, but got 3; pass count=len"),
     "count of None": ({"count": lambda y: None}, InputError, "must return one number for a batch, but got a NoneType"),
     "count of rows": (
@@ -100,7 +100,7 @@ CASES = {
     "count of NaN": (
         {"count": lambda y: math.nan},
         InputError,
-        "batch 0 .*the mean over must be finite and not negative, but it is nan; look at count",
+        "batch 0 .*the mean loss divides by must be finite and not negative, but it is nan; look at count",
     ),
     "negative count": ({"count": lambda y: -y.sum()}, InputError, "batch 0 .*not negative, but it is -4; look at"),
     "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but got 0"),
@@ -129,19 +129,19 @@ CASES = {
     "the engine's criterion": (
         {"criterion": autograd.nn.MSELoss()},
         InputError,
-        "the model is of torch and MSELoss of course_lib.autograd; import both from torch",
+        "the model is from torch and MSELoss from course_lib.autograd; import both from torch",
     ),
     "the engine's function": (
         {"criterion": partial(autograd.mse_loss, reduction="sum")},
         InputError,
-        "the model is of torch and mse_loss of course_lib.autograd",
+        "the model is from torch and mse_loss from course_lib.autograd",
     ),
     "torch's criterion": (
         {"model": MINI, "optimizer": autograd.optim.SGD(MINI.parameters(), lr=0.1)},
         InputError,
-        "the model is of course_lib.autograd and MSELoss of torch; import both from course_lib.autograd",
+        "the model is from course_lib.autograd and MSELoss from torch; import both from course_lib.autograd",
     ),
-    "no loader": ({"loader": 4}, InputError, "give batches .*but got 4; pass a DataLoader"),
+    "no loader": ({"loader": 4}, InputError, "yield batches .*but got 4; pass a DataLoader"),
     "complex": (
         {"criterion": lambda z, y: (z * 1j - y).mean()},
         InputError,
@@ -297,17 +297,17 @@ def fit_line(train_loader=(BATCH,), **options):
     ("make", "message"),
     [
         (lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=0), "epochs must be a positive"),
-        (lambda: ArrayLoader(batch_size=2), "came: none"),
-        (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"came: \(3,\), \(4,\)"),
+        (lambda: ArrayLoader(batch_size=2), "got shapes none"),
+        (lambda: ArrayLoader(np.ones(3), np.ones(4), batch_size=2), r"got shapes \(3,\), \(4,\)"),
         (lambda: ArrayLoader(np.ones(3), batch_size=0), "batch_size must be a positive integer, but got 0"),
         (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but got True"),
-        (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer from 0 on, but got -1"),
+        (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer of 0 or more, but got -1"),
         (lambda: ArrayLoader([[1.0], [2.0, 3.0]], batch_size=2), r"place 0, a list \(setting an array .*pad rows"),
         (lambda: ArrayLoader(np.ones(3), X.requires_grad_(), batch_size=2), r"at place 1, a Tensor .*Detach tensors"),
         (lambda: ArrayLoader(X.bfloat16(), batch_size=2), r"at place 0, a Tensor .*dtype that NumPy has"),
-        (lambda: fit_line(train_loader=None), "must give batches when a loop goes over it, but got None"),
-        (lambda: fit_line(train_loader=5), "the loader must give batches .* but got 5"),
-        (lambda: fit_line(val_loader=5), "the loader must give batches .* but got 5"),
+        (lambda: fit_line(train_loader=None), "must yield batches when a loop goes over it, but got None"),
+        (lambda: fit_line(train_loader=5), "the loader must yield batches .* but got 5"),
+        (lambda: fit_line(val_loader=5), "the loader must yield batches .* but got 5"),
         (lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR), r"a step\(\) .*, but got <class .*StepLR'>"),
         (
             lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR(SGD, 1)),
@@ -323,8 +323,8 @@ def fit_line(train_loader=(BATCH,), **options):
             r"must have a step\(\) .*, but got 0.5",
         ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
-        (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Take the one that counts .*z\[\"logits\"\]"),
-        (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Take"),
+        (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Pick the one to measure .*z\[\"logits\"\]"),
+        (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Pick"),
         (
             lambda: make_jax_step(lambda w: w, torch.optim.SGD),
             "must be an optax.GradientTransformation, but got a type",

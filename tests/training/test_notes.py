@@ -11,7 +11,7 @@ from course_lib.training.notes import described, noted
 
 X, Y = np.ones((4, 3), np.float32), np.ones((4, 1), np.float32)
 CLASSES = np.array([0, 1, 1, 0])
-MODEL = r"the model was called with {}; its parameters are float32\. Inputs that are no indices need the dtype"
+MODEL = r"the model was called with {}; its parameters are float32\. Inputs that are not indices need the dtype"
 CRITERION = r"the criterion is for outputs float32 \(4, {}\) and targets {}\. Classes must be int64, from 0 to C - 1"
 ARGUMENTS = r"\[float32 \(4, 3\), float32 \(4, 3\)\], each an argument, as the inputs are a {}"
 CASES = {

@@ -1,4 +1,4 @@
-"""Modules and the functions they call, as ``torch.nn`` has them: what the chapters use."""
+"""Modules and the functions they call: the part of ``torch.nn`` that the chapters use."""
 
 from course_lib.autograd.nn import functional, layers, module
 from course_lib.autograd.nn.layers import *  # noqa: F403 - its __all__

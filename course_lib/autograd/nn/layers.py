@@ -1,4 +1,4 @@
-"""Layers, as torch.nn has them: what the chapters use, with torch's names, defaults and initial distributions."""
+"""The layers of torch.nn that the chapters use, with torch's names, defaults and initial distributions."""
 
 import math
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ class Dropout(Module):
 
 
 class Sequential(Module):
-    """Modules one after another, by number."""
+    """Modules called one after another, and named by number."""
 
     def __init__(self, *modules: Module) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class Sequential(Module):
 
 
 def layer(name: str, function: Any, doc: str) -> Any:
-    """Make a module of a function of tensors; its settings are given by name when the module is made."""
+    """Make a module from a function of tensors; its settings are given by name when the module is made."""
 
     class Layer(Module):
         def __init__(self, **settings: Any) -> None:

@@ -69,17 +69,17 @@ class Module:
             p.grad = None
 
     def train(self, mode: bool = True) -> "Module":
-        """Switch dropout and batch normalization to training, or with False to use."""
+        """Switch dropout and batch normalization to training mode, or with False to evaluation mode."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> "Module":
-        """Switch dropout and batch normalization to use."""
+        """Switch dropout and batch normalization to evaluation mode."""
         return self.train(False)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Name all parameters and buffers."""
+        """Return all parameters and buffers by name."""
         return {name: value.detach() for name, value in self.named_tensors()}
 
     def load_state_dict(self, state_dict: dict[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""Activation functions that torch counts among the functions of each element, each with its derivative beside it."""
+"""Activation functions that torch counts among the elementwise functions, each with its derivative beside it."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from course_lib.autograd.ops.primitive import Op
 __all__ = ["relu", "sigmoid"]
 
 FLOAT32 = np.dtype(np.float32)
-ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, for 0.4 us
+ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, which costs 0.4 us
 BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 relu: Op = unary(

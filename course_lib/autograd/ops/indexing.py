@@ -36,8 +36,8 @@ picks: dict[str, Primitive] = {
 
 
 def plain(index: Any) -> Any:
-    """Make arrays of the tensors and lists in an index."""
-    if isinstance(index, tuple):  # of arrays copies: what is written to them later does not matter
+    """Turn the tensors and lists in an index into arrays."""
+    if isinstance(index, tuple):  # copies of arrays, so that later writes to them do not matter
         return tuple(np.array(i) if isinstance(i, np.ndarray) else i for i in map(plain, index))
     if isinstance(index, Variable):
         index = index.value
@@ -49,7 +49,7 @@ def plain(index: Any) -> Any:
 
 
 def parted(index: Any) -> list[Any]:
-    """Part an index in which integers stand beside arrays: NumPy takes them for arrays, torch lets them pick first."""
+    """Split an index that mixes integers and arrays: NumPy treats the integers as arrays, torch applies them first."""
     if not isinstance(index, tuple) or not {int, np.ndarray} <= set(map(type, index)):
         return [index]
     first: list[Any] = []
@@ -74,7 +74,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
 
 
 def kind_of(index: Any) -> str:
-    """Name the operation as torch does, where each part of an index is one, and the last is seen."""
+    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
     if not is_basic(index):
         return "index"
     parts = [i for i in (index if isinstance(index, tuple) else (index,)) if i not in (slice(None), Ellipsis)]
@@ -83,12 +83,12 @@ def kind_of(index: Any) -> str:
 
 
 def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
-    """Take the numbers of elements along ``dim``; refuse what counts from the end, or does not fit."""
+    """Return the positions along ``dim``; refuse negative ones, and an index that does not fit."""
     i, n = index.value, shape[dim] if shape else 1
     if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
         raise AutogradError(
             f"{needs}, all integers from 0 to {n - 1} for dim {dim} of the shape {shape}, but its dtype is {i.dtype}, "
-            f"its shape {i.shape}, and it holds {i.ravel()[:9].tolist()}. x[index] broadcasts, and counts from the end."
+            f"its shape {i.shape}, and it holds {i.ravel()[:9].tolist()}. x[index] may broadcast or count from the end."
         )
     return i.copy()
 

@@ -48,19 +48,19 @@ def check(name: str, x: Tensor, y: Tensor, *, dims: tuple[int, int] | None = Non
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise AutogradError(
-            f"{name}() sums over the last dimension of the first and the {'second to last' if y.ndim > 1 else 'only'} "
+            f"{name}() sums over the last dim of the first and the {'second to last' if y.ndim > 1 else 'only one'} "
             f"of the second, so their sizes must be equal, but the shapes are {x.shape} and {y.shape}: {x.shape[-1]} "
-            f"and {inner}. Transpose one of them, or look where the wrong shape comes from."
+            f"and {inner}. Transpose one of them, or find out where the wrong shape comes from."
         )
     one_dtype(name, x, y)
 
 
 def one_dtype(name: str, x: Tensor, y: Tensor) -> None:
-    """Refuse to mix dtypes, as torch does here, where a conversion would cost a copy of a matrix unseen."""
+    """Refuse to mix dtypes, as torch does here, where a conversion would silently copy a matrix."""
     if x.dtype != y.dtype:
         raise AutogradError(
-            f"{name}() takes tensors of one dtype, but these are {x.dtype} and {y.dtype}. Convert one of them, for "
-            "instance with .float() or .double()."
+            f"{name}() takes tensors of the same dtype, but these are {x.dtype} and {y.dtype}. Convert one of them, "
+            "for instance with .float() or .double()."
         )
 
 
@@ -127,7 +127,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Multiply every element of one vector with every element of the other."""
+    """Multiply every element of one vector by every element of the other."""
     if input.ndim != 1 or vec2.ndim != 1:
         raise AutogradError(
             f"outer() needs two vectors, but the shapes are {input.shape} and {vec2.shape}. Flatten them first."

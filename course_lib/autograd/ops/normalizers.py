@@ -14,7 +14,7 @@ __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
 def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """Take the largest element out of the exponentials, so that none overflows."""
+    """Factor the largest element out of the exponentials, so that none overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), x.dtype.type(0), top)
     out = np.log(np.add.reduce(np.exp(x - top), dim, keepdims=True)) + top
@@ -22,7 +22,7 @@ def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def stable_softmax(x: Any, dim: int) -> Any:
-    """Divide exponentials by their sum, after taking out the largest; NumPy lets a number too have an axis 0."""
+    """Divide exponentials by their sum, with the largest factored out; NumPy accepts axis 0 even of a 0-d array."""
     y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
     return y / np.add.reduce(y, dim, keepdims=True)
 
@@ -67,7 +67,7 @@ def norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
 
 
 def norm_slope(g: Any, a: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
-    """Derive the p-norm by the absolute values: 0 where the norm is 0, or does not depend on them."""
+    """Differentiate the p-norm in the absolute values: 0 where the norm is 0, or does not depend on them."""
     if math.isinf(p):
         a, out = (select(x, -1, x == x) for x in (a, out))  # let NaN be equal to NaN, as torch does here
         return shared(g, a, out, dim, keepdim)

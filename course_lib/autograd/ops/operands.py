@@ -1,4 +1,4 @@
-"""How operands are made alike: their dtypes are promoted, their shapes broadcast, and a gradient's summed back.
+"""How operands are made alike: their dtypes are promoted, their shapes broadcast, and gradients summed back.
 
 torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind.
 """
@@ -30,9 +30,9 @@ def to(x: Tensor, dtype: Any) -> Tensor:
 
 
 def as_tensor_like(x: Any, like: Any) -> Tensor:
-    """Make a tensor of the other operand: of a number with the dtype torch would give it, of an array with its own."""
+    """Turn the other operand into a tensor: a number gets the dtype torch would give it, an array keeps its own."""
     if isinstance(x, Variable):
-        return x  # type: ignore[return-value] # its one kind is Tensor
+        return x  # type: ignore[return-value] # Tensor is the only Variable
     if isinstance(x, (bool, int, float)):
         kind = like.value.dtype.kind
         keeps = kind == "f" or (kind in "iu" and not isinstance(x, float)) or isinstance(x, bool)
@@ -47,7 +47,7 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
 
 
 def values(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
-    """Give the arrays of two tensors, and of a third if there is one; refuse what is no tensor."""
+    """Return the arrays of two tensors, and of a third if there is one; refuse anything else."""
     try:
         return x.value, y.value, None if z is None else z.value
     except AttributeError:
@@ -76,7 +76,7 @@ def repeated(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def mismatch(name: str, *shapes: tuple[int, ...], error: Exception) -> AutogradError:
-    """Say why shapes do not go together, and what would make them; if they do, what NumPy said."""
+    """Say why shapes do not broadcast, and what to do; if they do, what NumPy said."""
     width = max(map(len, shapes))
     a, b = ((1,) * (width - len(s)) + s for s in shapes)
     unlike = [i for i in range(width) if a[i] != b[i] and 1 not in (a[i], b[i])]

@@ -1,4 +1,4 @@
-"""Builders for functions of each element: the same as a :class:`Primitive`, with the way to a result cut short.
+"""Builders for elementwise functions: the same as a :class:`Primitive`, with a shorter way to the result.
 
 On small arrays the bookkeeping around a forward function costs more than the function, so here it is written out.
 """
@@ -31,7 +31,7 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
                 raise no_tensor(name, input) from None
             return forward(input)  # a vjp at work on arrays
         x = input.value
-        if parent is None and floating and x.dtype.kind != "f":  # what has a node is floating already
+        if parent is None and floating and x.dtype.kind != "f":  # a tensor with a node is floating point already
             x = x.astype(np.float32)
         z = silently().run(forward, x)
         if parent is None or not grad_mode.recording:
@@ -66,7 +66,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         if (p is None and q is None) or not grad_mode.recording:
             return new_tensor(z)
         saved: tuple[Any, ...] = ()
-        if saves:  # what only the vjp of an input without gradient would read is not kept for its sake
+        if saves:  # an array that only the vjp of an input without gradient would read is not kept
             saved = (x if x_by_first or q is not None else None, y if y_by_second or p is not None else None)
         if s == t:
             return record(alike, z, (p, q), saved, s)

@@ -32,16 +32,16 @@ class Primitive(Operation):
     name : str
         torch's name of the function; the node is called after it.
     forward : callable
-        Takes arrays and settings, returns an array; None for an operation that is called in a way of its own.
+        Takes arrays and settings, returns an array; None for an operation that a function of its own computes.
     *vjps : callable
-        One for each tensor argument; all take the same parameters, ``g`` and what is to be saved. What a vjp does not
-        read has an underscore before its name there, and is not saved for the sake of this vjp.
+        One for each tensor argument; all take the same parameters, ``g`` and what is to be saved. A parameter that a
+        vjp does not read has an underscore before its name, and is not saved for this vjp.
     takes : str
-        The parameters of ``forward``, where it is a NumPy ufunc, which does not tell.
+        The parameters of ``forward``, if it is a NumPy ufunc, which does not name them.
     saves : tuple of str
-        What is to be saved, where the parameters of the vjps do not tell.
+        What is to be saved, if the parameters of the vjps do not say.
     frees : bool
-        Whether there is an array among what it saves, also if none is the value of a tensor in the graph.
+        Whether it saves an array, even if none is the value of a tensor in the graph.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Primitive(Operation):
         except (IndexError, ValueError) as error:
             shapes = " and ".join(str(np.shape(x)) for x in values[: len(tensors)])
             raise AutogradError(
-                f"what {self.title}() is asked to do must fit the shape {shapes}, but {error}. Look at .shape."
+                f"the arguments of {self.title}() must fit the shape {shapes}, but {error}. Look at .shape."
             ) from None
         parents = tuple(getattr(a, "node", None) for a in tensors)
         if not grad_mode.recording or not any(parents):
@@ -115,7 +115,7 @@ def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...])
 def record(
     op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...], dims: tuple[int, ...] | None = None
 ) -> Tensor:
-    """Wrap an array that ``op`` has computed, with the node that remembers how; a shape that is known saves asking."""
+    """Wrap an array that ``op`` has computed, with the node that remembers how; ``dims`` is its shape, if known."""
     tensor: Tensor = new(variable.kind)
     tensor.value = out if type(out) is ndarray else np.asarray(out)
     tensor.dims = tensor.value.shape if dims is None else dims

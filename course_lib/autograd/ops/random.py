@@ -8,5 +8,5 @@ generator = np.random.default_rng()
 
 
 def manual_seed(seed: int) -> None:
-    """Start the random numbers anew. They are NumPy's, not torch's: the same seed gives other numbers there."""
+    """Seed the random numbers. They are NumPy's, not torch's: the same seed yields different numbers there."""
     generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state

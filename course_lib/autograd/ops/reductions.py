@@ -114,7 +114,7 @@ def floating(input: Tensor, name: str) -> Tensor:
 
 
 def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Pass dimensions on in which there is something to choose from: nothing has no extreme."""
+    """Return ``dim`` if there is something to choose from along it: an empty set has no extreme."""
     if count(input.shape, dim) == 0:
         raise AutogradError(
             f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along "
@@ -140,13 +140,13 @@ def var(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = 
 
 
 def std(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-    """Standard deviation, the root of :func:`var`; where it is 0, its gradient is 0."""
+    """Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."""
     input, dim = floating(input, "std"), dims_of(dim, input.ndim)
     return deviate(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    r"""Multiply up: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, also where elements are 0."""
+    r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
     if dim is None:
         input, dim = viewed(input, (input.numel(),)) if input.ndim else input, 0
     if not isinstance(dim, int):

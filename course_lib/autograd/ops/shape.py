@@ -28,7 +28,7 @@ clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient 
 
 
 def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Take ``(2, 3)`` and ``((2, 3),)`` alike."""
+    """Accept ``(2, 3)`` and ``((2, 3),)`` alike."""
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args
 
 
@@ -120,7 +120,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a dimension."""
     if not tensors:
         raise AutogradError(
-            "cat() needs at least one tensor, but the list is empty. Leave the call out when there is nothing."
+            "cat() needs at least one tensor, but the list is empty. Skip the call when there is nothing to join."
         )
     dtypes = [x.dtype for x in tensors]
     tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
@@ -140,8 +140,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a new dimension."""
     if len({x.shape for x in tensors}) > 1:
         raise AutogradError(
-            f"stack() joins tensors of one shape, but the shapes are {', '.join(str(x.shape) for x in tensors)}. Use "
-            "cat() to join along a dimension that is there."
+            f"stack() joins tensors of the same shape, but the shapes are {', '.join(str(x.shape) for x in tensors)}. "
+            "Use cat() to join along an existing dimension."
         )
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
@@ -156,6 +156,6 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     if not tensor.ndim or cuts[-1] != n or min(sizes, default=0) < 0:
         raise AutogradError(
             f"the sections must not be negative and add up to {n}, the size of dim {dim} of the shape {tensor.shape}, "
-            f"but {sizes} adds up to {cuts[-1]}. Pass one positive size, or sections; a single number has none."
+            f"but {sizes} adds up to {cuts[-1]}. Pass one positive size, or sections; a 0-d tensor cannot be split."
         )
     return tuple(tensor[(slice(None),) * i + (slice(a, b),)] for a, b in pairwise(cuts))

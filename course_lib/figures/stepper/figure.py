@@ -99,7 +99,7 @@ def backward_stepper(
         raise AutogradError("there is nothing to step through: this tensor is a leaf; compute something from it first")
     if len(graph.nodes) > MOST_NODES:
         raise AutogradError(
-            f"a figure to step through has at most {MOST_NODES} nodes, because each is a box and a step to read, but "
+            f"a figure to step through must have at most {MOST_NODES} nodes, as each is a box and a step to read, but "
             f"this graph has {len(graph.nodes)}; take fewer layers or time steps, or one layer by itself"
         )
     script = Script(graph, walk(graph, gradient))

@@ -13,7 +13,7 @@ from course_lib.figures.stepper.walk import Walk
 __all__ = ["Labels"]
 
 ROOM = 16  # characters for numbers inside a formula
-IN_WORDS = (" of {", " it was ")  # what says where or how, and is no formula to put numbers into
+IN_WORDS = (" of {", " it was ")  # rules that say where or how are not formulas to put numbers into
 
 
 class Labels:
@@ -57,7 +57,7 @@ class Labels:
         return ", ".join(self.output(i, k) for k in outputs) if named else self.names[i]
 
     def inputs(self, i: int) -> list[str]:
-        """Return the name of each input of node ``i``; one that needs no gradient goes by name, number or shape."""
+        """Return the name of each input of node ``i``; one without gradient has a name, its numbers or "constant"."""
         return [
             self._constant(i, slot) if child is None else self.output(self.graph.nodes.index(child), output)
             for slot, (child, output) in enumerate(self.graph.nodes[i].next_functions)

@@ -17,7 +17,7 @@ Saved = Mapping[str, Any]
 
 
 def rule_for(name: str, inputs: int, saved: Saved) -> Rule:
-    """Return the rule of the node called ``name``; of one that is not known here, only what it is called.
+    """Return the rule of the node called ``name``; for one that is not known here, only what it is called.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _power(_: int, saved: Saved) -> Rule | None:
 
 
 def _scaled(operation: str) -> Callable[[int, Saved], Rule | None]:
-    """Put the factor of torch's ``alpha`` in, and let the other operand be a number that the node has saved, or not."""
+    """Put torch's factor ``alpha`` in, and for an operand without a node the number that was saved, if it was."""
 
     def fit(inputs: int, saved: Saved) -> Rule | None:
         rule, alpha = RULES[operation], saved.get("alpha", 1)
@@ -75,7 +75,7 @@ def _scaled(operation: str) -> Callable[[int, Saved], Rule | None]:
 
 
 def _product(operation: str) -> Callable[[int, Saved], Rule | None]:
-    """Put ``alpha`` and ``beta`` in; the mini engine's takes the weight as ``nn.Linear`` keeps it."""
+    """Put ``alpha`` and ``beta`` in; the mini engine's addmm takes the weight as ``nn.Linear`` keeps it."""
 
     def fit(_: int, saved: Saved) -> Rule | None:
         if "w" in saved:
@@ -120,12 +120,12 @@ def _softplus(_: int, saved: Saved) -> Rule:
 
 
 def _log_sigmoid(_: int, saved: Saved) -> Rule | None:
-    """The mini engine's is the loss -log(sigmoid(x)), which saves what it calls ``x``."""
+    """In the mini engine this is the loss -log(sigmoid(x)), which saves its input as ``x``."""
     return Rule("-log(sigmoid({0}))", ("-{v} * sigmoid(-{0})",)) if "x" in saved else None
 
 
 def _spread(forward: str, template: str) -> Callable[[int, Saved], Rule]:
-    """Divide by the degrees of freedom: the mini engine saves how many, torch by how many they are fewer than n."""
+    """Divide by the degrees of freedom: the mini engine saves their number, torch how far it is below n."""
 
     def fit(_: int, saved: Saved) -> Rule:
         correction = saved.get("correction", 1)
@@ -184,7 +184,7 @@ def _squares(_: int, saved: Saved) -> Rule:
 
 
 def _likelihood(_: int, saved: Saved) -> Rule:
-    """The mini engine's has the softmax in it."""
+    """In the mini engine this operation includes the softmax."""
     if "p" in saved:
         rows = len(saved["right"])
         gives = f"{{v}}{f' / {rows}' if rows > 1 else ''} * (softmax({{0}}) - one_hot(classes))"

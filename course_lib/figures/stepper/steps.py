@@ -20,7 +20,7 @@ NOTHING = "nothing"
 class Step:
     """One step: a heading, the engine's name for the node, and what happens, as pairs of a term and a sentence.
 
-    What is code in a sentence stands between backticks.
+    Code in a sentence is between backticks.
     """
 
     heading: str
@@ -84,7 +84,7 @@ class Script:
         whole, found = sum(sent[1:], sent[0]) if sent else None, visit.arrived[0] if visit.arrived else None
         if whole is None or found is None or whole.shape != found.shape or np.allclose(whole, found, equal_nan=True):
             return []
-        return [("Hook", f"`{brief(whole)}` was sent; a hook on the way made that of it.")]
+        return [("Hook", f"`{brief(whole)}` was sent; a hook on the way replaced it.")]
 
     def _sends(self, visit: Visit) -> list[tuple[str, str]]:
         """Say what the rule is, and what it gives with these numbers."""
@@ -126,7 +126,7 @@ class Script:
         return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
 
     def _gathers(self, visit: Visit) -> list[tuple[str, str]]:
-        """Note what the receivers hold by now, and say so of those that wait for more than one contribution."""
+        """Note what the receivers hold by now, and say so for those that wait for more than one contribution."""
         i, now = visit.node, self.turn[visit.node]
         slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
         sent = [(to, visit.sent[slot]) for (source, _), to, slot in slots if source == i and slot < len(visit.sent)]
@@ -161,7 +161,7 @@ class Script:
 
 
 def equals(name: str, said: str) -> str:
-    """Write what is said of an array: an equation if it is the elements."""
+    """Write what is said of an array: an equation if the elements are shown."""
     return f"{name}: {said}" if "norm" in said else f"{name} = {said}"
 
 

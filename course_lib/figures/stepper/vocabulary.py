@@ -1,4 +1,4 @@
-"""What each operation computes and what it sends back, as a reader would write it: one line an operation.
+"""What each operation computes and what it sends back, as a reader would write it: one line for each operation.
 
 A rule is words about numbers that the engine computes: nothing here is used to compute a gradient.
 """

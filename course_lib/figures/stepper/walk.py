@@ -66,7 +66,7 @@ def walk(graph: Graph, gradient: Any = None) -> Walk:
             graph.result.backward(gradient, retain_graph=True)
         except RuntimeError as error:
             raise AutogradError(
-                f"the figure shows a backward pass that can really be run, and this one cannot: {error} "
+                f"the figure must show a backward pass that can be run, but this one cannot: {error} "
                 "Draw the figure before backward() frees the graph, and pass gradient= unless the result is one number."
             ) from error
         finally:

@@ -1,4 +1,4 @@
-"""The gradebook: every attempt with its points, kept in SQLite or PostgreSQL, and what of it counts."""
+"""The gradebook: every attempt with its points, kept in SQLite or PostgreSQL, and which of them counts."""
 
 from course_lib.grading.gradebook.policy import Policies, Policy, read_policies
 from course_lib.grading.gradebook.records import Attempt, ManualPoints

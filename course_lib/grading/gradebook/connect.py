@@ -1,4 +1,4 @@
-"""Open a database as a gradebook: make its tables in an empty one, and touch nothing in a strange one."""
+"""Open a database as a gradebook: make its tables in an empty one, and leave any other alone."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -54,7 +54,7 @@ class Policy:
         return math.ceil((submitted_at - self.due) / DAY)
 
     def percent_taken(self, submitted_at: datetime) -> float:
-        """Return what lateness takes of the points earned, in percent.
+        """Return the percentage of the points earned that lateness takes.
 
         Examples
         --------

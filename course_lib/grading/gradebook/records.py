@@ -17,9 +17,9 @@ class Attempt:
     """One notebook that was handed in, and how it did.
 
     A learner's attempts at an exercise are told apart by ``notebook_hash``: the same bytes handed in twice are one
-    attempt. ``submitted_at`` is when these bytes came first, which is what lateness goes by, and
-    ``last_submitted_at`` when they came last, which is what "the last attempt" goes by; where a table of times was
-    given, both are what that said.
+    attempt. ``submitted_at`` is when these bytes first came, which decides lateness, and
+    ``last_submitted_at`` when they last came, which decides "the last attempt"; where a table of times was given,
+    both are what that said.
     """
 
     report: SubmissionReport

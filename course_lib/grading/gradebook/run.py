@@ -23,7 +23,7 @@ from course_lib.grading.sandbox import NONE
 __all__ = ["Outcome", "grade_into", "standings"]
 
 ABSENT = "nothing was handed in"
-CHANGED = "the file was changed while it was being graded; grade again when it is whole"
+CHANGED = "the file was changed while it was being graded; grade again when it is complete"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _Run:
         return attempt.report.sandbox == NONE and self.sandbox != NONE
 
     def record(self, task: Task, report: SubmissionReport) -> SubmissionReport:
-        """Write a grade down, unless there is nothing to hold it to: no notebook, or a failure that is the grader's."""
+        """Write a grade down, unless there is nothing to attach it to: no notebook, or a failure of the grader's."""
         before = self.hashes[task]
         if report.status in ("missing", "error") or before is None:
             return report

@@ -1,4 +1,4 @@
-"""What of a learner's attempts counts: best or last, less what lateness takes, plus what was given by hand."""
+"""Which of a learner's attempts counts: best or last, less what lateness takes, plus what was given by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

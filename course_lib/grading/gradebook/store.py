@@ -26,7 +26,7 @@ class Gradebook:
     address : str
         A file (SQLite), or ``postgresql://USER@HOST/DATABASE``.
     create : bool
-        Whether one that is empty or not there is made.
+        Whether to make one that is empty or missing.
 
     Raises
     ------
@@ -52,10 +52,10 @@ class Gradebook:
     def record(self, attempt: Attempt) -> None:
         """Write an attempt down; the same notebook of the same learner replaces what it had, and keeps its place.
 
-        All of it is written, or nothing: whoever is killed here leaves the gradebook as it was.
+        All of it is written, or nothing: a process killed here leaves the gradebook as it was.
         """
         with explained():
-            with contextlib.suppress(IntegrityError):  # another grader was first with it: then it is there to replace
+            with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
                 self._record(attempt)
                 return
             self._record(attempt)
@@ -89,8 +89,8 @@ class Gradebook:
     def tell(self, times: Mapping[tuple[str, str, str], datetime]) -> None:
         """Write down when notebooks were handed in, by learner, exercise and hash: it takes the place of what was told.
 
-        What was told comes before all other times, whatever is recorded or seen after it, so that a time that was wrong
-        once can be put right.
+        What was told takes precedence over all other times, whatever is recorded or seen after it, so that a time that
+        was wrong once can be put right.
         """
         with explained(), Session(self._engine) as session, session.begin():
             for key, time in times.items():

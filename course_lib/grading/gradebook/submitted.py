@@ -22,7 +22,7 @@ def read_times(path: Path) -> Times:
     Raises
     ------
     InputError
-        With the first line that cannot be used, or says another time than one before it.
+        With the first line that cannot be used, or says a different time from one before it.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -31,7 +31,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 class Words(TypeDecorator[str]):
-    """Text from anywhere: what neither database can store, half a character and the zero byte, is written escaped."""
+    """Text from anywhere: what neither database can store, a lone surrogate and the zero byte, is written escaped."""
 
     impl = Text
     cache_ok = True
@@ -42,7 +42,7 @@ class Words(TypeDecorator[str]):
 
 
 class Tables(DeclarativeBase):
-    """All of them."""
+    """The base of all tables."""
 
     type_annotation_map = {datetime: Moment, str: Words}  # noqa: RUF012 - SQLAlchemy reads this name
 
@@ -95,7 +95,7 @@ class ResultRow(Tables):
 
 
 class ToldRow(Tables):
-    """When a notebook was handed in, as a table of times said last; it comes before what its attempt has."""
+    """When a notebook was handed in, as a table of times said last; it takes precedence over what its attempt has."""
 
     __tablename__ = "told_times"
     learner: Mapped[str] = mapped_column(primary_key=True)

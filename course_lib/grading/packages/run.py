@@ -25,7 +25,7 @@ __all__ = ["main"]
 
 BROKEN = "grading failed, not your answer: tell your instructor"
 REFUSED = (
-    "not graded: this machine cannot run your code in a sandbox; tell your instructor, who finds in the documentation "
+    "not graded: this machine cannot run your code in a sandbox; tell your instructor: the documentation says "
     "what can be done"
 )
 
@@ -60,7 +60,7 @@ def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
     report = grade_submission(found, learner=_learner(root), exercise=exercise, sandbox=sandbox)
     if not others:
         return report
-    passed_over = f"{found.name} was graded, and {_names(others)} not; if another was meant, give it that name"
+    passed_over = f"{found.name} was graded, but not {_names(others)}; if another was meant, give it that name"
     return replace(report, messages=(passed_over, *report.messages))
 
 
@@ -82,7 +82,7 @@ def _names(notebooks: Sequence[Path]) -> str:
 
 
 def _learner(root: Path) -> str:
-    """Return who handed it in, which seeds the random inputs: all that Gradescope says of a group, in one order."""
+    """Return who handed it in, which seeds the random inputs: all that Gradescope says about a group, sorted."""
     try:
         data: Any = json.loads((root / "submission_metadata.json").read_text(encoding="utf-8"))
         return " ".join(sorted(str(user["id"]) for user in data["users"]))

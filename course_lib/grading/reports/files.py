@@ -43,7 +43,7 @@ def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.jso
 
 
 def file_name(name: str) -> str:
-    """Return a name of a file for a learner: theirs if it is plain, else what is plain of it and a digest of all.
+    """Return a name of a file for a learner: theirs if it is plain, else its plain parts and a digest of the whole.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
 
 
 def _plain(cell: str) -> str:
-    """Return one printable line, of which a spreadsheet takes nothing for a formula.
+    """Return one printable line, no part of which a spreadsheet takes for a formula.
 
-    Where decimals have a comma, spreadsheets open the file with semicolons between cells: what stands behind one in a
+    Where decimals have a comma, spreadsheets open the file with semicolons between cells: what follows one in a
     cell then begins a cell of its own, quotes or not.
     """
     if NUMBER.fullmatch(cell):

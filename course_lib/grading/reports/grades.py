@@ -56,7 +56,7 @@ def _grade(standing: Standing) -> dict[str, Any]:
 
 
 def as_csv(standings: Sequence[Standing]) -> str:
-    """Return one line a submission, safe to open in a spreadsheet.
+    """Return one line for each submission, safe to open in a spreadsheet.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Grades as JUnit XML, which continuous-integration services show: a suite a submission, a case a test or cell."""
+"""Grades as JUnit XML, which continuous-integration services show: a suite per submission, a case per test or cell."""
 
 import re
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
 def as_canvas(standings: Sequence[Standing]) -> str:
-    """Return a Canvas gradebook import: one line a learner, one column an exercise, the points possible in line two.
+    """Return a Canvas gradebook import: a line per learner, a column per exercise, the points possible in line two.
 
     Canvas finds a learner by any one of its three ids. The names of the folders handed in are given as login ids.
 

@@ -1,4 +1,4 @@
-"""One HTML page a learner: nothing in it can run, whatever they wrote, and it asks no one for anything.
+"""One HTML page for each learner: nothing in it can run, whatever they wrote, and it makes no requests.
 
 Text is escaped by Jinja2. Should something slip through all the same, the page's own policy (CSP level 3) forbids
 scripts, requests, forms and every style but the one whose hash it names.

@@ -52,7 +52,7 @@ def write(
     Returns
     -------
     list of Path
-        What was written: files, and folders of one file a learner.
+        What was written: files, and folders with one file for each learner.
     """
     prepare(folder, kinds)
     standings = sorted(standings, key=lambda each: (each.report.learner, each.report.exercise))

@@ -14,7 +14,7 @@ __all__ = ["Diagnosis", "diagnose"]
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What was found, the gravest first; prints as text, a paragraph a finding.
+    """What was found, the gravest first; prints as text, one paragraph for each finding.
 
     Attributes
     ----------

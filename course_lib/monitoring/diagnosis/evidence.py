@@ -59,14 +59,14 @@ class Evidence:
     weights : sequence of int
         The parameters with two dimensions or more; all, if there are none.
     layers : sequence of int
-        Of these, those whose gradients can be compared from layer to layer: not single numbers, nor none.
+        Of these, those whose gradients can be compared from layer to layer: neither single numbers nor empty.
     window : sequence of int
         The latest steps, at most ``WINDOW``, at which everything was finite.
     rms : numpy.ndarray, shape (parameters,)
         The root mean square of each gradient, the median of these steps.
     size : numpy.ndarray, shape (parameters,)
-        The same, or a tenth of the largest element if that is more: of a long table few rows have a gradient, and a
-        mean over all rows says nothing of these.
+        The same, or a tenth of the largest element if that is more: in a long table few rows have a gradient, and a
+        mean over all rows says nothing about these.
     """
 
     names: Sequence[str]
@@ -125,7 +125,7 @@ class Evidence:
 
     @property
     def adds_up(self) -> list[int]:
-        """The parameters whose gradient still held that of the step before, at half the steps or more that show it."""
+        """The parameters whose gradient still held that of the step before, in half or more steps that show it."""
         seen = {i: self.left_over[self.watched == i] > 0 for i in np.unique(self.watched[self.watched >= 0]).tolist()}
         return [i for i, left in seen.items() if 2 * left.sum() >= len(left)]
 
@@ -137,7 +137,7 @@ class Evidence:
     @property
     def too_short(self) -> str:
         """What is to be said of a history of very few steps."""
-        return " That is few steps: watch more of them." if len(self.steps) < FIRST else ""
+        return " These are few steps: watch more of them." if len(self.steps) < FIRST else ""
 
     def named(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
         """Return the names of some parameters."""
@@ -162,7 +162,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def span(steps: Sequence[int]) -> str:
-    """Say a stretch of steps.
+    """Put a range of steps into words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""See gradients that explode: beyond the weights, from step to step, or from layer to layer.
+"""Detect gradients that explode: beyond the weights, from step to step, or from layer to layer.
 
 The thresholds were set between what healthy networks show (``tests/monitoring/zoo.py``: perceptrons up to 50 layers,
 convolutions, residual and recurrent networks, Transformers, at several seeds) and what broken ones do.
@@ -16,7 +16,7 @@ TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy
 GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
 JUMP = 100  # of the norm, over the median of the twenty steps before; healthy networks stay below 3
 OVERWRITTEN = 0.5  # norm of the update over the norm of the parameters; healthy networks stay below 0.2
-VIOLENT = 1.0  # the same, of one of the first updates: what comes after it is no beginning, and JUMP is growth enough
+VIOLENT = 1.0  # the same, for one of the first updates: the beginning ends before it, and JUMP is growth enough
 ALIKE = 100  # TOO_LARGE, in units of the gradient of the last bias; what explodes on its way is above 3e3
 UNITS = (
     'If the loss is a sum (reduction="sum"), take the mean; if its targets are in large units, divide them by their '
@@ -25,12 +25,12 @@ UNITS = (
 
 
 def exploding(e: Evidence) -> Finding | None:
-    """See gradients that are too large for the parameters, that grow without end, or that grow from layer to layer."""
+    """Detect gradients too large for the parameters, that grow without end, or that grow from layer to layer."""
     finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
     if not len(finite):
         return None
     total = e.total[finite]
-    # What adds up grows with the steps, and where only some of it does, from layer to layer.
+    # Gradients that add up grow with the steps and, where only some add up, from layer to layer.
     growing = [] if e.adds_up else [grown(e, finite, total), towards_the_input(e)]
     seen = [too_large(e, finite), *growing, overwritten(e, finite)]
     found = [words for words in seen if words]
@@ -41,7 +41,7 @@ def exploding(e: Evidence) -> Finding | None:
         "Use an initialization that keeps the variance (Xavier, He), a lower learning rate, or clip by global norm."
     )
     norm, weights = e.norm[worst], e.weights
-    among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where biases alone have one
+    among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where only biases have a gradient
     largest = among[np.nanargmax(norm[among])]
     return Finding(
         "exploding", " ".join(found), advice, e.named([largest]), e.numbers(finite[total >= total.max() / 10])
@@ -67,10 +67,10 @@ def over_weights(e: Evidence, finite: Indices) -> float:
 
 
 def large_unit(e: Evidence) -> str:
-    """Say that gradients are large because the loss is, if they are, and do no harm; else say nothing.
+    """Say so if gradients are large because the loss is, and do no harm; else return an empty string.
 
-    In another unit of the loss all gradients are as many times larger, that of the last bias, too, which comes to it by
-    way of no weight; and an optimizer whose updates are no larger, as Adam's, trains all the same.
+    In another unit of the loss all gradients are larger by the same factor, even that of the last bias, which passes
+    through no weight; and an optimizer whose updates are no larger, such as Adam, trains all the same.
     """
     finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
     biases = [i for i in range(len(e.names)) if len(e.shapes[i]) == 1 and is_bias(e, i)]
@@ -108,7 +108,7 @@ def beginnings(e: Evidence, finite: Indices) -> int:
 
 
 def updates(e: Evidence, rows: Indices) -> Array:
-    """Return the update ratios of the weights, NaN for those that began at 0: their first updates are all they are."""
+    """Return the update ratios of the weights, NaN for those that began at 0, which consist of their updates."""
     born = (e.weight_norm == 0).any(axis=0)
     return np.where(born, np.nan, e.update_ratio)[rows][:, e.weights]
 

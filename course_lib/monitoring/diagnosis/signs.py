@@ -12,7 +12,7 @@ __all__ = ["SIGNS", "healthy"]
 
 
 def non_finite(e: Evidence) -> Finding | None:
-    """See infinite and NaN gradients: when first, where, and whether the parameters were still finite."""
+    """Detect infinite and NaN gradients: when first, where, and whether the parameters were still finite."""
     bad = np.flatnonzero(e.nonfinite.any(axis=1))
     if not len(bad):
         return None
@@ -30,7 +30,7 @@ def non_finite(e: Evidence) -> Finding | None:
     known = bool(np.isfinite(e.weight_norm).any())
     spoiled = np.flatnonzero(known & ~np.isfinite(e.weight_norm[first]))
     if len(spoiled):
-        words += f" The parameters were not finite any more either ({listed(e.named(spoiled))})."
+        words += f" The parameters were no longer finite either ({listed(e.named(spoiled))})."
         advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
     elif frozen := e.spoiled.frozen:
         words += f" Frozen parameters were not finite either ({listed(frozen)})."
@@ -41,7 +41,7 @@ def non_finite(e: Evidence) -> Finding | None:
     if buffers := e.spoiled.buffers:
         words += f" There is NaN in buffers, too ({listed(buffers)}), where it stays until they are set anew."
     if not len(spoiled) and bad[-1] < len(e.steps) - 1:  # an update that uses such a gradient spoils them for good
-        words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so these were not used."
+        words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so no update used the others."
         advice = "If a GradScaler scales the loss, that is how it finds a scale, and it is harmless. If not: " + (
             advice[0].lower() + advice[1:]
         )
@@ -49,7 +49,7 @@ def non_finite(e: Evidence) -> Finding | None:
 
 
 def not_zeroed(e: Evidence) -> Finding | None:
-    """See gradients that are added to what is left of the step before."""
+    """Detect gradients that are added to what is left of the step before."""
     if not (kept := e.adds_up):
         return None
     looks = np.isin(e.watched, kept)
@@ -64,14 +64,14 @@ def not_zeroed(e: Evidence) -> Finding | None:
     if len(left) < looks.sum():
         words += " They were emptied in between, as they are if you accumulate on purpose."
     advice = (
-        "Call zero_grad() of every optimizer once for each step() of it. If you accumulate on purpose, nothing is "
+        "Call zero_grad() of every optimizer once for each of its steps. If you accumulate on purpose, nothing is "
         "wrong, but call the monitor's step() once for each optimizer.step(), too."
     )
     return Finding("not zeroed", words, advice, e.named(kept) if others else (), steps)
 
 
 def unreached(e: Evidence) -> Finding | None:
-    """See parameters that never got a gradient."""
+    """Detect parameters that never got a gradient."""
     never = np.flatnonzero((np.isnan(e.norm) & ~e.nonfinite).all(axis=0))
     if not len(never):
         return None

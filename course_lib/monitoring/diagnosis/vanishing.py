@@ -1,4 +1,4 @@
-"""See gradients that are too small: all but gone on the way to the input, or exactly 0.
+"""Detect gradients that are too small: all but gone on the way to the input, or exactly 0.
 
 The thresholds were set between what healthy networks show (``tests/monitoring/zoo.py``: perceptrons up to 50 layers,
 convolutions, residual and recurrent networks, Transformers, at several seeds) and what broken ones do.
@@ -14,13 +14,13 @@ __all__ = ["APART", "dead", "is_bias", "vanishing"]
 APART = 1e-3  # size of a weight's gradient over that of the largest; healthy networks stay above 3e-3
 FAR_APART = 1e-5  # the same over that of any parameter, biases included; healthy networks stay above 2e-4
 DEAD_UNITS = 0.7  # share of a layer's units without a gradient; healthy networks stay below 0.6
-DEAD_STEPS = 10  # so many steps on end at least
+DEAD_STEPS = 10  # at least so many steps in a row
 STARTING = 100  # steps, in which a part that begins at 0 should have grown
 RISES = 1.5  # the later half of a gradient's history over the earlier; what grows steadily from 0 has 3
 
 
 def vanishing(e: Evidence) -> Finding | None:
-    """See gradients that all but disappear on the way to the input; beside some that add up, all look small."""
+    """Detect gradients that all but disappear on the way to the input; next to some that add up, all look small."""
     if e.adds_up:
         return None
     low = vanished(e)
@@ -81,7 +81,7 @@ def from_zero(e: Evidence) -> NDArray[np.bool_]:
 
 
 def dead(e: Evidence) -> Finding | None:
-    """See layers, or most units of a layer, whose gradient is exactly 0 step after step."""
+    """Detect layers, or most units of a layer, whose gradient is exactly 0 step after step."""
     if not len(e.window):
         return None
     silent = np.flatnonzero((e.norm[e.window] == 0).all(axis=0) & e.filled)
@@ -111,7 +111,7 @@ def to_revive(e: Evidence) -> str:
             "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or "
             "use a leaky ReLU or GELU."
         )
-    return (  # a bias behind the last ReLU would have one
+    return (  # a bias after the last ReLU would have one
         "No gradient is left anywhere, and closed units are not the usual cause: either the loss is flat here, as a "
         "hinge is once every example is beyond its margin, or step() was called after zero_grad(set_to_none=False). "
         "Call it right after backward()."
@@ -128,7 +128,7 @@ def dead_units(e: Evidence) -> list[tuple[int, int, int]]:
 
 
 def is_bias(e: Evidence, i: int) -> bool:
-    """Say whether a vector is a layer's bias, by its name and its weight's: rows of any other table are no units."""
+    """Say whether a vector is a layer's bias, by its name and its weight's: rows of any other table are not units."""
     module, dot, name = e.names[i].lower().rpartition(".")
     wanted = {module + dot + name.replace("bias", "weight"), f"{module}{dot}w{name[1:]}"} - {module + dot + name}
     beside = (shape for other, shape in zip(e.names, e.shapes, strict=True) if other.lower() in wanted)

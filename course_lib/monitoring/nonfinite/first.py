@@ -16,10 +16,10 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     """Run a step of torch once, and find the first operation that makes nan or inf and leaves it in the results.
 
     Every operation is looked at, forward and backward. What is not finite is followed from the operation that made it
-    out of finite numbers; it is an origin if, when the step is over, something of it is still there: in the loss that
-    the step returns, in a gradient, in a parameter. So what an operation makes on its way and masks again is none, and
-    neither is what the code asks for, as ``masked_fill(mask, -inf)``, unless a nan is made of it, or a single number,
-    such as the loss.
+    from finite numbers; that operation is an origin if, when the step is over, some of its numbers are still there: in
+    the loss that the step returns, in a gradient, in a parameter. So numbers that are masked again do not count, and
+    neither do those that the code asks for, as ``masked_fill(mask, -inf)`` does, unless they turn into a nan, or into
+    a single number, such as the loss.
 
     Parameters
     ----------
@@ -41,8 +41,9 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     -----
     Slow: each operation is followed by a look at all of its results, which on a device waits for it. torch's
     ``detect_anomaly`` looks at the backward pass alone, and for nan alone. Complex and integer numbers are not looked
-    at, nor float8, nor what a fused kernel makes inside, nor what other threads do. Left is also what the graph of the
-    loss keeps for a backward pass, and the infinite gradient for which a ``GradScaler`` skips a step.
+    at, nor float8, nor what a fused kernel makes inside, nor what other threads do. What the graph of the
+    loss keeps for a backward pass also counts, and so does the infinite gradient for which a ``GradScaler`` skips a
+    step.
 
     Examples
     --------

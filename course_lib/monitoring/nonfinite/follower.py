@@ -19,7 +19,7 @@ from course_lib.monitoring.nonfinite.origin import Origin, Place
 __all__ = ["Follower"]
 
 UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_")
-ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp")  # an infinite factor asks for no such result
+ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp")  # an infinite factor here was not asked for
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mv", "dot", "convolution")  # no mask is multiplied by a matrix
 OWN_CODE, OPTIMIZERS = str(Path(course_lib.__file__).parent), str(Path("torch", "optim"))
 ASKED_FOR = None  # in place of an origin: as -inf in a mask is
@@ -35,17 +35,17 @@ class Numbers:
     bad: bool = False
     began: Origin | None = ASKED_FOR
     came: bool = False  # were there before: what matters is what is made of them
-    mask: bool = False  # came, and may be meant so
+    mask: bool = False  # came, and may be intended
 
 
 class Follower:
-    """Knows of each storage whether it holds what is not finite, and which operation began it."""
+    """Knows for each storage whether it holds numbers that are not finite, and which operation made the first."""
 
     def __init__(self, torch: Any, module: Callable[[], str]) -> None:
         self.torch, self.module = torch, module
         self.known: dict[int, Numbers] = {}  # by the id of the storage, while it is alive
         self.origins: list[Origin] = []  # in the order of time
-        # The places of the forward pass, each with the number of the node that is recorded there, rising.
+        # The places of the forward pass, each with the number of the node that is recorded there, in ascending order.
         self.forward = [(torch.autograd._get_sequence_nr() - 1, Place("", "", ""))]
 
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
@@ -68,12 +68,12 @@ class Follower:
         return out
 
     def cause(self, tensor: Any, op: str, inputs: Sequence[Any]) -> Origin | None:
-        """Say where began what is not finite in an argument: what came as a mask does was asked for, used as one is."""
+        """Say where an argument's non-finite numbers began: a mask's, used as one, were asked for."""
         known, updated = self.of(tensor), all(tensor is not t for t in inputs) and plain(op) in ARITHMETIC
         return ASKED_FOR if known.mask and not updated and op not in PRODUCTS else known.began
 
     def masks(self, tensor: Any) -> bool:
-        """Say whether what came with a tensor may be meant: -inf, or one infinity; no nan, and not in a parameter."""
+        """Say whether what came with a tensor may be intended: -inf, or one infinity; no nan, and no parameter."""
         torch = self.torch
         wrong = torch.isnan(tensor) if tensor.ndim == 0 else ~(torch.isfinite(tensor) | torch.isneginf(tensor))
         return not tensor.requires_grad and not wrong.any()
@@ -87,7 +87,7 @@ class Follower:
         causes: Sequence[Origin | None],
         before: Sequence[str],
     ) -> Origin | None:
-        """Say where it began that a result is not finite."""
+        """Say where the non-finite numbers of a result began."""
         if earlier := [origin for origin in causes if origin is not ASKED_FOR]:
             return min(earlier, key=self.origins.index)
         if op in UNWRITTEN or any(map(math.isnan, numbers)):
@@ -108,7 +108,7 @@ class Follower:
             if numbers.began is ASKED_FOR or numbers.came:
                 numbers.mask = came and self.masks(tensor)
                 numbers.bad, numbers.began, numbers.came, numbers.dtype = True, began(), came, tensor.dtype
-        elif storage.nbytes() == tensor.nbytes:  # of a part, the rest may still be what it was
+        elif storage.nbytes() == tensor.nbytes:  # if it is a part, the rest may still be what it was
             numbers.bad, numbers.began, numbers.came = False, ASKED_FOR, False
 
     def of(self, tensor: Any) -> Numbers:
@@ -191,7 +191,7 @@ class Follower:
         return Place(self.module(), line, f"{path.name}:{number}" if path.is_file() else "")
 
     def in_optimizer(self) -> bool:
-        """Say whether an optimizer of torch's runs."""
+        """Say whether an optimizer of torch's is running."""
         frame: Any = sys._getframe()
         folder = str(Path(self.torch.__file__).parents[1] / OPTIMIZERS)
         while frame is not None and not frame.f_code.co_filename.startswith(folder):
@@ -199,14 +199,14 @@ class Follower:
         return frame is not None
 
     def of_node(self) -> Place:
-        """Find where the operation was called that the node is the backward pass of: unknown if before the step."""
+        """Find where the operation was called whose backward pass the node is: unknown if before the step."""
         number = getattr(self.node(), "_sequence_nr", lambda: UNNUMBERED)()
         at = 0 if number == UNNUMBERED else bisect_right(self.forward, number, key=lambda pair: pair[0]) - 1
         return replace(self.forward[max(at, 0)][1], of_node=True)
 
 
 def plain(op: str) -> str:
-    """Return the name of an operation, the same if it is of lists or in place.
+    """Return the name of an operation without the marks of its variants for lists and in place.
 
     >>> plain("_foreach_add_")
     'add'
@@ -240,7 +240,7 @@ def written(op: Any, args: Sequence[Any], kwargs: Any) -> list[Any]:
 
 @cache
 def writes(op: Any) -> list[tuple[int, str]]:
-    """List the number and name of what is written to: what a schema says, and what that of batch norm does not."""
+    """List number and name of each argument that is written to; for batch norm, also what its schema omits."""
     schema = getattr(op, "_schema", None)  # that of an operation on functions, such as cond, is None
     return [
         (i, arg.name)

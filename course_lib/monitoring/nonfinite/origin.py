@@ -22,7 +22,7 @@ REMEDIES = {
         "Something is divided by 0, or by nearly 0: add a small number to the divisor, or clamp it."
     ),
     "addcdiv _fused_adam _fused_adamw": (
-        "The optimizer divides by a root of 0, or by nearly 0: its eps must be above 0, also in the dtype of the "
+        "The optimizer divides by a root of 0, or by nearly 0: its eps must be above 0, even in the dtype of the "
         "parameters, and float16 has no 1e-8; or a gradient's square grew out of the dtype's range."
     ),
     "AcosBackward AsinBackward AtanhBackward": "The slope is infinite at 1 and at -1: clamp the argument inside them.",
@@ -30,10 +30,10 @@ REMEDIES = {
         "A power grew out of the dtype's range (exp does above 88 in float32, above 11 in float16), or its slope is "
         "infinite at 0: subtract the largest element before exp, or clamp the argument."
     ),
-    "_softmax _log_softmax logsumexp": "A row holds -inf alone, as when a mask hides everything: leave one entry open.",
+    "_softmax _log_softmax logsumexp": "A row holds only -inf, as when a mask hides everything: leave one entry open.",
     "nll_loss_forward nll_loss2d_forward": (
-        "The mean over no targets is nan, as where all are ignored; and the loss is infinite if a mask has given the "
-        "class that is the target -inf."
+        "The mean over no targets is nan, as where all are ignored; and the loss is infinite if a mask has set the "
+        "target class to -inf."
     ),
     "mean": (
         "The mean of no numbers is nan, as of an empty tensor; that of large ones grows out of the dtype's range, and "
@@ -47,7 +47,7 @@ REMEDIES = {
         "A sum of products grew out of the dtype's range: look at the size of what went in, lower the learning rate, "
         "clip gradients, or use bfloat16 or float32 in place of float16."
     ),
-    "_to_copy copy": "A number is beyond the range of the new dtype: float16 ends at 65504, bfloat16 with float32.",
+    "_to_copy copy": "A number is beyond the range of the new dtype: float16 ends at 65504, bfloat16 as float32 does.",
     "var std var_mean": "The deviation of a single number is nan: it needs two, or correction=0.",
 }
 
@@ -66,7 +66,7 @@ class Place:
     file : str
         Its file and number, such as ``model.py:12``; empty where there is no file, as in a notebook.
     of_node : bool
-        Whether it is where the forward pass of a node is: else it is that of the operation itself, also where Python
+        Whether this is the place of a node's forward pass; else it is that of the operation itself, even where Python
         runs inside the backward pass, as in a hook, a function of your own, or a checkpointed region.
     """
 
@@ -87,13 +87,13 @@ class Origin:
     node : str
         The node of the backward pass that called it, such as ``SqrtBackward0``; empty outside of the backward pass.
     place : Place
-        Where it was called; of a node, where the operation was called that it is the backward pass of.
+        Where it was called; for a node, where the operation was called whose backward pass it is.
     nan, inf, size : int
         How many numbers of the result are nan, how many inf or -inf, and how many there are.
     dtype : str
         Of the result.
     given : tuple of str
-        Its arguments: shape and range; of what it writes to, only if it is a fused optimizer's.
+        Its arguments: shape and range; those that it writes to only for a fused optimizer.
     update : bool
         Whether it is part of an update: of a parameter, or in an optimizer of torch's.
     """
@@ -112,7 +112,7 @@ class Origin:
     def remedy(self) -> str:
         """What usually helps; empty if nothing is known."""
         if not self.op:
-            return "No operation of the step made them: look at the data, and at the step before, whose update did."
+            return "No operation of the step made them: look at the data, and at the step before: its update may have."
         own = (self.node.rstrip("0123456789"), self.op.removeprefix("_foreach_").rstrip("_"))
         return next((text for name in own for names, text in REMEDIES.items() if name in names.split()), "")
 

@@ -17,7 +17,7 @@ class Run:
     Attributes
     ----------
     first, last : int
-        From which tensor to before which.
+        The first tensor, and the one after the last.
     out : torch.Tensor
         Where they are joined: their part of the buffer, if each fills its last row.
     spread : tuple of torch.Tensor, or None

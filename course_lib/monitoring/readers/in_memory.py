@@ -21,12 +21,12 @@ NUMBER = np.dtype(np.float64).itemsize
 
 
 class InMemory:
-    """Parameters in memory, in single precision or less; what it offers is what :class:`InRows` offers.
+    """Parameters in memory, in single precision or less; offers what :class:`InRows` offers.
 
     Each gradient is read once, where it lies. One that is sparse, or not contiguous, or of less precision, is copied.
 
-    A step calls nothing of NumPy. Training sweeps its code out of the caches, and each first call then takes as long as
-    a third of the loop.
+    A step calls nothing from NumPy: training sweeps NumPy's code out of the caches, and each first call then takes a
+    third of the time of the loop.
     """
 
     def __init__(self, torch: ModuleType, parameters: Sequence[Any], where: list[int], *, loops: Loops) -> None:
@@ -101,7 +101,7 @@ class InMemory:
         return loop(self.addresses, self.sizes, *arguments)
 
     def readable(self, tensors: list[Any]) -> list[Any]:
-        """Return the tensors, and instead of what the loops cannot read, a copy; None becomes one without elements."""
+        """Return the tensors, with a copy for each that the loops cannot read; None becomes an empty tensor."""
         single, own = self.single, self.own
         readable = [isinstance(t, single) and type(t) in own and t.is_contiguous() for t in tensors]
         if all(readable):
@@ -116,7 +116,7 @@ class InMemory:
         return self.torch.empty(dense.shape, dtype=self.torch.float32, device="cpu").copy_(dense)
 
     def refuse_resized(self, tensors: Sequence[Any]) -> None:
-        """Say which size does not match, unless a gradient is just not there."""
+        """Say which size does not match, unless a gradient is simply missing."""
         for tensor, size in zip(tensors, self.expected, strict=True):
             if tensor is not self.nothing and tensor.numel() != size:
                 raise MonitorError(

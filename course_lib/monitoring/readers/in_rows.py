@@ -19,7 +19,7 @@ from course_lib.monitoring.readers.weights import Weights
 __all__ = ["InRows"]
 
 CANCELS = 0.99  # of the mean square: if the mean accounts for more than this, their difference has lost too many digits
-AT_MOST = 100  # bytes a parameter and step that are kept of rows; if there are too many, they are reduced to tensors
+AT_MOST = 100  # bytes of rows that are kept per parameter and step; beyond that, rows are reduced to tensors
 
 
 class InRows:
@@ -53,7 +53,7 @@ class InRows:
         self.share(torch.zeros(1 + 6 * len(self.rows.lengths), dtype=self.dtype, device=self.rows.device))
 
     def share(self, waiting: Any) -> None:
-        """Lay out what waits to be read: a number of another's, and six of each row."""
+        """Lay out what waits to be read: one number for someone else, and six for each row."""
         self.waiting, self.table = waiting, waiting[1:].view(6, -1)
         ends = np.cumsum([0, *self.rows.heights()]).tolist()
         self.outs = [[row[a:b] for row in self.table] for a, b in pairwise(ends)]
@@ -86,13 +86,13 @@ class InRows:
         return Part(numbers, self.rows.sizes, self.where, absent, nonfinite, extra, starts, known)
 
     def read(self, count: int) -> tuple[float, Array]:
-        """Bring what waits to the host, so many numbers of each row: the one transfer."""
+        """Bring what waits to the host, ``count`` numbers for each row: the one transfer."""
         waiting = self.waiting[: 1 + count * self.table.shape[1]]
         host: Array = waiting.to("cpu", copy=True).numpy()
         return float(host[0]), host[1:].reshape(count, -1)
 
     def reduced(self) -> tuple[list[Any], list[int]]:
-        """Reduce each row of the gradients to its sum, norm and largest; return them, and which are None."""
+        """Reduce each row of the gradients to its sum, norm and largest; return the gradients, and which are None."""
         grads, absent = self.loaded()
         self.reduce(grads)
         return grads, absent
@@ -126,9 +126,9 @@ class InRows:
 
     @np.errstate(all="ignore")
     def fine(self, numbers: Array) -> bool:
-        """Say whether the numbers of rows are in range, and no difference of nearly equal ones.
+        """Say whether the numbers of rows are in range, and none a difference of nearly equal ones.
 
-        A row that is not finite is not looked at: nothing can be said of it more precisely.
+        A row that is not finite is not looked at: nothing more precise can be said about it.
         """
         sums, norms, largest = numbers[:3]
         zero, (low, high) = norms == 0, self.range
@@ -138,7 +138,7 @@ class InRows:
         return bool((zero | known | ~np.isfinite(largest)).all())
 
     def widen(self, grads: Sequence[Any]) -> None:
-        """Go over to sums in double precision."""
+        """Switch to sums in double precision."""
         self.wide, self.dtype = True, self.torch.float64
         self.share(self.waiting.double())
         self.reduce(grads)

@@ -22,7 +22,7 @@ BLOCK = 1024  # elements that are summed on their own: of millions one after ano
 class Loops(NamedTuple):
     """Functions that take addresses, or arrays of ctypes, and after them numbers; other threads run while they do.
 
-    The first two are of the tensors' addresses and of their sizes, both int64. The tensors' number is ``count``.
+    The first two hold the tensors' addresses and their sizes, both int64; ``count`` is the number of tensors.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Loops(NamedTuple):
         is not 0, from where ``starts``, int64, says that the tensor begins there; one whose start is negative is left
         out.
     compare : (tensors, sizes, kept, out, count)
-        Write the norms of their differences from ``kept``, float32, where they lie one behind the other, of what is
+        Write the norms of their differences from ``kept``, float32, where they lie one after the other, of what is
         kept there, and of themselves to ``out``, float64, shape (3, count); and keep them.
     """
 

@@ -13,7 +13,7 @@ __all__ = ["ArrayReader"]
 
 
 class ArrayReader:
-    """Reads the gradients of parameters; what it offers is what :class:`TorchReader` offers.
+    """Reads the gradients of parameters; offers what :class:`TorchReader` offers.
 
     Parameters
     ----------

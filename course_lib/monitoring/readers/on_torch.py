@@ -27,7 +27,7 @@ class TorchReader:
     parameters : sequence of torch.Tensor
         Whose ``.grad`` is read.
     often : bool
-        Whether it will be worth the second that compiling loops takes.
+        Whether there will be enough readings to be worth the second that compiling loops takes.
     """
 
     def __init__(self, parameters: Sequence[Any], *, often: bool = True) -> None:
@@ -43,11 +43,11 @@ class TorchReader:
             for (_, double, in_memory), where in alike.items()
         ]
         kernels = any(isinstance(group, InRows) for group in self.groups)
-        self.no_grad = self.torch.no_grad() if kernels else nullcontext()  # made once: that takes long
+        self.no_grad = self.torch.no_grad() if kernels else nullcontext()  # made once: that takes a while
         self.places = [(p.device, p.dtype) for p in self.parameters]
 
     def moved(self, *, wholly: bool) -> bool:
-        """Say whether the first parameter, or any if asked of all, has another device or precision than it had."""
+        """Say whether the first parameter, or any if ``wholly``, has a different device or precision from before."""
         asked = self.parameters if wholly else self.parameters[:1]
         return any((p.device, p.dtype) != place for p, place in zip(asked, self.places, strict=False))
 

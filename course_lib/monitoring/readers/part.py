@@ -22,7 +22,7 @@ class Part(NamedTuple):
     ----------
     numbers : numpy.ndarray, shape (3, p) or (6, p)
         Of each gradient its sum, its norm and its largest absolute value, and of each parameter the norms of its
-        change, of what it was and of what it is; or all that of each row of several to a tensor.
+        change, of what it was and of what it is; or all that for each row, where a tensor has several.
     sizes : numpy.ndarray, shape (p,)
         How many elements each has.
     where : list of int

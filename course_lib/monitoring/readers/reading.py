@@ -1,4 +1,4 @@
-"""What a reader brings back from a step, and what is worked out of it when someone looks."""
+"""What a reader brings back from a step, and what is worked out from it when someone looks."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

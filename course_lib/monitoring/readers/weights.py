@@ -28,7 +28,7 @@ class Weights:
     dtype : torch.dtype
         What small ones are kept in. They are not as small as gradients may be, and need no wide sums.
     plain : callable, optional
-        What makes real numbers of one, if there are complex ones.
+        Turns a parameter into real numbers, if some are complex.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Weights:
         Parameters
         ----------
         table : torch.Tensor, shape (6, r)
-            Norms of each row go to the last three of its own.
+            Its last three rows get the norms.
         outs : sequence
             The same for each matrix.
         """
@@ -57,7 +57,7 @@ class Weights:
         if self.known:
             before = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
             for x, y, out in zip(now, before, outs, strict=True):
-                self.norms(self.torch.sub(x, y, out=y), out=out[3])  # y is written anew in the end
+                self.norms(self.torch.sub(x, y, out=y), out=out[3])  # y is overwritten at the end
             table[4].copy_(table[5])
         else:
             table[3:5] = math.nan
@@ -81,7 +81,7 @@ class Weights:
     def with_care(self, numbers: Array) -> Array:
         """Return what :meth:`compare` wrote, with the norms of the parameters as they are taken in double precision.
 
-        Where they overflowed, it is not known any more how far they moved.
+        Where they overflowed, it is no longer known how far they moved.
         """
         now = [self.buffers[0].rows] * (self.rows.small > 0) + self.large_before
         wide = [x.cpu() if x.device.type == "mps" else x for x in now]  # which has no float64

@@ -36,13 +36,13 @@ leaky_relu_of = Primitive(
 
 
 def softplus_slope(x: Any) -> Any:
-    """Compute the sigmoid from one exponential, which keeps small ones apart from 0."""
+    """Compute the sigmoid from one exponential, which keeps small values apart from 0."""
     z = exp(x)
     return z / (z + 1)
 
 
 def silu_slope(x: Any, s: Any) -> Any:
-    """Derive silu, given the sigmoid of x."""
+    """Differentiate silu, given the sigmoid of x."""
     return s * (1 + x * (1 - s))
 
 
@@ -62,7 +62,7 @@ def gelu_tanh(x: Any) -> Any:
 
 
 def tanh_gelu_slope(x: Any, t: Any) -> Any:
-    """Derive the tanh approximation of gelu, given its tanh."""
+    """Differentiate the tanh approximation of gelu, given its tanh."""
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))
 
 

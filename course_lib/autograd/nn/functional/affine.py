@@ -1,4 +1,4 @@
-"""The product and sum of a layer, in one operation; the plain form stands beside it."""
+"""The product and sum of a layer, in one operation, and the plain form of both."""
 
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`
 
 
 def times(x: Any, y: Any) -> Any:
-    """Multiply two matrices; of small arrays ``dot`` makes the same product in half the time of ``@``."""
+    """Multiply two matrices; for small arrays ``dot`` computes the same product in half the time of ``@``."""
     return x.dot(y) if type(x) is np.ndarray and y.size < SMALL else x @ y
 
 
@@ -39,7 +39,7 @@ affine: Primitive = Primitive(
     product_and_sum,
     lambda g, _x, w: g.dot(w) if type(g) is np.ndarray else g @ w,
     lambda g, x, _w: times(g.T, x),
-    # a sum of rows: of arrays as a product with ones, which takes a third of the time of ``sum``
+    # the sum of rows; for arrays, a product with ones, which takes a third of the time of ``sum``
     lambda g, _x, _w: ones(len(g), g.dtype).dot(g) if type(g) is np.ndarray else g.sum(0),
 )
 
@@ -64,7 +64,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def plain_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute the same, for inputs of any number of dimensions, from operations that also stand alone."""
+    """Compute the same, for inputs of any number of dimensions, from separate operations."""
     out = matmul(input, weight.T if weight.ndim == 2 else weight)
     if bias is None:
         return out

@@ -17,6 +17,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def check_probability(p: float) -> None:
-    """Refuse what is no share."""
+    """Refuse a value that is not in [0, 1]."""
     if not 0 <= p <= 1:
-        raise AutogradError(f"a probability is in [0, 1], but p is {p}. Pass the share of elements to drop.")
+        raise AutogradError(f"a probability must be in [0, 1], but p is {p}. Pass the share of elements to drop.")

@@ -1,4 +1,4 @@
-"""Losses, with torch's options. Where the usual case is fused into one operation, the plain form stands beside it."""
+"""Losses, with torch's options. Where the usual case is fused into one operation, there is a plain form too."""
 
 import warnings
 from typing import Any
@@ -46,7 +46,7 @@ mse.inner = difference
 
 
 def times(g: Any, factor: float) -> Any:
-    """Multiply a single number; of arrays as a scalar, and back, which takes half the time."""
+    """Multiply a single number; an array is multiplied as a scalar, then wrapped again, in half the time."""
     return np.asarray(g[()] * factor) if type(g) is np.ndarray else g * factor
 
 
@@ -67,11 +67,11 @@ def difference_and_loss(x: Any, t: Any) -> tuple[Any, Any]:
 
 
 def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Compute the same from operations that also stand alone."""
+    """Compute the same from separate operations."""
     if input.shape != target.shape:
         warnings.warn(
-            f"input and target should have one shape, but got {input.shape} and {target.shape}, and are broadcast: a "
-            "number may meet others than its own. Use squeeze(), unsqueeze() or reshape().",
+            f"input and target should have equal shapes, but got {input.shape} and {target.shape}, and are broadcast: "
+            "a number may be compared with the wrong ones. Use squeeze(), unsqueeze() or reshape().",
             stacklevel=3,
         )
     return reduced(square(sub(input, target)), reduction)
@@ -124,7 +124,7 @@ def cross_entropy(
     Raises
     ------
     AutogradError
-        If the shapes do not go together, or a class is not below C.
+        If the shapes do not match, or a class is not below C.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def cross_entropy(
     plain = plain or z.ndim != 2 or (z.dtype.kind, y.dtype.kind) != ("f", "i") or not z.size
     if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
         return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    right = np.arange(0, z.size, z.shape[1]) + y  # where the right classes are, counted through all elements
+    right = np.arange(0, z.size, z.shape[1]) + y  # where the right classes are in the flattened logits
     p, loss = silent.copy().run(softmax_and_loss, z, right)
     return wrapped(nll_of_softmax, loss, (input.node,), (p, 1, right))
 
@@ -155,16 +155,16 @@ def softmax_and_loss(z: Any, right: Any) -> tuple[Any, Any]:
 def plain_cross_entropy(
     input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
 ) -> Tensor:
-    """Compute the same, with all options, from operations that also stand alone."""
+    """Compute the same, with all options, from separate operations."""
     if not 0 <= label_smoothing <= 1:
-        raise AutogradError(f"label_smoothing is a share, from 0 to 1, but it is {label_smoothing}. Pass 0.1, say.")
+        raise AutogradError(f"label_smoothing must be from 0 to 1, but it is {label_smoothing}. Pass 0.1, say.")
     dim = 0 if input.ndim == 1 else 1
     logp = log_softmax(input, dim)
     classes = logp.shape[dim]
     if target.dtype.kind == "f":
         if target.shape != input.shape:
-            came = f"target, which is {target.dtype}, has {target.shape}. If these are classes: target.long()."
-            raise AutogradError(f"probabilities have the shape of input, {input.shape}, but {came}")
+            came = f"target, which is {target.dtype}, has {target.shape}. If these are classes, pass target.long()."
+            raise AutogradError(f"probabilities must have the shape of input, {input.shape}, but {came}")
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
         loss = -sum(mul(mul(logp, t), w), dim)
@@ -204,13 +204,13 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
     y = np.where(kept, y, 0)
     if y.size and not (target.dtype.kind in "iu" and y.min() >= 0 and y.max() < classes):
         raise AutogradError(
-            f"a target must be a class from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}, as "
+            f"targets must be classes from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}, as "
             f"{target.dtype}. Check the labels, use .long(), or mark those that do not count with {ignore_index}."
         )
     if weight is not None and weight.shape != (classes,):
         raise AutogradError(
-            f"weight has one factor for each of the {classes} classes, but its shape is {weight.shape}. For factors of "
-            'rows, multiply what reduction="none" returns.'
+            f"weight must have one factor for each of the {classes} classes, but its shape is {weight.shape}. "
+            'To weight rows, multiply what reduction="none" returns.'
         )
     w = kept.astype(x.dtype) if weight is None else np.where(kept, weight.value[y], 0).astype(x.dtype)
     return rows, y, w, kept
@@ -244,7 +244,7 @@ def binary_cross_entropy_with_logits(
     loss = loss if weight is None else loss * weight
     if loss.shape != input.shape:
         raise AutogradError(
-            f"weight and pos_weight must broadcast to the shape of input, {input.shape}, but make it {loss.shape}. Use "
+            f"weight and pos_weight must broadcast to the shape of input, {input.shape}, but yield {loss.shape}. Use "
             "squeeze() or sum()."
         )
     return reduced(loss, reduction)

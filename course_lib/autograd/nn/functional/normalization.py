@@ -47,7 +47,7 @@ def layer_norm(
     for x in (weight, bias):
         if x is not None and x.shape != shape:
             raise AutogradError(
-                f"weight and bias have the shape normalized_shape, {shape}, but one has {x.shape}. Reshape it."
+                f"weight and bias must have the shape normalized_shape, {shape}, but one has {x.shape}. Reshape it."
             )
     y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
@@ -64,7 +64,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalize each channel (dimension 1) over all others; in training by its own statistics, else by running ones.
+    """Normalize each channel over all dimensions but 1; in training by its own statistics, else by running ones.
 
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
     (Ioffe and Szegedy, 2015).
@@ -73,8 +73,8 @@ def batch_norm(
     shapes = {name: x.shape for name, x in ours.items() if x is not None}
     if input.ndim < 2 or any(shape != input.shape[1:2] for shape in shapes.values()):
         raise AutogradError(
-            "batch_norm() has a number for each channel, and channels are dimension 1 of its input, but the shape is "
-            f"{input.shape}, and those of the numbers are {shapes}. Permute or reshape the input."
+            "batch_norm() needs one number per channel, and channels are dimension 1 of the input, but its shape is "
+            f"{input.shape}, and the shapes of the numbers are {shapes}. Permute or reshape the input."
         )
     dim = (0, *range(2, input.ndim))
     per_channel = (-1,) + (1,) * (input.ndim - 2)
