@@ -32,6 +32,7 @@ PAGES = [
     "chapters/profiling/under_the_roof",
     "chapters/profiling/what_is_in_memory",
     "exercises/two_layer_gradients/two_layer_gradients",
+    "exercises/mlp_gradients/mlp_gradients",
     "exercises/walk_the_graph/walk_the_graph",
     "exercises/custom_function/custom_function",
     "exercises/learning_rates/learning_rates",

@@ -1,0 +1,12 @@
+"""Has the number 0 for a weight that no layer uses.
+
+expects: must be an array of zeros
+points: 9.5
+"""
+
+
+# %% tied_gradients
+def tied_gradients(x, weights, uses):
+    layers = [weights[k] for k in uses]
+    of_layers, _ = backward(*forward(x, layers), layers)
+    return [sum(g for use, g in zip(uses, of_layers, strict=True) if use == k) for k in range(len(weights))]
