@@ -18,7 +18,7 @@ KEPT = {r"^course_lib\b(?!\.mlp\.mlp_activations$)": LIBRARY[r"^course_lib\b"]} 
 WIDTHS = (5, 4, 6, 3, 2)
 
 
-# -------------------- networks, and what is right for them
+# Networks, and what is right for them.
 
 
 def make(rng, *, b=7, widths=WIDTHS, uses=None, features=None, dtype=np.float64):
@@ -108,7 +108,7 @@ def mistaken(out, stack, weights):
     )
 
 
-# -------------------- the learner's functions
+# The learner's functions.
 
 
 def run_forward_of_theirs(learner, x, weights):
@@ -225,7 +225,7 @@ def shaped(g, array, name, *, where=""):
     return g
 
 
-# -------------------- 1. forward
+# Forward.
 
 
 @points(1)
@@ -283,7 +283,7 @@ def test_stack(learner, rng):
                 raise Mistake(f"for {len(right)} weights, `stack[{i}]` is not what is multiplied by `weights[{i}]`")
 
 
-# -------------------- 2. backward
+# Backward.
 
 
 @points(1.5)
@@ -449,7 +449,7 @@ def differences(given, left, path):
         yield path
 
 
-# -------------------- 3. one weight in several places
+# One weight in several places.
 
 
 def tied_of(learner, x, weights, uses):

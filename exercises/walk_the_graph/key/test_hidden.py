@@ -13,7 +13,7 @@ from course_lib.grading import Mistake, expect, points
 DEEP, DIAMONDS = 60_000, 100
 
 
-# -------------------- graphs, and what is right
+# Graphs, and what is right.
 
 
 def parents_of(step):
@@ -133,7 +133,7 @@ def packed(steps):
     return [*steps[:2], ["repeat", len(steps) - 2, name, *(i and i - len(steps) + 1 for i in args)]]
 
 
-# -------------------- asking the learner
+# Asking the learner.
 
 
 RAISED = {
@@ -331,7 +331,7 @@ def same(came, right):
     return all(agree(came[leaf], right[leaf]) for leaf in right)
 
 
-# -------------------- 1. the order
+# The order.
 
 
 @points(0.5)
@@ -449,7 +449,7 @@ def keeps_the_limit(learner, cell):
         raise Mistake(f"`{cell}` raises Python's limit for calls: keep a list of what is still to do instead")
 
 
-# -------------------- 2. the walk
+# The walk.
 
 
 @points(1.5)
@@ -708,7 +708,7 @@ def passes_down_ladders(learner):
         judged(learner, lambda _: None, steps, g)
 
 
-# -------------------- 3. what was stretched
+# What was stretched.
 
 
 def summed(learner, rng, g_shape, shape):
