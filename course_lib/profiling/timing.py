@@ -18,6 +18,7 @@ from course_lib.profiling.text import columns, seconds_text
 
 __all__ = ["Timing", "time_call"]
 
+LONGEST_PAUSE = 0.2  # seconds for which a busy machine may leave a process waiting
 SHORTEST = 1e-8  # the least that a call takes
 SAMPLE_SECONDS = 1e-3  # far above what reading the clock costs
 FEWEST, MOST = 7, 101  # samples, where the caller does not say
@@ -173,6 +174,8 @@ def enough_calls(draw: Callable[[int], tuple[float, float]], once: float) -> tup
     The first calls may be no guide: those that take from a full queue, say, take longer once it is empty.
     """
     calls, once = 1, max(once, SHORTEST)
+    if SAMPLE_SECONDS / 2 <= once < LONGEST_PAUSE:  # a pause of the machine may have been in it: ask again
+        once = max(min(once, draw(1)[0]), SHORTEST)
     while calls * once < SAMPLE_SECONDS / 2:
         calls = min(16 * calls, ceil(SAMPLE_SECONDS / once))
         once = max(draw(calls)[0], SHORTEST)

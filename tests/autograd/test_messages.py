@@ -107,7 +107,7 @@ MISTAKES = {
     "an unused input": (lambda: ag.grad(V.sum(), [V, X]), ["input 1", "(2, 3)", "allow_unused=True"]),
     "a gradient set with another shape": (
         lambda: setattr(V, "grad", ag.ones(3)),
-        ["its tensor, (2,) and float32", "(3,) and float32", "Convert"],
+        ["its tensor's shape and dtype, (2,) and float32", "(3,) and float32", "Convert"],
     ),
     "a gradient set with another dtype": (lambda: setattr(V, "grad", ag.ones(2).double()), ["(2,) and float64"]),
     "gradients of nothing": (lambda: ag.grad(V.sum(), []), ["inputs must name a tensor", "empty"]),
@@ -171,17 +171,17 @@ MISTAKES = {
     ),
     "targets in a list": (
         lambda: ag.cross_entropy(X, [1, 2]),
-        ["cross_entropy() takes tensors", "a list came", "tensor(...)"],
+        ["cross_entropy() takes tensors", "got a list", "tensor(...)"],
     ),
-    "classes in a list": (lambda: ag.nll_loss(X, [1, 2]), ["nll_loss() takes tensors", "a list came"]),
-    "a mean error from a list": (lambda: ag.mse_loss(V, [1.0, 2.0]), ["mse_loss() takes tensors", "a list came"]),
+    "classes in a list": (lambda: ag.nll_loss(X, [1, 2]), ["nll_loss() takes tensors", "got a list"]),
+    "a mean error from a list": (lambda: ag.mse_loss(V, [1.0, 2.0]), ["mse_loss() takes tensors", "got a list"]),
     "yes or no in a list": (
         lambda: ag.binary_cross_entropy_with_logits(V, [1.0, 0.0]),
-        ["binary_cross_entropy_with_logits() takes tensors", "a list came"],
+        ["binary_cross_entropy_with_logits() takes tensors", "got a list"],
     ),
     "weights in a list": (
         lambda: ag.cross_entropy(X, ag.tensor([1, 2]), weight=[1.0, 1.0, 2.0]),
-        ["cross_entropy() takes tensors", "a list came"],
+        ["cross_entropy() takes tensors", "got a list"],
     ),
     "classes that are not whole": (
         lambda: ag.nll_loss(X, ag.tensor([1.0, 2.0])),

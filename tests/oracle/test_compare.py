@@ -304,8 +304,8 @@ def test_the_table_is_as_it_is_read():
         "the inputs, is w (manual), by 2 (relative 1)",
         "at (1, 1): -2 instead of 0.",
         "Likely cause: missing mask. The cotangent",
-        "passes relu everywhere, though 1 of 2 places",
-        "are shut.",
+        "passes through relu everywhere, though 1 of",
+        "2 places are shut.",
     ]
 
 

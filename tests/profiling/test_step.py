@@ -238,7 +238,7 @@ def test_a_model_without_gradients_is_refused():
 
 @pytest.mark.parametrize(
     ("optimizer", "message"),
-    [(None, "a NoneType came. Make one from"), ("lbfgs", "LBFGS runs several in each step")],
+    [(None, "got a NoneType. Make one from"), ("lbfgs", "LBFGS runs several in each step")],
 )
 def test_an_optimizer_that_does_not_step_on_its_own_is_refused(optimizer, message):
     """None at all, and one that runs the model itself."""

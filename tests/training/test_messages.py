@@ -78,7 +78,7 @@ CASES = {
             "loader": [(X, torch.ones(4, dtype=torch.long)), (X, torch.full((4,), -100))],
         },
         TrainingError,
-        "batch 1 .*is nan. Not one of its targets counts",
+        "batch 1 .*is nan. None of its targets counts",
     ),
     "nothing counts in a sum": (
         {
@@ -323,7 +323,7 @@ def fit_line(train_loader=(BATCH,), **options):
             r"must have a step\(\) .*, but got 0.5",
         ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
-        (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Pick the one to measure .*z\[\"logits\"\]"),
+        (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Pick the one to measure: .*z\[\"logits\"\]"),
         (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Pick"),
         (
             lambda: make_jax_step(lambda w: w, torch.optim.SGD),

@@ -66,7 +66,7 @@ def test_a_graph_of_two_hundred_nodes_is_refused(make):
 
 def test_what_is_no_tensor_is_refused():
     """A number has no graph."""
-    with pytest.raises(AutogradError, match="but got a float; pass the result itself; pass the result itself"):
+    with pytest.raises(AutogradError, match="but got a float; pass the result itself"):
         backward_stepper(3.0)
 
 
