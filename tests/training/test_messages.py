@@ -303,7 +303,10 @@ def fit_line(train_loader=(BATCH,), **options):
         (lambda: ArrayLoader(np.ones(3), batch_size=True), "batch_size must be a positive integer, but got True"),
         (lambda: ArrayLoader(np.ones(3), batch_size=2, seed=-1), "seed must be an integer of 0 or more, but got -1"),
         (lambda: ArrayLoader([[1.0], [2.0, 3.0]], batch_size=2), r"place 0, a list \(setting an array .*pad rows"),
-        (lambda: ArrayLoader(np.ones(3), X.requires_grad_(), batch_size=2), r"at place 1, a Tensor .*Detach tensors"),
+        (
+            lambda: ArrayLoader(np.ones(3), X.clone().requires_grad_(), batch_size=2),
+            r"at place 1, a Tensor .*Detach tensors",
+        ),
         (lambda: ArrayLoader(X.bfloat16(), batch_size=2), r"at place 0, a Tensor .*dtype that NumPy has"),
         (lambda: fit_line(train_loader=None), "must yield batches when a loop goes over it, but got None"),
         (lambda: fit_line(train_loader=5), "the loader must yield batches .* but got 5"),
