@@ -248,3 +248,24 @@ def test_a_function_may_return_what_is_no_tensor():
         y, *others = Counted.apply(x)
         y.sum().backward()
         assert (others, x.grad.tolist()) == ([3, None], [2, 2])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.eye(2, 3),
+        lambda lib: lib.eye(3, dtype=lib.float64),
+        lambda lib: lib.arange(0, 1, 0.25),
+        lambda lib: lib.arange(5, 1, -2),
+        lambda lib: lib.full((2, 2), 0.1),
+        lambda lib: lib.full((2,), True),
+        lambda lib: lib.tensor([lib.tensor(0.1, dtype=lib.float64), lib.tensor(2.0, dtype=lib.float64)]),
+        lambda lib: lib.tensor(np.array([0.1, 0.2])),
+        lambda lib: lib.tensor([np.float64(0.1)]),
+    ],
+)
+def test_what_is_made_has_torchs_elements_shape_and_dtype(make):
+    """Rows and columns, steps that are fractions, and the dtype of what the elements came from."""
+    mine, theirs = make(ours), make(torch)
+    assert (mine.shape, str(mine.dtype)) == (tuple(theirs.shape), str(theirs.dtype).removeprefix("torch."))
+    np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
