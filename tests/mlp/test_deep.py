@@ -168,13 +168,16 @@ def test_can_be_jitted():
 def test_keeping_less_keeps_fewer_bytes_and_computes_more():
     """x (8, 5), hidden layers of 7, 6 and 4 columns, output of 3 columns; 8 bytes each."""
     x, weights, biases, _ = network()
-    found = {keep: mlp_grad(x, weights, biases, keep=keep) for keep in ("both", "activation", "recompute")}
+    found = {
+        keep: mlp_grad(x, weights, biases, keep=keep) for keep in ("both", "activation", "pre-activation", "recompute")
+    }
     assert {keep: r.kept_bytes for keep, r in found.items()} == {
         "both": 8 * 8 * (5 + 2 * 17 + 3),
         "activation": 8 * 8 * (5 + 17 + 3),
+        "pre-activation": 8 * 8 * (5 + 17 + 3),
         "recompute": 8 * 8 * (5 + 3),
     }
-    assert found["activation"].flops("recompute") == 0
+    assert found["activation"].flops("recompute") == found["pre-activation"].flops("recompute") == 0
     assert found["recompute"].flops("recompute") == 2 * 8 * (5 * 7 + 7 * 6 + 6 * 4)
     assert found["recompute"].peak_bytes == 8 * 8 * (5 + 17)
 
@@ -185,6 +188,14 @@ def test_the_peak_is_the_most_at_any_time_not_the_last():
     found = mlp_grad(x, weights, keep=("recompute", "activation", "recompute", "recompute"))
     assert found.kept_bytes == 8 * 8 * (2 + 2 + 1)
     assert found.peak_bytes == 8 * 8 * (2 + 2 + 9 + 9)
+
+
+def test_a_layer_that_is_done_with_makes_room_for_the_one_below():
+    """Its input to GELU, of 4 columns, is gone when the two arrays of 50 columns are computed again."""
+    x, weights, _, _ = network((2, 50, 4, 1))
+    found = mlp_grad(x, weights, activation="gelu", keep=("recompute", "both"))
+    assert found.kept_bytes == 8 * 8 * (2 + 4 + 4 + 1)
+    assert found.peak_bytes == 8 * 8 * (2 + 50 + 50)
 
 
 def test_targets_that_do_not_sum_to_one_are_weights_as_in_torch():

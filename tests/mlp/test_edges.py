@@ -22,10 +22,27 @@ def test_an_empty_batch_has_gradients_of_zero(library, loss):
     assert np.isnan(found.ratio)
 
 
+@pytest.mark.parametrize("library", [np.asarray, torch.tensor, jnp.asarray])
+def test_an_empty_batch_has_a_cross_entropy_too(library):
+    """NaN as well, and gradients of zero."""
+    x, w = library(np.zeros((0, 3), np.float32)), library(np.ones((3, 2), np.float32))
+    found = mlp_grad(x, [w], target=library(np.zeros(0, np.int64)), loss="cross_entropy")
+    assert np.isnan(float(found.loss))
+    assert np.asarray(found.grads.weights[0]).tolist() == [[0, 0]] * 3
+
+
 def test_one_layer_takes_empty_choices():
-    """One name for each hidden layer: there is none."""
+    """One name for each hidden layer: there is none; biases may be left out by an empty list, too."""
     x, w = np.ones((2, 3)), np.ones((3, 4))
-    assert mlp_grad(x, [w], activation=[], keep=[]).loss == mlp_grad(x, [w]).loss
+    found = mlp_grad(x, [w], [], activation=[], keep=[])
+    assert (found.loss, found.grads.biases) == (mlp_grad(x, [w]).loss, ())
+
+
+@pytest.mark.parametrize("option", ["activation", "keep"])
+def test_one_layer_refuses_a_name_that_is_not_known(option):
+    """Though there is no hidden layer that it would be for."""
+    with pytest.raises(InputError, match=f"{option} must be one of .*, but it is 'swish'"):
+        mlp_grad(np.ones((2, 3)), [np.ones((3, 4))], **{option: "swish"})
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,15 @@ def test_a_mistake_below_a_clip(max_norm):
     assert "That is in w_0; one norm clips all, so w_1 differs, too." in found.evidence
 
 
+def test_a_mistake_above_a_clip_that_takes_nothing_away():
+    """The norm is far below the limit: what is right stays as it is."""
+    random = np.random.default_rng(0)
+    given = {"x": random.normal(size=(5, 4)), "w_0": random.normal(size=(4, 6)), "w_1": random.normal(size=(6, 3))}
+    manual = two_layers_by_hand(**given, mask=False)
+    found = compare(two_layers, given, manual, engines=FAST, max_norm=1e4).first
+    assert (found.name, found.cause, found.unexplained) == ("w_0", "missing mask", ())
+
+
 def two_layers(x, w_0, w_1, xp):
     return 0.5 * ((xp.relu(x @ w_0) @ w_1) ** 2).sum()
 

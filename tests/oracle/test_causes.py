@@ -149,6 +149,14 @@ def test_a_gain_a_column_and_a_scalar_that_were_not_summed():
         assert (found.name, found.cause, found.unexplained) == (name, "missing unbroadcast", ())
 
 
+def test_a_bias_gradient_that_keeps_the_summed_axis_is_not_also_called_reshaped():
+    """Its entries are right, and only its shape is not; to sum over the axis is to drop it."""
+    arrays = biased_arrays()
+    grads = biased_grads(**arrays)
+    found = first(biased, arrays, {"c": grads["c"].sum(0, keepdims=True)})
+    assert (found.name, found.cause, found.also) == ("c", "missing unbroadcast", ())
+
+
 def test_a_bias_gradient_that_was_summed_over_the_wrong_axis():
     """With as many rows as columns, the shape does not tell."""
     arrays = biased_arrays(5, 3, 5, 2)
@@ -220,6 +228,42 @@ def test_results_that_are_returned_in_another_order():
     found = first(two_layers, two_layer_arrays(), lambda x, w_0, w_1: manual_mlp_grad(x, w_0, w_1)[::-1])
     assert (found.name, found.cause) == ("w_1", "wrong order")
     assert "right gradient of x" in found.evidence
+
+
+def test_what_is_sent_on_again_at_each_arrival_at_one_of_two_joins():
+    """The sum of the first and of both: it is no whole walk that went wrong."""
+    arrays = named("x w v", (3, 2), (2, 4), (4,), seed=5)
+
+    def loss(x, w, v, xp):
+        a = xp.tanh(x @ w)
+        c = xp.tanh(a + a * v)
+        return ((c + xp.sin(c)) ** 2).sum()
+
+    x, w, v = arrays.values()
+    a = np.tanh(x @ w)
+    c = np.tanh(a + a * v)
+    g = 2 * (c + np.sin(c))
+    g_b = (2 * g + g * np.cos(c)) * (1 - c * c)  # that of the skip arrives first, and is sent with the other once more
+    g_z = g_b * (1 + v) * (1 - a * a)
+    found = first(loss, arrays, {"v": (g_b * a).sum(0), "w": x.T @ g_z, "x": g_z @ w.T})
+    assert (found.name, found.cause, found.unexplained) == ("v", "wrong order", ())
+    assert found.evidence == "What arrives at tanh is sent on again at each arrival."
+
+
+def test_what_is_sent_on_when_two_of_three_are_there():
+    """The watched sum of all three is right."""
+    arrays = named("x w v u", (3, 2), (2, 4), (4,), (4,), seed=5)
+
+    def loss(x, w, v, u, xp):
+        h = xp.watch("h", x @ w)
+        return (h + xp.sin(h) * v + xp.cos(h) * u).sum()
+
+    x, w, v, u = arrays.values()
+    h = x @ w
+    first_two, third = 1 - np.sin(h) * u, np.cos(h) * v  # what was computed last arrives first
+    found = first(loss, arrays, {"h": first_two + third, "w": x.T @ first_two, "x": first_two @ w.T})
+    assert (found.name, found.cause, found.unexplained) == ("w", "wrong order", ())
+    assert found.evidence.endswith("is sent on when 2 of 3 cotangents are there.")
 
 
 def engine_that_walks_wrong(x, w, v, *, once, deep=True, mirrored=False):
@@ -302,6 +346,18 @@ def test_a_weight_gradient_that_lies_on_its_side(name):
         right = dict(zip(["x", "w_0", "w_1"], manual_mlp_grad(**arrays), strict=True))
         found = first(two_layers, arrays, {**right, name: right[name].T})
         assert (found.name, found.cause, found.unexplained) == (name, "missing transpose", ())
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 0, 1)])
+def test_a_gradient_of_three_dimensions_whose_axes_are_in_another_order(axes):
+    """A stack of matrices."""
+    arrays = named("k x", (2, 3, 4), (4, 5))
+    k, x = arrays.values()
+    right = 2 * (k @ x) @ x.T
+    found = first(lambda k, x: ((k @ x) ** 2).sum(), arrays, {"k": right.transpose(axes)})
+    back = tuple(int(a) for a in np.argsort(axes))
+    assert (found.name, found.cause) == ("k", "missing transpose")
+    assert found.evidence == f"With its axes in the order {back} it is the right gradient."
 
 
 @pytest.mark.parametrize("size", [3, 6])
@@ -519,6 +575,18 @@ def test_a_gradient_that_is_none():
     assert (found.name, found.cause) == ("w_0", "detached path")
 
 
+def test_zeros_are_not_taken_for_the_gradient_of_what_is_not_used():
+    """That is zero, too, and of the same shape; but zeros of another shape are no gradient at all."""
+    arrays = named("x y", (3, 2), (3, 2))
+
+    def loss(x, y):
+        return (x * x).sum()
+
+    assert first(loss, arrays, {"x": np.zeros((3, 2))}).cause == "detached path"
+    found = first(loss, arrays, {"x": np.zeros((3, 3))})
+    assert (found.cause, found.evidence.startswith("The shape is wrong")) == (None, True)
+
+
 def test_a_normalisation_whose_mean_was_taken_for_a_constant():
     """One of three paths through a layer norm by hand is missing."""
     arrays = named("x w", (4, 6), (6, 2))
@@ -537,7 +605,7 @@ def test_a_normalisation_whose_mean_was_taken_for_a_constant():
 
 
 @pytest.mark.parametrize("max_norm", [1.0, 0.5, 5.0])
-@pytest.mark.parametrize("loss_scale", [65536.0, 1024.0])
+@pytest.mark.parametrize("loss_scale", [65536.0, 1024.0, 100.0])
 @pytest.mark.parametrize("told", [True, False])
 def test_gradients_clipped_with_the_loss_scale_still_in(max_norm, loss_scale, told):
     """Recognised from the norm that is left, whether or not the oracle is told the two numbers."""

@@ -95,6 +95,11 @@ def test_jax_runs_the_same_spelling():
         lambda x, w, xp: (xp.gather(x @ w, 1, xp.tensor([[0, 1], [4, 4]])) ** 2).sum() + (xp.div(x, 2.0) ** 2).sum(),
         lambda x, w, xp: (xp.index_select(x @ w, 0, xp.tensor([3, 3, 1])) ** 3).sum(),
         lambda x, w, xp: (xp.layer_norm(x @ w, (5,), w[0], w[1]) ** 3).sum(),
+        lambda x, w, xp: (xp.linear(x, xp.transpose(w, 0, 1), w[0]) ** 2).sum() + xp.linear(x, x).sum(),
+        lambda x, w, xp: (xp.cat([x, x @ x[1:]])[5:] ** 2).sum() + (xp.clamp(x, -1, 0.2) @ xp.clamp(w, max=0.3)).sum(),
+        lambda x, w, xp: xp.std(x @ w, correction=0) + xp.var(x @ w, dim=0, correction=2).sum(),
+        lambda x, w, xp: (xp.flatten(xp.stack([x] * 2), 0, 1) @ w).sum() + xp.flatten(xp.sum(x)).sum(),
+        lambda x, w, xp: (xp.split(x @ w, [1, 4], dim=1)[-1] ** 2).sum(),
     ],
 )
 def test_what_jax_calls_the_same_and_means_otherwise_is_as_in_torch(loss):
@@ -111,6 +116,7 @@ def test_what_jax_calls_the_same_and_means_otherwise_is_as_in_torch(loss):
         lambda x, w, xp: xp.max(x @ w) + xp.min(x @ w) + xp.max(x, x**2).sum() + xp.min(x, x**2).sum(),
         lambda x, w, xp: (xp.max(x @ w, dim=1)[0] ** 2).sum() + (xp.min(x @ w, 0, keepdim=True).values ** 2).sum(),
         lambda x, w, xp: ((x @ w)[xp.max(x @ w, dim=0).indices] ** 2).sum(),
+        lambda x, w, xp: (xp.max(x @ w, dim=1, keepdim=True)[0] * (x @ w)).sum(),
         lambda x, w, xp: (xp.sort(x @ w)[0][:, 0] ** 2).sum() + xp.sort(x, dim=0, descending=True)[0][0].sum(),
         lambda x, w, xp: xp.median(x) + (xp.median(x @ w, dim=0)[0] ** 2).sum() + w.sum(),
         lambda x, w, xp: (xp.pad(x @ w, (1, 0, 0, 2), value=3.0)[1:, :3] ** 2).sum(),
@@ -174,6 +180,19 @@ def test_the_order_is_that_of_the_backward_pass():
     assert report.names == ("b", "v", "h", "x", "w")
 
 
+def test_what_is_watched_does_not_count_for_the_norm_of_a_clip():
+    """An optimizer has no such parameter; its gradient is scaled like the others."""
+
+    def loss(x, w, xp):
+        return (xp.watch("h", x @ w) ** 2).sum()
+
+    x, w = arrays_of((4, 3), (3, 2))
+    g = 2 * x @ w
+    factor = 1 / np.linalg.norm(x.T @ g)
+    given = {"h": g * factor, "w": x.T @ g * factor}
+    assert compare(loss, {"x": x, "w": w}, given, engines=["autograd"], max_norm=1.0).agrees
+
+
 def test_without_the_mini_autograd_the_order_is_from_the_last_argument_to_the_first():
     """There is no graph to read it from."""
     report = compare(two_layers, arrays(), engines=["torch"])
@@ -209,6 +228,29 @@ def test_an_engine_with_another_loss_is_found_out_and_diagnosed():
     assert (report.first.engine, report.first.name, report.first.cause) == ("torch", "w_0", "detached path")
 
 
+def test_an_engine_is_held_to_the_precision_of_float64():
+    """Five parts in a hundred thousand are no rounding."""
+    losses = {"autograd": two_layers, "torch": lambda x, w_0, w_1: (1 + 5e-5) * two_layers(x, w_0, w_1, torch)}
+    assert list(compare(losses, arrays()).wrong) == ["torch"]
+
+
+def test_an_engine_and_the_gradients_by_hand_are_diagnosed_apart():
+    """Each has a mistake of its own; the one to look at first is the reader's."""
+
+    def detaching(x, w_0, w_1):
+        return 0.5 * ((torch.relu(x @ w_0).detach() @ w_1) ** 2).sum()
+
+    x, w_0, w_1 = arrays().values()
+    h = np.maximum(x @ w_0, 0)
+    unmasked = {"w_1": h.T @ h @ w_1, "w_0": x.T @ (h @ w_1 @ w_1.T)}
+    report = compare({"autograd": two_layers, "torch": detaching}, arrays(), unmasked)
+    assert {engine: found.cause for engine, found in report.wrong.items()} == {
+        "torch": "detached path",
+        "manual": "missing mask",
+    }
+    assert report.first.engine == "manual"
+
+
 def test_the_majority_is_the_reference():
     """If the mini autograd's loss is the odd one out, it is the one that differs."""
 
@@ -219,6 +261,19 @@ def test_the_majority_is_the_reference():
     report = compare(losses, arrays(), engines=["autograd", "torch", "jax"])
     assert report.reference == "torch"
     assert list(report.wrong) == ["autograd"]
+
+
+def test_finite_differences_are_of_the_first_engine_and_have_a_vote():
+    """With it they are two against two, also where they look at some of the entries only."""
+
+    def doubled(x, w):
+        return 2 * ((x @ w) ** 2).sum()
+
+    x, w = arrays_of((50, 20), (20, 2))
+    losses = {"autograd": lambda x, w: ((x @ w) ** 2).sum(), "torch": doubled, "jax": doubled}
+    report = compare(losses, {"x": x, "w": w})
+    assert report.reference == "autograd"
+    assert list(report.wrong) == ["torch", "jax"]
 
 
 @pytest.mark.parametrize("convert", [np.asarray, torch.tensor, jnp.asarray, np.ndarray.tolist])
@@ -270,7 +325,28 @@ def test_a_leaf_that_the_loss_does_not_use_has_a_gradient_of_zero():
 def test_large_tensors_are_sampled_by_finite_differences():
     """A thousand entries in a moment, and what is not sampled is not held against anyone."""
     x, w = arrays_of((100, 50), (50, 20))
-    assert compare(lambda x, w, xp: xp.tanh(x @ w).sum(), {"x": x, "w": w}, engines=["autograd", "differences"]).agrees
+    calls = []
+
+    def loss(x, w, xp):
+        calls.append(x)
+        return xp.tanh(x @ w).sum()
+
+    assert compare(loss, {"x": x, "w": w}, engines=["autograd", "differences"]).agrees
+    assert 4 * 400 < len(calls) < 4 * 400 + 10  # two for each entry, of 400 of each tensor
+
+
+def test_finite_differences_take_steps_as_large_as_the_numbers_ask_for():
+    """Beside a hundred million, a step for small numbers is lost."""
+    x = 1e8 + np.array([1.0, -2.0, 0.3])
+    assert compare(lambda x: ((x - 1e8) ** 2).sum(), {"x": x}, engines=["autograd", "differences"]).agrees
+
+
+def test_an_array_without_entries_has_a_gradient_without_entries():
+    """In every engine, in differences, and by hand."""
+    given = {"x": np.ones((0, 3)), "w": np.ones((3, 2))}
+    report = compare(lambda x, w: (x @ w).sum() + (w * w).sum(), given, lambda x, w: [x, 2 * w])
+    assert report.agrees
+    assert report.errors["manual", "x"] == 0
 
 
 def test_a_kink_is_held_against_the_differences_only():
@@ -307,6 +383,13 @@ def test_the_table_is_as_it_is_read():
         "passes through relu everywhere, though 1 of",
         "2 places are shut.",
     ]
+
+
+def test_the_table_has_one_star_and_shows_a_number_without_its_place():
+    """What comes later is wrong, too, and has no star; a tensor of no dimensions has no place to name."""
+    report = compare(lambda x, y: (x * y).sum(), {"x": 3.0, "y": 2.0}, {"x": 4.0, "y": 6.0}, engines=["autograd"])
+    assert [line.split()[-1] for line in repr(report).splitlines()[1:3]] == ["*1e+00", "1e+00"]
+    assert "is y (manual), by 3 (relative 1): 6 instead of 3.\n" in str(report.first)
 
 
 def test_a_report_of_all_engines_fits_a_phone():
@@ -360,6 +443,24 @@ def test_what_the_reader_passes_is_not_changed():
         np.testing.assert_array_equal(given[name], copy)
 
 
+def test_labels_that_the_loss_counts_from_zero_in_place_are_not_changed():
+    """Each run gets its own."""
+
+    def loss(scores, labels, xp):
+        labels -= 1
+        return xp.cross_entropy(scores, labels)
+
+    (scores,) = arrays_of((3, 4))
+    report = compare(loss, {"scores": scores, "labels": np.array([1, 4, 2])})
+    assert report.agrees
+    assert not report.failed
+
+
+def test_an_engine_may_be_named_alone():
+    """Without a list around it."""
+    assert compare(two_layers, arrays(), engines="autograd").engines == ("autograd",)
+
+
 def noisy(x):
     return (x * np.random.default_rng().random()).sum()
 
@@ -376,19 +477,23 @@ def noisy(x):
         (lambda: compare(two_layers, arrays(), engines=[]), "but there are none"),
         (lambda: compare({"tf": two_layers}, arrays()), r"\['tf'\] are not"),
         (lambda: compare("loss", arrays()), "loss must be a function"),
+        (lambda: compare({}, arrays()), r"loss must be a function.*but it is \{\}"),
         (lambda: compare(two_layers, list(arrays().values())), "mapping of names to arrays.*it is a list"),
         (lambda: compare(lambda x: (x * x).sum(), {"x": np.arange(3)}), r"none of \['x'\] does"),
         (lambda: compare(lambda x: None, {"x": np.ones(3)}), r"\. autograd, torch, jax: .*None\. Is a return"),
         (lambda: compare(lambda x: float(x.sum()), {"x": np.ones(3)}, engines=["autograd"]), "without float"),
         (lambda: compare(lambda x: x.sum(), {"x": np.array([1, np.nan])}), "is nan, and there is NaN or infinity in x"),
+        (lambda: compare(lambda x, y: (x * y).sum(), {"x": [np.nan], "y": [np.inf]}), "NaN or infinity in x and y"),
         (lambda: compare(lambda x, xp: xp.log(x).sum(), {"x": np.zeros(2)}), "is -inf, and all arrays are finite"),
         (lambda: compare(noisy, {"x": np.ones(2)}), "it gave .* and then .* Draw random numbers"),
         (lambda: compare(two_layers, arrays(), {}), r"no gradient to compare: manual gave \{\}"),
         (lambda: compare(two_layers, arrays(), lambda **a: None), "manual gave None"),
         (lambda: compare(two_layers, arrays(), {"x": "abc"}), "x must be an array of real numbers.*<U3"),
         (lambda: compare(two_layers, arrays(), {"x": np.ones((5, 4)) + 1j}), "dtype is complex128"),
+        (lambda: compare(two_layers, {"x": np.array(["2020-01-01"], "M8[D]")}), "x must .*, but its dtype is datetime"),
         (lambda: compare(two_layers, arrays(), {"x": [[1, 2], [3]]}), "NumPy cannot make one from it"),
         (lambda: compare(two_layers, arrays(), max_norm=-1), "max_norm must be positive and finite, but it is -1"),
+        (lambda: compare(two_layers, arrays(), max_norm=np.inf), "max_norm must be positive and finite, but it is inf"),
         (lambda: compare(two_layers, arrays(), loss_scale=0), "loss_scale must be positive"),
         (lambda: compare(two_layers, arrays(), max_norm="1"), "max_norm must be positive and finite, but it is '1'"),
         (lambda: compare(two_layers, arrays(), engines=None), "engines must be a sequence of names.*but it is None"),
@@ -430,7 +535,23 @@ def test_a_gradient_that_is_not_finite_is_shown_as_that(broken):
 def test_one_array_alone_is_the_gradient_of_the_one_input():
     """It is not taken for a sequence of its rows."""
     x = np.random.default_rng(0).normal(size=(1, 3))
-    assert compare(lambda x: (x * x).sum(), {"x": x}, lambda x: 2 * x, engines=["autograd"]).agrees
+    for manual in (lambda x: 2 * x, lambda x: torch.tensor(2 * x)):
+        assert compare(lambda x: (x * x).sum(), {"x": x}, manual, engines=["autograd"]).agrees
+
+
+def test_a_mask_may_be_a_gradient():
+    """It is read as zeros and ones, also where it is the wrong one."""
+    x = np.array([1.0, -2.0, 3.0])
+    right, wrong = (
+        compare(lambda x, xp: xp.relu(x).sum(), {"x": x}, {"x": mask}, engines=["autograd"]) for mask in (x > 0, x < 0)
+    )
+    assert right.agrees
+    assert (wrong.first.found, wrong.first.expected) == (0, 1)
+
+
+def test_gradients_of_zero_are_not_clipped():
+    """There is no norm to divide by."""
+    assert compare(lambda x: (0 * x).sum(), {"x": np.ones(3)}, [np.zeros(3)], engines=["autograd"], max_norm=1.0).agrees
 
 
 def test_a_missing_engine_is_named_and_the_others_go_on(monkeypatch):
@@ -440,6 +561,7 @@ def test_a_missing_engine_is_named_and_the_others_go_on(monkeypatch):
     assert report.agrees
     assert report.engines == ("autograd", "torch", "differences", "manual")
     assert "install the-backward-pass[jax] with: pip install " in report.failed["jax"]
+    assert {*report.failed["jax"].split()} <= {*repr(report).split()}  # no word is cut in two at a hyphen
 
 
 def test_importing_it_loads_neither_torch_nor_jax():

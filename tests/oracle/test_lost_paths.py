@@ -38,6 +38,7 @@ def test_both_are_named_where_the_last_to_arrive_is_left(cut, where):
     assert (found.name, found.cause, found.equally) == (where, LOST, (DETACHED,))
     assert "only the last is kept. Or nothing is sent from add (4, 6) to" in found.evidence
     assert f"Likely cause: {LOST} or {DETACHED}. Of 2" in str(found)
+    assert DETACHED not in str(found).partition("The same numbers would come from")[2]  # it is named already
 
 
 @pytest.mark.parametrize(("cut", "where"), [("b1", "x"), ("b2", "v1")])
@@ -69,7 +70,8 @@ THREE = arrays(5, x=(5, 4), w=(4, 4), b=(4,))
 
 def test_one_of_three_uses_is_left_by_overwriting_if_it_is_the_last_to_arrive():
     """The first use of the forward pass; another one is left only if the two others are detached."""
-    assert first(three_uses, THREE, some_uses([0])).cause == LOST
+    last = first(three_uses, THREE, some_uses([0]))
+    assert (last.cause, last.equally, last.also) == (LOST, (), (DETACHED,))
     assert first(three_uses, THREE, some_uses([1])).cause == DETACHED
     assert first(three_uses, THREE, some_uses([2])).cause == DETACHED
 
@@ -178,9 +180,9 @@ def test_a_word_that_comes_three_times(how, cause):
     )
 
 
-@pytest.mark.parametrize("step", [1, -1])
-def test_windows_that_overlap_and_are_assigned(step):
-    """Each entry keeps what one window sent, from whichever side the loop comes."""
+@pytest.mark.parametrize(("step", "kept"), [(1, "first"), (-1, "last")])
+def test_windows_that_overlap_and_are_assigned(step, kept):
+    """Each entry keeps what one window sent, from whichever side the loop comes: the last window arrives first."""
 
     def loss(x, k, xp):
         return (xp.tanh(xp.stack([x[:, i : i + 3] for i in range(7)], dim=1) @ k) ** 2).sum()
@@ -192,7 +194,24 @@ def test_windows_that_overlap_and_are_assigned(step):
         wrong[:, i : i + 3] = g[:, i, None] * given["k"]
     found = first(loss, given, {"x": wrong})
     assert (found.name, found.cause) == ("x", LOST)
-    assert "each entry keeps" in found.evidence
+    assert found.evidence.endswith(f"each entry keeps the {kept} that is not 0.")
+
+
+def test_of_two_paths_a_forgotten_half_is_likelier_than_an_average():
+    """The numbers cannot tell, though other uses of the weights keep the whole from being halved."""
+
+    def loss(x, w, v, xp):
+        h = xp.tanh(x @ w)
+        return ((h + h @ v) ** 2).sum() + (w**2).sum() + (x**2).sum()
+
+    def wrong(x, w, v):
+        h = torch.tanh(x @ w)
+        h = instead(h, h / 2)
+        return ((h + h @ v) ** 2).sum() + (w**2).sum() + (x**2).sum()
+
+    found = first(loss, arrays(3, x=(3, 2), w=(2, 4), v=(4, 4)), wrong)
+    assert (found.name, found.cause, found.also) == ("w", None, ("mean vs sum",))
+    assert found.evidence == "What tanh sends is halved."
 
 
 def test_a_penalty_that_was_forgotten_or_averaged():

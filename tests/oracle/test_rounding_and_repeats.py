@@ -5,7 +5,11 @@ import pytest
 import torch
 
 from course_lib.oracle import compare
-from tests.oracle.planted import FAST, arrays, first, instead
+from course_lib.oracle.engines import Autograd
+from course_lib.oracle.mistakes import mistakes
+from course_lib.oracle.tape import record
+from course_lib.oracle.walks import wrong_walks
+from tests.oracle.planted import FAST, arrays, first, grads, instead
 
 LOST = {"overwritten instead of accumulated", "detached path"}
 
@@ -24,10 +28,19 @@ def test_differences_are_as_precise_as_the_losses_they_are_of(scale):
     assert compare(vanishing, drawn, engines=FAST).agrees
 
 
-def test_a_large_constant_in_the_loss_accuses_nobody():
+@pytest.mark.parametrize("constant", [1e6, -1e6])
+def test_a_large_constant_in_the_loss_accuses_nobody(constant):
     """It takes most of the digits of a difference."""
     drawn = arrays(1, x=(4, 3), w=(3, 2))
-    assert compare(lambda x, w, xp: 1e6 + xp.tanh(x @ w).mean(), drawn, engines=FAST).agrees
+    assert compare(lambda x, w, xp: constant + xp.tanh(x @ w).mean(), drawn, engines=FAST).agrees
+
+
+def test_a_small_gradient_is_not_hidden_by_a_large_one():
+    """It is held to its own size, though a mistake in it is nothing beside the other."""
+    drawn = arrays(0, x=(3,), w=(4,))
+    found = first(lambda x, w: (1e6 * x).sum() + (w * w).sum(), drawn, {"x": np.full(3, 1e6), "w": 2.1 * drawn["w"]})
+    assert (found.name, found.cause) == ("w", None)
+    assert found.evidence.startswith("Every entry is 1.05 times the right one")
 
 
 def normalized(x, w, b, xp):
@@ -50,6 +63,19 @@ def test_a_gradient_that_is_zero_may_be_what_rounding_leaves(dtype):
     found = first(normalized, drawn, {**manual(**drawn), "b": np.full(5, 0.1)})
     assert (found.name, found.cause) == ("b", None)
     assert "times the right one" not in found.evidence
+
+
+def test_what_should_cancel_to_nothing_is_held_to_the_size_of_what_cancels():
+    """Ten millionths of a millionth may be left in float64, a hundredth of a millionth may not."""
+    drawn = arrays(2, x=(6, 5), b=(5,))
+
+    def loss(x, b, xp):
+        z = x + b
+        return (3 * xp.tanh(z - z.mean(0))).sum()
+
+    right = grads(lambda x, b: loss(x, b, torch), drawn)
+    assert compare(loss, drawn, {**right, "b": np.full(5, 1e-11)}, engines=FAST).agrees
+    assert first(loss, drawn, {**right, "b": np.full(5, 1e-8)}).name == "b"
 
 
 @pytest.mark.parametrize("square", [lambda r: r * r, lambda r: r**2], ids=["product", "power"])
@@ -135,3 +161,28 @@ def test_the_millionth_that_torch_adds_to_the_norm_is_named():
     found = first(lambda x, w, xp: xp.tanh(x @ w).mean(), drawn, {"w": w.grad.numpy()}, max_norm=0.05)
     assert (found.cause, found.relative < 1e-4) == (None, True)
     assert found.evidence == "They are right, but for the 1e-6 that is added to the norm, as in PyTorch."
+
+
+def chain(length, *, doubled):
+    """Record a loss of one step after another; each takes its input once, or twice."""
+
+    def loss(x, xp):
+        for _ in range(length):
+            x = x + xp.sin(x) if doubled else xp.sin(x)
+        return x
+
+    tape = record(Autograd(loss), {"x": np.ones(())}, {})
+    assert tape is not None
+    return tape
+
+
+def test_a_walk_that_does_not_end_soon_is_given_up():
+    """Of twenty blocks with a skip each, a walk that visits again at each arrival would take a million steps."""
+    words = [mistake.words for mistake in wrong_walks(chain(20, doubled=True))]
+    assert len(words) == 4
+    assert all("visits each node when it is first reached" in said for said in words)
+
+
+def test_in_a_long_graph_some_of_the_mistakes_are_made():
+    """Three hundred steps admit more than a thousand, and each is a walk through all of them."""
+    assert sum(1 for _ in mistakes(chain(300, doubled=False))) < 1000

@@ -89,6 +89,79 @@ def test_a_small_difference_in_half_precision_may_be_rounding():
     )
 
 
+def test_numbers_of_float32_that_are_further_off_than_it_rounds_are_not_called_rounding():
+    """Nor is a small difference in them: only 16 bits are so coarse."""
+    given = arrays(1, x=(20, 4), w=(4, 3))
+    right = given["x"].T @ (2 * given["x"] @ given["w"])
+    off = (right * (1 + 3e-5 * np.cos(np.arange(12)).reshape(4, 3))).astype(np.float32)
+    one = right.astype(np.float32)
+    one[2, 1] += 0.03 * np.abs(one).max()
+    for wrong, entries in ((off.astype(np.float64), 11), (one, 1)):
+        found = first(lambda x, w: ((x @ w) ** 2).sum(), given, {"w": wrong})
+        assert (found.name, found.cause) == ("w", None)
+        assert found.evidence.startswith(f"{entries} of 12 entries differ")
+        assert found.evidence.endswith("No known mistake gives these numbers.")
+
+
+def test_numbers_beyond_float16_are_described_without_a_warning():
+    """Among other things it is asked whether they were rounded to it."""
+    given = arrays(1, x=(20, 4), w=(4, 3))
+    right = 1e6 * given["x"].T @ (2 * given["x"] @ given["w"])
+    wrong = np.sign(right) * 1e7
+    found = first(lambda x, w: 1e6 * ((x @ w) ** 2).sum(), given, {"w": wrong})
+    cosine = (wrong * right).sum() / np.linalg.norm(wrong) / np.linalg.norm(right)
+    assert (found.name, found.cause) == ("w", None)
+    assert f"the cosine between found and right is {cosine:.4g}." in found.evidence
+
+
+def test_an_order_of_many_rows_is_not_spelled_out():
+    """Of fourteen, one behind the other."""
+    given = arrays(1, x=(5, 14), w=(14, 3))
+    right = grads(lambda x, w: (torch.tanh(x @ w) ** 2).sum(), given)["w"]
+    found = first(lambda x, w, xp: (xp.tanh(x @ w) ** 2).sum(), given, {"w": np.roll(right, 1, 0)})
+    assert (found.name, found.cause) == ("w", None)
+    assert found.evidence == "Along axis 0 it holds the right entries, but in another order."
+
+
+def test_of_several_nameless_mistakes_with_the_same_numbers_one_is_listed():
+    """Twice the gradient: a sum over two outputs, or what is counted twice at each of the operations."""
+    given = arrays(1, x=(7, 4), w=(4, 2))
+    found = first(lambda x, w: ((x @ w) ** 2).mean(), given, {"w": 4 * given["x"].T @ (given["x"] @ given["w"]) / 14})
+    assert (found.cause, len(found.also)) == ("mean vs sum", 1)
+
+
+def test_one_gradient_that_is_too_large_is_not_called_the_loss_scale():
+    """That would be in all of them."""
+    given = arrays(1, **SIZES)
+    right = right_grads(given)
+    found = first(perceptron, given, {**right, "w0": 65536 * right["w0"]})
+    assert (found.name, found.cause) == ("w0", None)
+    assert found.evidence == "Every entry is 65536 times the right one, and no size in this network is that number."
+
+
+def test_a_clip_enlarges_nothing():
+    """The norm that is left is 1 / 1024, but the right one is smaller still."""
+    given = arrays(1, x=(4, 3), w=(3, 4))
+    right = grads(lambda x, w: 1e-6 * torch.tanh(x @ w).sum(), given)
+    norm = math.sqrt(sum((g**2).sum() for g in right.values()))
+    assert norm < 1 / 1024
+    wrong = {n: g / norm / 1024 for n, g in right.items()}
+    found = first(lambda x, w, xp: 1e-6 * xp.tanh(x @ w).sum(), given, wrong)
+    assert (found.name, found.cause) == ("w", None)
+    assert "no size in this network" in found.evidence
+
+
+def test_one_entry_that_is_too_small_is_not_called_clipped():
+    """The largest of all, cut to what no other entry reaches."""
+    given = arrays(1, **SIZES)
+    wrong = {n: g.copy() for n, g in right_grads(given).items()}
+    name = max(wrong, key=lambda n: np.abs(wrong[n]).max())
+    wrong[name].flat[np.abs(wrong[name]).argmax()] *= 0.999
+    found = first(perceptron, given, wrong)
+    assert (found.name, found.cause) == (name, None)
+    assert found.evidence.startswith("1 of ")
+
+
 def test_a_spare_two_is_not_taken_for_a_walk_in_a_wrong_order():
     """The square is made by a product of one thing with itself: a walk breadth first could double it, too."""
 
@@ -114,6 +187,22 @@ def test_the_axis_of_a_mean_is_the_one_that_it_took_away():
     found = first(lambda x, w, xp: ((xp.mean(x.reshape(2, 4, 2), dim=2) @ w) ** 2).sum(), given, wrong)
     assert (found.name, found.cause) == ("x", "mean vs sum")
     assert found.evidence == "The cotangent at mean is multiplied by 2, the size of dim 2 of (2, 4, 2)."
+
+
+@pytest.mark.parametrize(("keepdim", "shape"), [(False, (4,)), (True, (4, 1))])
+def test_where_two_axes_could_have_been_taken_away_the_last_is_named(keepdim, shape):
+    """The result is square; with its axis kept there is no doubt."""
+
+    def loss(x, w, b, xp):
+        return ((xp.mean(x @ w, 1, keepdim) + b) ** 2).sum()
+
+    def wrong(x, w, b):
+        z = x @ w
+        return ((instead(z.mean(1, keepdim), z.sum(1, keepdim)) + b) ** 2).sum()
+
+    found = first(loss, arrays(35, x=(4, 3), w=(3, 4), b=shape), wrong)
+    assert (found.name, found.cause) == ("w", "mean vs sum")
+    assert found.evidence == "The cotangent at mean is multiplied by 4, the size of dim 1 of (4, 4)."
 
 
 # attention: paths that carry nothing, square matrices, rows that hardly count

@@ -76,6 +76,14 @@ CRITERIA = {
     "a bound sum": (partial(F.cross_entropy, reduction="sum"), {}),
     "a sum that says nothing": (lambda z, y: F.cross_entropy(z, y, reduction="sum"), {"reduction": "sum"}),
     "weights": (nn.CrossEntropyLoss(weight=torch.tensor([0.1, 1.0, 2.0, 5.0], dtype=torch.float64)), {}),
+    "weights and no class to ignore": (
+        partial(
+            lambda z, y, weight, ignore_index: F.cross_entropy(z, y, weight),
+            weight=torch.arange(1.0, 5.0).double(),
+            ignore_index=None,
+        ),
+        {},
+    ),
     "bound weights": (partial(F.cross_entropy, weight=torch.tensor([1.0, 9.0, 2.0, 5.0], dtype=torch.float64)), {}),
     "ignored": (nn.CrossEntropyLoss(ignore_index=1), {}),
     "ignored and counted": (
@@ -144,6 +152,42 @@ def test_the_small_engines_criterion_is_understood_as_torchs(problem, options, a
         came.append(train_epoch(net, loader, criterion, optimizer, "cpu", accumulate=accumulate))
         came.append(validate(net, loader, criterion, "cpu"))
     assert came[2:] == pytest.approx(came[:2], rel=1e-12)
+
+
+def test_a_divergence_by_the_batch_is_a_mean():
+    """Of samples, as torch calls it."""
+    torch.manual_seed(0)
+    logs, y = torch.randn(10, 3).log_softmax(1), torch.randn(10, 3).softmax(1)
+    criterion = nn.KLDivLoss(reduction="batchmean")
+    whole = criterion(logs, y).item()
+    batches = [(logs[:7], y[:7]), (logs[7:], y[7:])]
+    assert validate(nn.Identity(), batches, criterion, "cpu") == pytest.approx(whole, rel=1e-6)
+
+
+def test_probabilities_count_as_samples_whatever_the_weights_of_the_classes():
+    """torch divides by the number of rows there, also where the first class has no weight."""
+    torch.manual_seed(0)
+    z, y = torch.randn(10, 3), torch.randn(10, 3).softmax(1)
+    criterion = nn.CrossEntropyLoss(weight=torch.tensor([0.0, 1.0, 5.0]))
+    whole = criterion(z, y).item()
+    batches = [(z[:7], y[:7]), (z[7:], y[7:])]
+    assert validate(nn.Identity(), batches, criterion, "cpu") == pytest.approx(whole, rel=1e-6)
+
+
+class Numbered:
+    """A loader that is asked for one batch after the other."""
+
+    def __init__(self, *batches):
+        self.batches = batches
+
+    def __getitem__(self, i):
+        return self.batches[i]
+
+
+def test_a_loader_may_number_its_batches():
+    """A loop asks such a one for 0, 1, 2, until there are no more."""
+    model, x, y = nn.Linear(2, 1), torch.ones(4, 2), torch.zeros(4, 1)
+    assert validate(model, Numbered((x, y), (x, y)), nn.MSELoss(), "cpu").batches == 2
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -319,6 +363,22 @@ def test_metrics_are_means_over_samples(problem):
     assert came.metrics == {"accuracy": pytest.approx(right), "one": 1.0}
 
 
+def test_metrics_weigh_batches_by_their_samples_where_the_loss_does_not(problem):
+    """Of the first eight samples one counts for the loss, of the last two both do."""
+    model, loader, _, y = problem(n=10, batch_size=8)
+    y[1:8] = -100
+    options = {"metrics": {"rows": lambda z, y: len(y)}}
+    assert validate(model, loader, nn.CrossEntropyLoss(), "cpu", **options).metrics == {"rows": (8 * 8 + 2 * 2) / 10}
+
+
+def test_a_metric_may_use_numpy_while_the_model_trains(problem):
+    """It gets outputs without their graph."""
+    model, loader, _, _ = problem()
+    options = {"metrics": {"accuracy": lambda z, y: accuracy(z.numpy(), y.numpy())}}
+    came = train_epoch(model, loader, nn.CrossEntropyLoss(), sgd(model, lr=0.0), "cpu", **options)
+    assert came.metrics == validate(model, loader, nn.CrossEntropyLoss(), "cpu", metrics={"accuracy": accuracy}).metrics
+
+
 @pytest.mark.parametrize("sync_every", [1, 3, 1000])
 def test_metrics_may_be_numbers_or_tensors_by_turns(problem, sync_every):
     """Read together, in the precision that a float has."""
@@ -372,7 +432,7 @@ def test_a_named_tuple_is_one_input_and_its_arrays_become_tensors():
     left, right = np.ones((4, 2), np.float32)[::-1], np.broadcast_to(np.float32(2), (4, 1))
     model = Packed()
     loss = validate(model, [(Pair(left, right), right)], nn.MSELoss(), "cpu")
-    assert loss == pytest.approx(model.layer(torch.ones(4, 2)).square().mean().item())
+    assert loss == pytest.approx((model.layer(torch.ones(4, 2)) + 2 - 2).square().mean().item())
 
 
 class Named(nn.Module):
@@ -445,6 +505,8 @@ def test_array_loader_goes_through_all_once(n):
         assert sorted(np.concatenate([x for x, _ in one])) == list(range(n))
         assert all(y == tuple(2 * i for i in x) for x, y in one)
     assert passes[0] != passes[1]
+    near = ArrayLoader(np.arange(n), np.arange(n) * 2, batch_size=3, shuffle=True, seed=5)
+    assert [tuple(map(tuple, batch)) for batch in near] != passes[1]
     again = ArrayLoader(np.arange(n), np.arange(n) * 2, batch_size=3, shuffle=True, seed=4)
     assert [tuple(map(tuple, batch)) for batch in again] == passes[0]
     assert len(TensorDataset(torch.arange(n))) == sum(map(len, (x for x, _ in passes[0])))

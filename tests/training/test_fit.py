@@ -10,6 +10,7 @@ from torch import nn
 
 from course_lib.errors import InputError, MissingExtraError, TrainingError
 from course_lib.training import History, accuracy, fit, train_epoch, validate
+from course_lib.training.progress import epochs_bar
 
 
 def test_the_history_is_that_of_the_epochs(problem):
@@ -47,6 +48,61 @@ def test_a_plateau_is_told_the_loss(problem):
     assert history.learning_rate[0] > history.learning_rate[-1]
 
 
+class Told:
+    """A scheduler that writes down what it is told."""
+
+    def __init__(self):
+        self.losses = []
+
+    def step(self, metrics):
+        """Change nothing."""
+        self.losses.append(metrics)
+
+
+def test_a_scheduler_is_told_the_loss_of_the_validation(problem):
+    """Where there is one; else that of the training."""
+    model, loader, x, y = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for val_loader in ([(x, y)], None):
+        told = Told()
+        history = fit(
+            model, loader, nn.CrossEntropyLoss(), optimizer, "cpu",
+            epochs=2, val_loader=val_loader, scheduler=told, progress=False,
+        )  # fmt: skip
+        assert told.losses == list(history.val_loss if val_loader else history.train_loss)
+
+
+class Together:
+    """Two optimizers as one, which has the parameters of both."""
+
+    def __init__(self, *optimizers):
+        self.optimizers = optimizers
+        self.param_groups = [group for one in optimizers for group in one.param_groups]
+
+    def zero_grad(self):
+        """Forget the gradients of both."""
+        for one in self.optimizers:
+            one.zero_grad()
+
+    def step(self):
+        """Step with both."""
+        for one in self.optimizers:
+            one.step()
+
+
+def test_a_scheduler_may_be_of_one_part_of_the_optimizer(problem):
+    """It shares parameters with it; the rate of the history is that of the first group."""
+    model, loader, _, _ = problem()
+    body = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    head = torch.optim.SGD(model[2].parameters(), lr=0.4)
+    halving = torch.optim.lr_scheduler.StepLR(body, 1, 0.5)
+    history = fit(
+        model, loader, nn.CrossEntropyLoss(), Together(body, head), "cpu",
+        epochs=2, scheduler=halving, progress=False,
+    )  # fmt: skip
+    assert history.learning_rate == (0.1, 0.05)
+
+
 def test_the_bar_shows_the_losses(problem, capsys):
     """On stderr, and nothing on stdout."""
     pytest.importorskip("tqdm")
@@ -58,6 +114,14 @@ def test_the_bar_shows_the_losses(problem, capsys):
     assert "epoch 2/2: 100%" in err
     assert "6/6" in err
     assert f"train={history.train_loss[-1]:.4g}, val={history.val_loss[-1]:.4g}" in err
+
+
+def test_the_bar_counts_the_batches_that_are_done():
+    """Not the one that is being worked on."""
+    pytest.importorskip("tqdm")
+    with epochs_bar(1, "ab", progress=True) as bar:
+        assert [bar.bar.n for _ in bar.watch("ab", 0)] == [0, 1]
+        assert bar.bar.n == 2
 
 
 def test_a_bar_needs_no_length(capsys):
@@ -206,3 +270,29 @@ def test_a_distributed_sampler_shuffles_anew_in_each_epoch():
         expected += [x.ravel().tolist() for x, _ in loader]
     assert seen == expected
     assert seen[0] != seen[1]
+
+
+def test_what_draws_whole_batches_is_told_each_epoch_as_well():
+    """A sampler of batches, in a loader that has no other, and a loader that draws by itself."""
+    told = []
+
+    class Batches(list):
+        def set_epoch(self, epoch):
+            told.append(epoch)
+
+    data = torch.utils.data.TensorDataset(torch.ones(4, 1), torch.zeros(4, 1))
+    loader = torch.utils.data.DataLoader(data, batch_sampler=Batches([[0, 1], [2, 3]]))
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fit(model, loader, nn.MSELoss(), optimizer, "cpu", epochs=2, progress=False)
+    assert told == [0, 1]
+    fit(
+        model,
+        Batches([(torch.ones(4, 1), torch.zeros(4, 1))]),
+        nn.MSELoss(),
+        optimizer,
+        "cpu",
+        epochs=2,
+        progress=False,
+    )
+    assert told == [0, 1] * 2

@@ -63,11 +63,13 @@ def test_it_is_pure_and_compiled_once():
 
 
 def test_donated_parameters_are_gone():
-    """Their memory belongs to the new ones."""
-    optimizer = optax.sgd(0.1)
+    """Their memory belongs to the new ones, and that of the optimizer's state, too."""
+    optimizer = optax.sgd(0.1, momentum=0.9)
     params = {"w": jnp.array(W), "c": jnp.array(C)}
-    new, _, _ = make_jax_step(mean_squared_error, optimizer, donate=True)(params, optimizer.init(params), X, Y)
+    state = optimizer.init(params)
+    new, _, _ = make_jax_step(mean_squared_error, optimizer, donate=True)(params, state, X, Y)
     assert params["w"].is_deleted()
+    assert all(array.is_deleted() for array in jax.tree.leaves(state))
     assert not new["w"].is_deleted()
 
 

@@ -102,6 +102,7 @@ CASES = {
         InputError,
         "batch 0 .*the mean loss divides by must be finite and not negative, but it is nan; look at count",
     ),
+    "infinite count": ({"count": lambda y: math.inf}, InputError, "batch 0 .*must be finite .*, but it is inf; look"),
     "negative count": ({"count": lambda y: -y.sum()}, InputError, "batch 0 .*not negative, but it is -4; look at"),
     "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but got 0"),
     "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but got 1.0; to clip, pass"),
@@ -141,6 +142,20 @@ CASES = {
         InputError,
         "the model is from course_lib.autograd and MSELoss from torch; import both from course_lib.autograd",
     ),
+    "a heir of torch's criterion": (
+        {
+            "model": MINI,
+            "optimizer": autograd.optim.SGD(MINI.parameters(), lr=0.1),
+            "criterion": type("Mine", (nn.MSELoss,), {"__module__": "mine"})(),
+        },
+        InputError,
+        "the model is from course_lib.autograd and Mine from torch; import both from course_lib.autograd",
+    ),
+    "cut in the second batch of a step": (
+        {"model": Cut(nn.Parameter(torch.zeros(1))), "optimizer": None, "accumulate": 2},
+        TrainingError,
+        "batch 0 .*all their gradients are None",
+    ),
     "no loader": ({"loader": 4}, InputError, "yield batches .*but got 4; pass a DataLoader"),
     "complex": (
         {"criterion": lambda z, y: (z * 1j - y).mean()},
@@ -160,7 +175,7 @@ def test_what_cannot_be_trained_is_refused(name):
     """With its own words, and every module in the mode it was in."""
     options, error, message = CASES[name]
     model = options.get("model")
-    if name == "cut, then joined":
+    if "optimizer" in options and options["optimizer"] is None:
         options = {**options, "optimizer": torch.optim.SGD(model.layer.parameters(), lr=0.1)}
     if isinstance(model, nn.Module):
         model.eval()

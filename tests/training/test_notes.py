@@ -149,8 +149,9 @@ def test_a_note_is_never_in_the_way():
             raise RuntimeError("no shape")
 
     assert described([Broken()]) == "[Broken]"
+    assert described((1, "a", None)) == "[int, str, NoneType]"
     error = ValueError("mine")
-    for raised in (error, error, NotImplementedError("never")):
+    for raised in (error, error, NotImplementedError("never"), torch.OutOfMemoryError("full")):
         with pytest.raises(type(raised)), noted(lambda: "a note"):
             raise raised
         assert getattr(raised, "__notes__", []) == (["a note"] if raised is error else [])

@@ -82,6 +82,15 @@ def test_the_steps_after_a_skipped_one_are_taken(library):
     assert any(weights(model))
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_epoch_with_one_step_is_not_warned_of():
+    """Now and then one is left out."""
+    model, optimizer = line(torch, weight=1.0)
+    answers = iter([False, True, False])
+    train_epoch(model, [(ROWS, ZEROS)] * 3, distance, optimizer, "cpu", before_step=lambda _: next(answers))
+    assert weights(model) != [1.0] * 3
+
+
 @pytest.mark.parametrize("library", [torch, autograd])
 def test_gradients_that_were_set_to_zero_are_a_step(library):
     """Weight decay acts, though the norm that is returned is not finite."""
@@ -110,6 +119,8 @@ def test_gradients_that_were_set_to_zero_are_a_step(library):
         ("no", True),
         (False, False),
         (np.False_, False),
+        (np.array([False, False]), True),
+        (np.array([math.nan, math.nan]), True),
     ],
 )
 def test_what_the_function_returns_decides(library, answer, steps):
