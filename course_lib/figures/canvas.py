@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from course_lib.extras import load
+from course_lib.figures.frame import framed
 
 __all__ = ["Canvas", "Drawing", "canvas"]
 
@@ -20,10 +21,11 @@ class Drawing:
     """A chart as an inline SVG in a notebook or a page, one line of text anywhere else."""
 
     svg: str
+    title: str
     description: str
 
     def _repr_html_(self) -> str:
-        return f'<div class="bp-figure">{self.svg}</div>'
+        return framed(self.svg, self.title)
 
     def __repr__(self) -> str:
         return self.description
@@ -34,11 +36,13 @@ class Canvas:
     """What is being drawn on; :meth:`drawing` gives the result once the canvas is closed."""
 
     figure: Any
+    title: str
     _svg: str = field(default="", init=False)
 
-    def drawing(self, description: str) -> Drawing:
-        """Return what was drawn, with words for those who cannot see it."""
-        return Drawing(svg=_inline(self._svg, description), description=description)
+    def drawing(self, description: str, *, key: str = "") -> Drawing:
+        """Return what was drawn, with words for those who cannot see it, and a ``key`` to go into its caption."""
+        title = f"{self.title}. {key}" if key else self.title
+        return Drawing(svg=_inline(self._svg, description), title=title, description=description)
 
 
 @contextmanager
@@ -48,7 +52,7 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
     Parameters
     ----------
     title : str
-        What the figure shows; the same content under the same title makes the same file.
+        What the figure shows, for its caption; the same content under the same title makes the same file.
     width, height : float
         In inches of 96 pixels.
 
@@ -63,7 +67,7 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
     # Text stays text, and ids stay the same from run to run.
     settings = {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 11, "font.family": "sans-serif"}
     with pyplot.rc_context(settings):
-        page = Canvas(pyplot.figure(figsize=(width, height), layout="constrained"))
+        page = Canvas(pyplot.figure(figsize=(width, height), layout="constrained"), title)
         try:
             yield page
             drawn = io.StringIO()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from course_lib.errors import InputError
+from course_lib.figures.frame import framed
 
 __all__ = ["CycleFigure", "cycle"]
 
@@ -39,12 +40,13 @@ class CycleFigure:
             f'<path d="M{_middle(i)},32V{height - 4}" stroke="currentColor" stroke-opacity=".22"/>'
             for i, thing in enumerate(self.things)
         )
-        return (
-            f'<div class="bp-figure"><svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
+        drawn = (
+            f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
             f'aria-label="{html.escape(self.describe(), quote=True)}" style="max-width:100%;height:auto" '
             'font-family="system-ui,sans-serif" font-size="13" text-anchor="middle" fill="currentColor">'
-            f"<title>{html.escape(self.title)}</title>{heads}{_arrows(len(self.calls))}{rows}</svg></div>"
+            f"{heads}{_arrows(len(self.calls))}{rows}</svg>"
         )
+        return framed(drawn, self.title)
 
     def _row(self, i: int, call: str) -> str:
         """Draw a call, and on the line of each thing what it does to it; what changes a thing has an outline."""

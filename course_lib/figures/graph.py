@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.figures.brief import array_of, brief
+from course_lib.figures.frame import framed
 from course_lib.figures.layers import place
 from course_lib.figures.nodes import Graph, read
 from course_lib.figures.svg import Box, Drawing, Edge, Line
@@ -41,7 +42,7 @@ class GraphFigure:
 
     def _repr_html_(self) -> str:
         drawing = Drawing(self.boxes, self.edges, title=self.title, description=self.describe())
-        return f'<div class="bp-figure" style="overflow-x:auto">{drawing.svg()}</div>'
+        return framed(drawing.svg(), self.title)
 
     def __repr__(self) -> str:
         return self.describe()

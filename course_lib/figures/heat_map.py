@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.errors import InputError
+from course_lib.figures.frame import framed
 
 __all__ = ["HeatMapFigure", "heat_map"]
 
 WIDTH, ROW, TOP, BOTTOM = 334, 14, 24, 34  # pixels; a phone shows this width as it is, and a page two side by side
 CHARACTER, LONGEST = 6.4, 15  # of 11-pixel text, and of a row's name
-LEVELS = 8  # at most, so that neighbours can be told apart
+LEVELS = 8  # in the legend at most, so that neighbours can be told apart
+STEPS = 31  # of shade: enough that a value near a power of ten does not flicker between two
 FAINTEST, DARKEST = 0.06, 0.95
 NUMBER = 40  # room for the value at the end of a row
 BROKEN = "#d55e00"
+SPECIAL = {-3: "none", -2: "not finite", -1: "exactly 0"}  # levels without a shade
 NONE = -1.0  # stands for a value that is not there: sizes are at least 0
 
 Array = NDArray[np.float64]
@@ -33,6 +36,7 @@ class HeatMapFigure:
     columns: Sequence[int]
     title: str
     value: str
+    span: tuple[float, float] | None = None
 
     def describe(self) -> str:
         """Say in words what the maps show: the range of each, and its first and last row at the end."""
@@ -40,12 +44,10 @@ class HeatMapFigure:
         return f"{self.title}. {self.value}, by row and column. {' '.join(said)}"
 
     def _repr_html_(self) -> str:
-        scale = Scale.of(list(self.maps.values()))
+        scale = Scale.of(list(self.maps.values()), self.span)
         drawn = [self._map(name, values, scale) for name, values in self.maps.items()]
-        return (
-            f'<div class="bp-figure"><div style="display:flex;flex-wrap:wrap;gap:12px 16px;justify-content:center">'
-            f"{''.join(drawn)}</div>{scale.legend(self.value, self.maps)}</div>"
-        )
+        side_by_side = '<div style="display:flex;flex-wrap:wrap;gap:12px 16px;justify-content:center">'
+        return framed(f"{side_by_side}{''.join(drawn)}</div>{scale.legend(self.value, self.maps)}", self.title)
 
     def __repr__(self) -> str:
         return self.describe()
@@ -94,32 +96,37 @@ def _short(value: float) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """Which power of ten belongs to which shade: from ``low`` on, a shade for each ``decades`` powers."""
+    """Which shade a value gets: ``STEPS`` of them between two powers of ten."""
 
-    low: int
-    decades: int
-    count: int
+    low: float
+    high: float
+    given: bool  # and so what lies beyond an end has its shade
 
     @classmethod
-    def of(cls, maps: Sequence[Array]) -> "Scale":
-        """Choose a scale for all values above 0 that are finite."""
+    def of(cls, maps: Sequence[Array], span: tuple[float, float] | None) -> "Scale":
+        """Take the given range, or the powers of ten around all values above 0 that are finite."""
+        if span is not None:
+            return cls(math.log10(span[0]), math.log10(span[1]), given=True)
         values = np.concatenate([values.reshape(-1) for values in maps])
         values = values[np.isfinite(values) & (values > 0)]
-        powers = np.floor(np.log10(values if len(values) else np.ones(1)))
-        low, high = int(powers.min()), int(powers.max())
-        decades = -(-(high - low + 1) // LEVELS)
-        return cls(low, decades, -(-(high - low + 1) // decades))
+        powers = np.log10(values if len(values) else np.ones(1))
+        low = math.floor(powers.min())
+        return cls(low, max(math.ceil(powers.max()), low + 1), given=False)
 
-    def shade(self, level: int) -> float:
+    def shade(self, level: float) -> float:
         """Return how much of the page's own colour a level gets: the larger, the more."""
-        return FAINTEST + (DARKEST - FAINTEST) * (level + 1) / self.count if self.count > 1 else 0.5
+        return FAINTEST + (DARKEST - FAINTEST) * level / (STEPS - 1)
 
     def level(self, values: Array) -> Array:
         """Return the level of each value; -1 for what is exactly 0, -2 for what is not finite, -3 for a missing one."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            level = (np.floor(np.log10(values)) - self.low) // self.decades
+            level = np.round(self.place(np.log10(values)))
         special = [values == NONE, ~np.isfinite(values), values == 0]
-        return np.select(special, [-3, -2, -1], level)
+        return np.select(special, [-3, -2, -1], np.clip(level, 0, STEPS - 1))
+
+    def place(self, power: Any) -> Any:
+        """Return where a power of ten lies among the levels."""
+        return (power - self.low) / (self.high - self.low) * (STEPS - 1)
 
     def cells(self, values: Array, width: float) -> str:
         """Draw one path for each level, in which neighbours in a row are one piece."""
@@ -133,7 +140,7 @@ class Scale:
             drawn.append(f'<path d="{path}" {self.paint(level)}/>')
         return "".join(drawn)
 
-    def paint(self, level: int) -> str:
+    def paint(self, level: float) -> str:
         """Return how a level is painted: an outline for 0, another colour for what is not finite, none if missing."""
         if level == -3:
             return 'fill="none"'
@@ -144,14 +151,17 @@ class Scale:
         return f'fill-opacity="{self.shade(level):.2f}"'
 
     def legend(self, value: str, maps: Mapping[str, Array]) -> str:
-        """Draw a swatch for each level that occurs, as text that wraps."""
-        seen = sorted({int(level) for values in maps.values() for level in np.unique(self.level(values))})
-        ends = {level: f"from {_short(10.0 ** (self.low + level * self.decades))}" for level in seen if level >= 0}
-        words = {-3: "none", -2: "not finite", -1: "exactly 0", **ends}
+        """Draw a swatch for powers of ten, and for what has no shade, as text that wraps."""
+        found = {int(level) for values in maps.values() for level in np.unique(self.level(values))}
+        marks: list[tuple[float, str]] = [(level, name) for level, name in SPECIAL.items() if level in found]
+        apart = -(-(math.floor(self.high) - math.ceil(self.low) + 1) // LEVELS)
+        powers = range(math.ceil(self.low), math.floor(self.high) + 1, apart) if found - set(SPECIAL) else ()
+        ends = {self.low: " or less", self.high: " or more"} if self.given else {}
+        marks += [(self.place(power), _short(10.0**power) + ends.get(power, "")) for power in powers]
         swatches = "".join(
             '<span style="white-space:nowrap;margin:0 6px"><svg width="16" height="12" aria-hidden="true" '
-            f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.paint(level)}/></svg> {words[level]}</span>'
-            for level in seen
+            f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.paint(level)}/></svg> {name}</span>'
+            for level, name in marks
         )
         return f'<div style="font-size:.8rem">{html.escape(value)}: {swatches}</div>'
 
@@ -186,6 +196,7 @@ def heat_map(
     columns: Sequence[int],
     title: str,
     value: str,
+    span: tuple[float, float] | None = None,
 ) -> HeatMapFigure:
     """Draw sizes as shades of the page's own colour, the larger the stronger, on one logarithmic scale.
 
@@ -201,12 +212,16 @@ def heat_map(
     columns : sequence of int
         Their numbers; the first and the last are shown.
     title, value : str
-        What the figure shows, and what its values are.
+        What the figure shows, for its caption, and what its values are.
+    span : (float, float), optional
+        The values that the faintest and the strongest shade stand for, and what lies beyond them: so that several
+        figures can share one scale. By default, the powers of ten around all values.
 
     Raises
     ------
     InputError
-        If there is no map, or the values of one do not fit the rows and columns, or one is below 0.
+        If there is no map, or the values of one do not fit the rows and columns, or one is below 0, or the span is
+        not of two positive numbers, the smaller first.
 
     Examples
     --------
@@ -227,6 +242,8 @@ def heat_map(
             )
         if (values < 0).any():
             raise InputError(f"values must be at least 0, for a logarithmic scale, but {name!r} has {values.min():g}.")
+    if span is not None and not 0 < span[0] < span[1] < math.inf:
+        raise InputError(f"span must be two positive numbers, the smaller first, but it is {span}. Swap them?")
     for name, values in maps.items():
         arrays[name][[[value is None for value in row] for row in np.asarray(values, dtype=object)]] = NONE
-    return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value)
+    return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value, span)

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from course_lib.errors import InputError
+from course_lib.extras import load
 from course_lib.figures.canvas import Drawing, canvas
 
 __all__ = ["lines"]
 
 # Colours after Okabe and Ito (2008), over 3:1 on white and on the dark page; dashes tell them apart as well.
 STYLES = (("#0072b2", "-", "o"), ("#d55e00", "--", "s"), ("#008f68", ":", "^"), ("#b5578f", "-.", "D"))
-NAMED = 12  # points on the axis at most; of more, some are left out
+NAMED = 12  # points on the axis at most; of more, or of those too close together, some are left out
+FEW = 100.0  # below this ratio of the ends, a logarithmic axis of values names more than powers of ten
 ACROSS, UPRIGHT, BESIDE = 50, 30, 27  # characters that fit below the chart, along its side, and in half the legend
 
 Values = Sequence[float | None]
@@ -25,12 +27,13 @@ def lines(
     y_label: str,
     title: str,
     x: Sequence[float] | None = None,
+    x_scale: Literal["linear", "log"] = "linear",
     y_scale: Literal["linear", "log"] = "linear",
     target: tuple[str, float] | None = None,
     y_from: float | None = None,
     marks: Mapping[str, Values] | None = None,
 ) -> Drawing:
-    """Draw each series against its index, or against given points, evenly spaced.
+    """Draw each series against its index, or against given points.
 
     Parameters
     ----------
@@ -40,12 +43,12 @@ def lines(
     x_label, y_label : str
         What the axes show, with the unit where there is one.
     title : str
-        What the figure shows, for its accessible name.
+        What the figure shows, for its caption and its accessible name.
     x : sequence of float, optional
-        What the points of every series belong to; each is marked, and named on the axis; if there are more than
-        twelve, some are.
-    y_scale : {"linear", "log"}
-        How the values are spaced.
+        Where the points of every series lie; each is marked, and named on the axis where there is room. If they
+        descend, so does the axis.
+    x_scale, y_scale : {"linear", "log"}
+        How points and values are spaced.
     y_from : float, optional
         Where the axis of the values begins: at 0 for sizes that are to be compared by their height.
     target : (str, float), optional
@@ -69,22 +72,24 @@ def lines(
     with canvas(title) as page:
         axes = page.figure.subplots()
         handles = {
-            name: _drawn(axes, values, marks.get(name), style, every=x is not None)
+            name: _drawn(axes, values, marks.get(name), style, x)
             for (name, values), style in zip(series.items(), STYLES, strict=False)
         }
-        if x is not None:
-            named = range(0, len(x), -(-len(x) // NAMED))
-            axes.set_xticks(named, [f"{x[i]:g}" for i in named])
-        else:
+        if x is None:
             axes.xaxis.get_major_locator().set_params(integer=True)
+        else:
+            _name_points(axes, x, x_scale)
         if target is not None:
             handles[target[0]] = axes.axhline(target[1], color="black", linewidth=1)
         axes.set(xlabel=textwrap.fill(x_label, ACROSS), ylabel=textwrap.fill(y_label, UPRIGHT), yscale=y_scale)
         axes.set_ylim(bottom=y_from)
+        if y_scale == "log" and axes.get_ylim()[1] < FEW * axes.get_ylim()[0]:
+            _name_values(axes.yaxis)
         axes.spines[["top", "right"]].set_visible(False)
         columns = 2 if max(map(len, handles), default=0) <= BESIDE else 1
         legend = {"frameon": False, "loc": "outside upper center", "ncols": columns, "handlelength": 2.6}
-        page.figure.legend(list(handles.values()), list(handles), **legend)
+        if len(handles) > 1:
+            page.figure.legend(list(handles.values()), list(handles), **legend)
     said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
     words = [_in_words(name, values) for name, values in said.items()]
     if target is not None:
@@ -92,16 +97,41 @@ def lines(
     return page.drawing(f"{title}. {' '.join(words)}")
 
 
-def _drawn(axes: Any, values: Values, marks: Values | None, style: tuple[str, str, str], *, every: bool) -> Any:
+def _drawn(
+    axes: Any, values: Values, marks: Values | None, style: tuple[str, str, str], x: Sequence[float] | None
+) -> Any:
     """Draw a series, and what was measured beside it; return what stands for it in the legend."""
     colour, dashes, marker = style
-    numbers = _numbers(values)
-    dotted = list(range(len(numbers))) if every and marks is None else _alone(numbers)
+    numbers, at = _numbers(values), range(len(values)) if x is None else x[: len(values)]
+    dotted = _alone(numbers) if x is None or marks is not None else list(range(len(numbers)))
     on_line = {"marker": marker, "markevery": dotted} if dotted else {}
-    drawn = axes.plot(numbers, dashes, color=colour, linewidth=2, **on_line)
+    drawn = axes.plot(at, numbers, dashes, color=colour, linewidth=2, **on_line)
     if marks is not None:
-        drawn += axes.plot(_numbers(marks), marker, color=colour, markersize=5)
+        at = range(len(marks)) if x is None else x[: len(marks)]
+        drawn += axes.plot(at, _numbers(marks), marker, color=colour, markersize=5)
     return tuple(drawn) if len(drawn) > 1 else drawn[0]
+
+
+def _name_points(axes: Any, x: Sequence[float], scale: str) -> None:
+    """Name the given points on the axis, but for those that another, already named, is too close to."""
+    axes.set_xscale(scale)
+    places = [math.log(point) if scale == "log" else point for point in x]
+    apart, named = (max(places) - min(places)) / NAMED, list[int]()
+    for i, place in enumerate(places):
+        if not named or abs(place - places[named[-1]]) >= apart:
+            named.append(i)
+    axes.set_xticks([x[i] for i in named], [f"{x[i]:g}" for i in named])
+    axes.set_xticks([], minor=True)
+    if x[0] > x[-1]:
+        axes.invert_xaxis()
+
+
+def _name_values(axis: Any) -> None:
+    """Name 1, 2 and 5 times each power of ten, in plain digits, where powers alone would be too few."""
+    ticker: Any = load("matplotlib.ticker", extra="book")
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequence[float] | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from course_lib.errors import InputError
+from course_lib.figures.frame import framed
 
 __all__ = ["ShapesFigure", "shapes"]
 
@@ -51,12 +52,12 @@ class ShapesFigure:
             drawn.append(pieces)
             width, y = max(width, x), y + tallest + 2 * LABEL + GAP
         label = html.escape(self.describe(), quote=True)
-        return (
-            f'<div class="bp-figure"><svg viewBox="0 0 {width + 4:g} {y:g}" width="{width + 4:g}" role="img" '
+        svg = (
+            f'<svg viewBox="0 0 {width + 4:g} {y:g}" width="{width + 4:g}" role="img" '
             f'aria-label="{label}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" '
-            f'font-size="13" text-anchor="middle" fill="currentColor"><title>{html.escape(self.title)}</title>'
-            f"{''.join(drawn)}</svg></div>"
+            f'font-size="13" text-anchor="middle" fill="currentColor">{"".join(drawn)}</svg>'
         )
+        return framed(svg, self.title)
 
     def __repr__(self) -> str:
         return self.describe()

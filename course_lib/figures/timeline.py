@@ -6,20 +6,20 @@ from course_lib.figures.canvas import Drawing, canvas
 
 __all__ = ["depths", "timeline"]
 
-WIDTH_INCHES, ROW_INCHES, ROOM_INCHES = 6.4, 0.36, 0.75
-LETTER = 0.0135  # of the width, for a letter of a label
-FILLS = ("#0072b2", "#d55e00", "#008f68")  # Okabe and Ito; rows differ in them, and words say what matters
+ROW_INCHES, ROOM_INCHES = 0.36, 0.75
+LETTER = 0.018  # of the width, for a letter of a label
+FILLS = ("#0072b2", "#d55e00", "#008f68")  # Okabe and Ito; names take turns with them
 
 
 def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str) -> Drawing:
-    """Draw calls by when they began and how long they took.
+    """Draw calls by when they began and how long they took; one too short for its name has a number instead.
 
     Parameters
     ----------
     spans : sequence of (str, float, float)
         Name, start and length of each call. A call that lies within another was made by it.
     title : str
-        What the figure shows, for its accessible name.
+        What the figure shows, for its caption and its accessible name.
     unit : str
         Of starts and lengths.
 
@@ -30,20 +30,26 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
     """
     ordered = sorted(spans, key=lambda span: (span[1], -span[2]))
     start, end = min(s for _, s, _ in ordered), max(s + length for _, s, length in ordered)
-    rows = depths(ordered)
-    with canvas(title, width=WIDTH_INCHES, height=ROOM_INCHES + ROW_INCHES * (max(rows) + 1)) as page:
+    rows, names = depths(ordered), list(dict.fromkeys(name for name, _, _ in ordered))
+    numbered: list[str] = []
+    with canvas(title, height=ROOM_INCHES + ROW_INCHES * (max(rows) + 1)) as page:
         axes = page.figure.subplots()
         for (name, begin, length), row in zip(ordered, rows, strict=True):
-            fill = {"facecolor": FILLS[row % len(FILLS)], "alpha": 0.3}
+            fill = {"facecolor": FILLS[names.index(name) % len(FILLS)], "alpha": 0.3}
             axes.barh(-row, length, left=begin - start, height=0.9, edgecolor="black", linewidth=0.6, **fill)
-            if LETTER * len(name) < length / (end - start):
-                axes.text(begin - start + length / 2, -row, name, ha="center", va="center", fontsize=9)
+            letters = length / (end - start) / LETTER
+            if letters <= len(name) and name not in numbered:
+                numbered.append(name)
+            label = name if letters > len(name) else str(numbered.index(name) + 1)
+            if letters >= len(label):
+                axes.text(begin - start + length / 2, -row, label, ha="center", va="center", fontsize=9)
         axes.set(xlabel=unit, yticks=[], xlim=(0, end - start))
         axes.spines[["top", "right", "left"]].set_visible(False)
     own = [length - sum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
     told = zip(ordered, own, strict=True)
     said = (f"{name}: {_short(length)} {unit}, of which {_short(rest)} its own." for (name, _, length), rest in told)
-    return page.drawing(f"{title}. {' '.join(said)}")
+    key = ", ".join(f"{i}: {name}" for i, name in enumerate(numbered, start=1))
+    return page.drawing(f"{title}. {' '.join(said)}", key=key)
 
 
 def _short(value: float) -> str:

@@ -49,14 +49,39 @@ def test_larger_is_stronger_on_one_scale_for_all_maps():
     assert len(set(shades)) == len(shades)
 
 
+def swatches(figure):
+    """Return what the legend says, and the shade beside it."""
+    found = re.findall(r'h14v10h-14z" ([^/]*)/></svg> ([^<]*)', figure._repr_html_())
+    return {name: float(re.search(r'fill-opacity="([\d.]+)"', paint)[1]) for paint, name in found if "opac" in paint}
+
+
 @pytest.mark.parametrize("low", [-300, -30, -3, 0])
-def test_neighbouring_shades_can_be_told_apart(low):
-    """At most eight, whatever the range."""
+def test_neighbouring_shades_of_the_legend_can_be_told_apart(low):
+    """At most eight, at powers of ten, whatever the range."""
     values = {"": [10.0 ** np.linspace(low, 5, 200)]}
-    (tree,) = maps(heat_map(values, rows=["w"], columns=range(200), title="t", value="v"))
-    shades = sorted({float(path.get("fill-opacity")) for path in paths(tree)})
+    shades = list(swatches(heat_map(values, rows=["w"], columns=range(200), title="t", value="v")).values())
     assert 1 < len(shades) <= 8
     assert min(np.diff(shades)) >= 0.09
+
+
+def test_a_value_near_a_power_of_ten_keeps_its_shade():
+    """One that wobbles about 0.01 is no barcode."""
+    values = {"": [[1e-4, 1.0, *([0.0095, 0.0105] * 20)]]}
+    (tree,) = maps(heat_map(values, rows=["w"], columns=range(42), title="t", value="v"))
+    _, *near, _ = sorted(float(path.get("fill-opacity")) for path in paths(tree))
+    assert near[-1] - near[0] < 0.04
+
+
+def test_figures_can_share_a_scale():
+    """The same value has the same shade in both; what lies beyond has that of the end, and the legend says so."""
+    shades = []
+    for other in (1e-9, 1e6):
+        figure = drawn({"": [[0.1, 0.1], [other, other]]}, span=(1e-3, 10.0))
+        shades.append([float(path.get("fill-opacity")) for path in paths(maps(figure)[0])])
+        assert list(swatches(figure)) == ["1e-3 or less", "1e-2", "1e-1", "1", "1e+1 or more"]
+    assert shades[0][1] == shades[1][0]
+    assert shades[0][0] == 0.06
+    assert shades[1][1] == 0.95
 
 
 def test_zero_and_what_is_not_finite_have_a_look_of_their_own():
@@ -128,3 +153,10 @@ def test_what_cannot_be_drawn_is_refused(values, message):
     """No map, another shape, and a negative size."""
     with pytest.raises(InputError, match=message):
         drawn(values)
+
+
+@pytest.mark.parametrize("span", [(1.0, 0.1), (0.0, 1.0), (1.0, 1.0)])
+def test_a_scale_needs_two_ends(span):
+    """The smaller first, and no 0, which a logarithm does not reach."""
+    with pytest.raises(InputError, match="two positive numbers, the smaller first"):
+        drawn(span=span)

@@ -104,7 +104,48 @@ def test_where_there_is_no_value_there_is_a_gap_and_no_word():
 def test_a_value_between_two_gaps_is_marked():
     """A line needs two."""
     marks = [chart({"loss": [1.0, 2.0, third, 3.0]}).svg.count("<use ") for third in (2.5, None)]
-    assert marks[1] - marks[0] == 2  # the value, and the mark in the legend
+    assert marks[1] - marks[0] == 1
+
+
+def places(drawn):
+    """Return where along the axis the first series has its points."""
+    path = re.search(r'<path d="([^"]+)"[^>]*stroke: #0072b2', drawn.svg).group(1)
+    return [float(x) for x in re.findall(r"[ML] ([\d.]+) ", path)]
+
+
+@pytest.mark.parametrize(
+    ("x", "scale", "shares"),
+    [([1, 2, 4], "linear", [0, 1 / 3, 1]), ([1, 2, 4], "log", [0, 1 / 2, 1]), ([3, 2, 0], "linear", [0, 1 / 3, 1])],
+)
+def test_points_lie_where_they_belong(x, scale, shares):
+    """A point twice as far is drawn twice as far; if they descend, the axis does, too."""
+    first, middle, last = places(chart({"a": [1.0, 2.0, 3.0]}, x=x, x_scale=scale))
+    assert (middle - first) / (last - first) == pytest.approx(shares[1], abs=1e-3)
+
+
+def test_points_too_close_together_are_not_all_named():
+    """Their names would lie on each other."""
+    words = re.findall(r">([\d.]+)</text>", chart({"a": [0.1] * 4}, x=[1, 1.5, 2, 64]).svg)
+    assert [word for word in words if float(word) >= 1] == ["1", "64"]
+
+
+@pytest.mark.parametrize(("top", "named"), [(0.5, {"0.05", "0.1", "0.2", "0.5"}), (500.0, set())])
+def test_a_short_logarithmic_axis_is_named_in_plain_digits(top, named):
+    """Powers of ten alone would leave it with one name."""
+    words = set(re.findall(r">([\d.]+)</text>", chart({"a": [0.04, top]}, y_scale="log").svg))
+    assert named <= words
+    assert bool(named) is ("0.1" in words)
+
+
+def test_one_series_alone_needs_no_legend():
+    """The axis and the title say what it is."""
+    assert ">loss<" not in chart({"loss": [2.0, 1.0]}).svg
+    assert ">loss<" in chart({"loss": [2.0, 1.0]}, target=("best", 0.5)).svg
+
+
+def test_the_title_is_the_caption():
+    """What a figure shows is not for screen readers alone."""
+    assert ">Two &lt;descents&gt;.</figcaption>" in chart(title="Two <descents>")._repr_html_()
 
 
 def test_the_axis_begins_where_it_is_told():

@@ -25,13 +25,24 @@ def test_it_says_total_and_own_time():
     )
 
 
-@pytest.mark.parametrize(("length", "shown"), [(30.0, True), (1.0, False)])
-def test_a_name_is_written_where_it_fits(length, shown):
-    """A call too short for its name has it in the words alone."""
-    figure = timeline([("step", 0.0, 100.0), ("addmm", 20.0, length)], title="t", unit="µs")
+@pytest.mark.parametrize(("length", "label"), [(30.0, "addmm"), (5.0, "1"), (1.0, None)])
+def test_a_name_is_written_where_it_fits(length, label):
+    """A call too short for its name has a number, where that fits, and the caption says which is which."""
+    figure = timeline([("step", 0.0, 100.0), ("addmm", 20.5, length)], title="t", unit="µs")
     drawn = re.sub(r'aria-label="[^"]*"', "", figure.svg)
-    assert ("addmm" in drawn) is shown
+    written = {text for text in re.findall(r">([^<>]+)</text>", drawn) if text in ("addmm", "1")}
+    assert written == ({label} if label else set())
+    assert ("1: addmm.</figcaption>" in figure._repr_html_()) is (label != "addmm")
     assert "addmm" in repr(figure)
+
+
+def test_calls_of_one_name_look_alike_and_others_do_not():
+    """Where no name fits, waits and steps are still told apart."""
+    spans = [(name, float(i), 1.0) for i, name in enumerate(["wait", "step"] * 40)]
+    svg = timeline(spans, title="t", unit="ms").svg
+    fills = re.findall(r"fill: (#[0-9a-f]{6})", svg)
+    assert fills == fills[:2] * 40
+    assert len(set(fills)) == 2
 
 
 def test_the_drawing_follows_the_page_and_repeats():

@@ -228,7 +228,7 @@ def test_the_plot_draws_what_is_there():
     assert "validation: from 2.5 to 1.5" in repr(history.plot(y_scale="log"))
     assert "Accuracy over 2 epochs. training: from 0.1 to 0.2" in repr(history.plot("accuracy"))
     assert "validation" not in repr(History((2.0, 1.0)).plot())
-    assert history.plot()._repr_html_().startswith('<div class="bp-figure"><svg')
+    assert history.plot()._repr_html_().startswith('<figure class="bp-figure"')
     with pytest.raises(InputError, match="must have 'auc', but it has loss, accuracy"):
         history.plot("auc")
 
