@@ -32,7 +32,7 @@ DIED = "the grader's own process died; grade this one again with -j 1"
 
 @dataclass(frozen=True)
 class _Graded:
-    """What came of a task, and whether that may be due to others, for want of memory."""
+    """What came of a task, and whether that may be due to others, for want of memory or of a processor."""
 
     report: SubmissionReport
     cramped: bool
@@ -120,8 +120,8 @@ class Graders:
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade these and yield each with its report as it is ready.
 
-        What lost points while there was too little memory for all of them is graded once more, alone, when the others
-        are through: what it then loses is its own doing.
+        What lost points while there was too little memory for all of them, or was late because others had the
+        processors, is graded once more, alone, when the others are through: what it then loses is its own doing.
 
         Raises
         ------
@@ -207,7 +207,7 @@ def _grade(
     report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     lost = report.points < report.max_points or report.status != "graded"
     stinted = limits.held_bytes < full.held_bytes and any(limits.too_much_memory in said for said in report.messages)
-    return _Graded(report, cramped=stinted or (lost and pressure.kills() > killed))
+    return _Graded(report, cramped=stinted or (lost and (report.starved or pressure.kills() > killed)))
 
 
 def _worth(exercise: Exercise) -> float:

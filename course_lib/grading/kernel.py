@@ -26,6 +26,7 @@ __all__ = ["Kernel", "Stopped"]
 
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.25
 IDLE_SECONDS, OUTPUT_SECONDS, DYING_SECONDS = 5.0, 20.0, 3.0
+STARVED = 0.5  # of its time: who waited so long for a processor was late because of others
 PILE = 4  # messages of the largest size that may lie unread
 Take = Callable[[float], dict[str, Any]]
 
@@ -57,7 +58,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self._connect = functools.partial(Connection, limits=limits, sandbox=sandbox, zygote=zygote, cwd=cwd)
         self._deadline = time.monotonic() + limits.total_seconds
         self.stopped, self.stops, self._kept = "", list[str](), list[str]()
-        self.doing, self._started, self._cold = "its start", False, False
+        self.doing, self._started, self._cold, self.starved = "its start", False, False, False
         self._heard, self._look_again, self._over = deque[dict[str, Any]](), 0.0, 0.0
         self._start()
 
@@ -88,7 +89,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             else:
                 self._started = True
                 return
-        raise self.end(f"the kernel did not start within {self.limits.start_seconds:g} s")
+        raise self._late("the kernel", "start", self.limits.start_seconds)
 
     def _check_alive(self) -> None:
         dropped = self._started and self.connection.dropped()
@@ -186,8 +187,13 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
                 self._over = time.monotonic() + OUTPUT_SECONDS
                 return dict(reply["content"])
         if now >= self._deadline:
-            raise self.end(f"the notebook as a whole did not finish within {self.limits.total_seconds:g} s")
-        raise self.end(f"{self.doing} did not finish within {allowed:g} s")
+            raise self._late("the notebook as a whole", "finish", self.limits.total_seconds)
+        raise self._late(self.doing, "finish", allowed)
+
+    def _late(self, what: str, did_not: str, allowed: float) -> Stopped:
+        """End the kernel for want of time, and note whether it had a processor for it."""
+        self.starved |= self.km.provisioner.waited_seconds() > STARVED * allowed
+        return self.end(f"{what} did not {did_not} within {allowed:g} s")
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
         """Return the next broadcast of the kernel, the only stream nbval asks for."""

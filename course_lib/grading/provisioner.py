@@ -57,6 +57,10 @@ class KernelProvisioner(LocalProvisioner):
         """Return how many processes and bytes of memory the sandbox uses; outside one nobody can tell."""
         return self.process.use(enough=self.limits.held_bytes) if self.process is not None else (0, 0)
 
+    def waited_seconds(self) -> float:
+        """Return how long it was ready to run and had no processor; outside a sandbox nobody can tell."""
+        return self.process.waited_seconds() if self.process is not None else 0.0
+
     def end(self) -> None:
         """Kill the kernel and, in a sandbox, everything it started; return when all of it is gone."""
         process, self.process = self.process, None

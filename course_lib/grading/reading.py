@@ -4,13 +4,19 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-__all__ = ["Reading", "reached", "used"]
+__all__ = ["Reading", "bare", "reached", "used"]
 
-DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
+DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:\.\w+)+")  # from the middle of a long word it would take the square
 MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
+# What else IPython alone can read: a question about a name, and the output of a command, which is given a name.
+HELP = re.compile(r"([ \t]*)(?:\?\S.*|[%\w][\w.*]*\?{1,2}[ \t]*)")
+TAKEN = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
+REMARK = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 LONGEST = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
 DEPTH = 20  # of dots: a learner may write as many as they like
+NAMED_TUPLES = {"namedtuple", "collections.namedtuple"}
 IMPORTERS = {"__import__", "import_module", "importlib.import_module"}
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -39,7 +45,7 @@ class Reading:
         read = cls()
         tree = _parsed(source) or _parsed("\n".join(map(_without_magic, source.splitlines())))
         if not tree:
-            read.paths |= set(DOTTED.findall(source))
+            read.paths |= set(DOTTED.findall(REMARK.sub("", source)))
             return read
         stored: set[str] = set()
         for node in ast.walk(tree):
@@ -73,6 +79,34 @@ class Reading:
                 self.bound |= set(names)
             case ast.ClassDef(body=body):
                 self.methods |= {each.name for each in body if isinstance(each, Functions)}
+                fields = (each.target for each in body if isinstance(each, ast.AnnAssign))
+                self.methods |= {each.id for each in fields if isinstance(each, ast.Name)}
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
+                self.methods.add(name)
+                self.paths.add(f"self.{name}")
+            case ast.Call(func=func, args=[_, ast.Constant(value=str(names)), *_]) if _path(func) in NAMED_TUPLES:
+                self.methods |= set(names.replace(",", " ").split())
+
+
+@lru_cache(maxsize=16)
+def bare(source: str) -> str:
+    """Return a cell's code with no comments in it, and empty texts, in which anything may be mentioned.
+
+    Examples
+    --------
+    >>> bare("x = f('apply')  # and apply")
+    "x = f('')"
+    """
+    tree = _parsed(source)
+    if not tree:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    try:
+        return ast.unparse(tree)
+    except RecursionError:
+        return source
 
 
 def reached(cells: Mapping[str, Reading], names: Collection[str]) -> list[Reading]:
@@ -153,6 +187,10 @@ def _top_level(tree: ast.Module) -> Iterator[str]:
 
 def _without_magic(line: str) -> str:
     """Return a line with what Python can read of it; a magic may stand before a statement, or before its own words."""
+    if asked := HELP.fullmatch(line):
+        return asked[1] + "pass"
+    if taken := TAKEN.fullmatch(line):
+        return taken[1] + "None"
     if not (magic := MAGIC.fullmatch(line)):
         return line
     return magic[1] + (magic[2] if magic[2] and _parsed(magic[2]) else "pass")

@@ -47,6 +47,8 @@ class SubmissionReport:
     sandbox : str
         Where the code ran: ``"bubblewrap"``, ``"bubblewrap, warm"`` if forked there from a process that had imported
         what the exercise needs, ``"none"``, or ``""`` when it did not run.
+    starved : bool
+        Whether it was late although it had a processor for less than half of its time. It is not part of the record.
     """
 
     learner: str
@@ -57,7 +59,10 @@ class SubmissionReport:
     messages: tuple[str, ...] = ()
     rows: tuple[Row, ...] = field(default=(), repr=False)
     sandbox: str = ""
+    starved: bool = field(default=False, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        return asdict(self)
+        data = asdict(self)
+        del data["starved"]
+        return data

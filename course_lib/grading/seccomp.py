@@ -1,9 +1,11 @@
 """A filter of system calls that no exercise needs, as the program bubblewrap takes with ``--seccomp``.
 
 Memory that belongs to no process and to no limited file system (``memfd_create``, what System V shares) would escape
-every limit; of some things (``io_setup``) all users together have only so many; the others are the doors that escapes
-from sandboxes have been made through. Sockets keep the room that the machine gives them, and are of families that end
-at the sandbox's own network: others (``AF_VSOCK``) belong to the machine, or are the way into much of its kernel.
+every limit, and so would what lies in a pipe without being copied (``vmsplice``); of some things (``io_setup``,
+``inotify_init``) all users, or all processes of one, have only so many together; a lease makes whoever opens the file
+wait; the others are the doors that escapes from sandboxes have been made through. Sockets keep the room that the
+machine gives them, and are of families that end at the sandbox's own network: others (``AF_VSOCK``) belong to the
+machine, or are the way into much of its kernel.
 """
 
 import os
@@ -29,6 +31,11 @@ X86_64 = {
     "keyctl": 250,
     "ptrace": 101,
     "process_vm_writev": 311,
+    "vmsplice": 278,
+    "inotify_init": 253,
+    "inotify_init1": 294,
+    "fanotify_init": 300,
+    "mq_open": 240,
     "unshare": 272,
     "setns": 308,
 }
@@ -48,24 +55,29 @@ AARCH64 = {
     "keyctl": 219,
     "ptrace": 117,
     "process_vm_writev": 271,
+    "vmsplice": 75,
+    "inotify_init1": 26,
+    "fanotify_init": 262,
+    "mq_open": 180,
     "unshare": 97,
     "setns": 268,
 }
 # AUDIT_ARCH_* of linux/audit.h, the first number that is not a call of that machine's own (x32's begin there), and the
-# numbers of ``setsockopt``, and of ``socket`` and ``socketpair``.
+# numbers of ``setsockopt``, of ``fcntl``, and of ``socket`` and ``socketpair``.
 MACHINES = {
-    "x86_64": (0xC000003E, 0x40000000, 54, (41, 53), X86_64),
-    "aarch64": (0xC00000B7, 0x40000000, 208, (198, 199), AARCH64),
+    "x86_64": (0xC000003E, 0x40000000, 54, 72, (41, 53), X86_64),
+    "aarch64": (0xC00000B7, 0x40000000, 208, 25, (198, 199), AARCH64),
 }
 SOL_SOCKET, BUFFER_SIZES = 1, (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both by force
 FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which tells what addresses there are
+SET_LEASE = 1024  # F_SETLEASE
 
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM, and with EAFNOSUPPORT, as where the machine lacks the family
 ALLOW, REFUSE, UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050061
 NUMBER, MACHINE, FAMILY, LEVEL, OPTION = 0, 4, 16, 24, 32  # where struct seccomp_data holds them; three are arguments
 # Where to go on: which instruction from the end.
-NEXT, REFUSED, ALLOWED, OPENED = 0, 1, 2, len(FAMILIES) + 4
+NEXT, REFUSED, ALLOWED, OPENED, CONTROLLED = 0, 1, 2, len(FAMILIES) + 4, len(FAMILIES) + 6
 
 
 def program(machine: str) -> bytes:
@@ -73,14 +85,14 @@ def program(machine: str) -> bytes:
 
     Examples
     --------
-    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + len(FAMILIES) + 15)
+    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + len(FAMILIES) + 18)
     True
     >>> program("pdp11")
     b''
     """
     if machine not in MACHINES:
         return b""
-    audit, foreign, setsockopt, openers, calls = MACHINES[machine]
+    audit, foreign, setsockopt, fcntl, openers, calls = MACHINES[machine]
     steps = [
         (LOAD, NEXT, NEXT, MACHINE),
         (EQUAL, NEXT, REFUSED, audit),
@@ -88,12 +100,15 @@ def program(machine: str) -> bytes:
         (AT_LEAST, REFUSED, NEXT, foreign),
         *((EQUAL, REFUSED, NEXT, number) for number in sorted(calls.values())),
         *((EQUAL, OPENED, NEXT, number) for number in openers),
+        (EQUAL, CONTROLLED, NEXT, fcntl),
         (EQUAL, NEXT, ALLOWED, setsockopt),
         (LOAD, NEXT, NEXT, LEVEL),
         (EQUAL, NEXT, ALLOWED, SOL_SOCKET),
         (LOAD, NEXT, NEXT, OPTION),
         *((EQUAL, REFUSED, NEXT, option) for option in BUFFER_SIZES),
         (RETURN, NEXT, NEXT, ALLOW),
+        (LOAD, NEXT, NEXT, LEVEL),
+        (EQUAL, REFUSED, ALLOWED, SET_LEASE),
         (LOAD, NEXT, NEXT, FAMILY),
         *((EQUAL, ALLOWED, NEXT, family) for family in FAMILIES),
         (RETURN, NEXT, NEXT, UNKNOWN),

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbval import plugin as nbval
 
 from course_lib.grading import temporary
+from course_lib.grading.bounded import bounded
 from course_lib.grading.cells import Cell, Notebook
 from course_lib.grading.kernel import Kernel, Stopped
 from course_lib.grading.learner import Learner, generator
@@ -87,6 +88,12 @@ class Session:
             tests.place = self.tests
             return tests  # type: ignore[no-any-return] # pytest's is untyped
         return None
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        """Keep what a test makes of a learner's values from taking the machine's memory."""
+        with bounded():
+            yield
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:

@@ -88,6 +88,8 @@ def _tokens(code: str) -> Iterator[str]:
         for part in tokenize.generate_tokens(io.StringIO(code).readline):
             if part.type in OUT:
                 continue
+            if part.type == token.ERRORTOKEN and part.string in ("'", '"'):  # Python from 3.12 on ends here, too
+                return
             before = _normalised(part, before)
             yield before
     except (tokenize.TokenError, SyntaxError):

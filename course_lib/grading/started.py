@@ -29,6 +29,9 @@ class Started(Protocol):
     def use(self, *, enough: int) -> tuple[int, int]:
         """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
 
+    def waited_seconds(self) -> float:
+        """Return how long it was ready to run and had no processor."""
+
     def end(self) -> None:
         """Kill it, and in a sandbox everything it started; return when all of it is gone."""
 
@@ -94,6 +97,10 @@ class Beside:
         """Return zeros: nobody can tell."""
         return 0, 0
 
+    def waited_seconds(self) -> float:
+        """Return zero: nobody else is graded beside it."""
+        return 0.0
+
     def end(self) -> None:
         """Kill it and what stayed in its process group."""
         with contextlib.suppress(ProcessLookupError):
@@ -140,6 +147,10 @@ class Inside:
         """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
         return watch.use(self._number, enough=enough) if self._first >= 0 else (0, 0)
 
+    def waited_seconds(self) -> float:
+        """Return how long one of its threads was ready to run and had no processor."""
+        return watch.waited_seconds(self._number) if self._first >= 0 else 0.0
+
     def end(self) -> None:
         """Kill it and everything it started; return when all of it is gone."""
         end_sandbox(self._process, self._first)
@@ -162,6 +173,10 @@ class Forked:
     def use(self, *, enough: int) -> tuple[int, int]:
         """Return how many processes there are and the bytes of memory they occupy, at most if ``enough``."""
         return watch.use(self.pid, enough=enough)
+
+    def waited_seconds(self) -> float:
+        """Return how long one of its threads was ready to run and had no processor."""
+        return watch.waited_seconds(self.pid)
 
     def end(self) -> None:
         """Kill it and everything it started; return when all of it is gone."""

@@ -84,7 +84,8 @@ def grade_submission(
     rows = [replace(row, message=aside.explain(row.message)) for row in rows]
     if any(row.points < row.max_points for row in rows):
         notes = [*notes, *aside.notes()]
-    return _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
+    report = _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
+    return replace(report, starved=kernel.starved)
 
 
 def _run(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from course_lib.grading.sandbox import EMPTY
 
-__all__ = ["number", "resident_bytes", "use"]
+__all__ = ["number", "resident_bytes", "use", "waited_seconds"]
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 FILE_BYTES = 1024  # what the operating system keeps of a file in memory besides what is in it
@@ -47,6 +47,24 @@ def use(first: int, *, enough: int) -> tuple[int, int]:
     beside = _file_bytes(first) + _socket_bytes(first)
     memory_bytes = sum(map(resident_bytes, processes)) + beside
     return len(processes), memory_bytes if memory_bytes <= enough else sum(map(_memory_bytes, processes)) + beside
+
+
+def waited_seconds(first: int) -> float:
+    """Return how long one of a sandbox's threads was ready to run and had no processor: the one that waited longest.
+
+    Parameters
+    ----------
+    first : int
+        The sandbox's first process, as the grader numbers it.
+    """
+    longest = 0
+    for path in Path(f"/proc/{first}/root/proc").glob("[0-9]*/task/*/schedstat"):
+        try:
+            _, waited, _ = map(int, path.read_bytes().split())
+        except (OSError, ValueError):
+            continue  # ended meanwhile, or a machine that does not count
+        longest = max(longest, waited)
+    return longest / 1e9
 
 
 def _file_bytes(first: int) -> int:

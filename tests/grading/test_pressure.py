@@ -11,6 +11,7 @@ from course_lib.grading.graders import Graders
 from course_lib.grading.kernel import Kernel
 from course_lib.grading.limits import Stopped
 from course_lib.grading.sandbox import WARM
+from course_lib.grading.started import Inside
 from course_lib.grading.warm import Zygotes
 
 HELD = 192 << 20  # three times what a kernel with NumPy has
@@ -170,6 +171,29 @@ def test_what_happens_alone_is_its_own_doing(tasks, monkeypatch):
 def test_who_loses_points_while_memory_is_enough_is_graded_once(tasks):
     """In the order in which they were handed in."""
     handed_in = tasks(WRONG)
+    with Graders(jobs=1, warm=False) as graders:
+        graders.expect(handed_in)
+        assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
+
+
+def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hand_in, monkeypatch):
+    """Others may have started a hundred processes; who had one, and is late, is through."""
+    waits = itertools.chain([1e9], itertools.repeat(0.0))
+    monkeypatch.setattr(Inside, "waited_seconds", lambda self: next(waits))  # nor is it to be kept busy
+    handed_in = tasks("while True: pass")
+    came = []
+    with Graders(jobs=1, warm=False) as graders:
+        graders.expect(handed_in)
+        for task, report in graders.grade(handed_in):
+            came.append((task.learner, report.points))
+            handed_in[0].path.write_bytes(hand_in().read_bytes())
+    assert came == [("ada", 3), ("eve", 3)]
+
+
+def test_who_is_late_with_a_processor_is_graded_once(tasks, monkeypatch):
+    """It is slow by itself."""
+    monkeypatch.setattr(Inside, "waited_seconds", lambda self: 0.1)
+    handed_in = tasks("while True: pass")
     with Graders(jobs=1, warm=False) as graders:
         graders.expect(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]

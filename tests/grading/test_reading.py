@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.grading.expect import by_hand
 from course_lib.grading.points import Mistake
-from course_lib.grading.reading import Reading
+from course_lib.grading.reading import Reading, bare
 
 AUTOGRAD = {r"^torch\.autograd\b|^jax\.grad$|\.(backward|requires_grad_?)$": "by hand"}
 
@@ -50,6 +50,11 @@ def test_what_is_used_is_seen_under_whatever_name(source, named):
         "def grad(x): return x\ndef backward(x): return grad(x)\nwalk = backward",
         "class Layer:\n    def backward(self, g): return g\ndef walk(x): return Layer().backward(x)",
         "import torch, jax\ndef walk(x): return torch.relu(jax.numpy.tanh(x))",
+        "from collections import namedtuple\nLayer = namedtuple('Layer', 'forward, backward')\nwalk = relu.backward",
+        "class Layer:\n    backward: object\ndef walk(relu): return relu.backward(2)",
+        "class Layer:\n    def __init__(self): self.backward = abs\ndef walk(relu): return relu.backward(2)",
+        *(f"{line}\n# as x.backward() does\ndef walk(x): return x" for line in ("np.exp?", "?np.exp", "found = !ls")),
+        "%timeit -n 1 \\\n  walk\n  # as x.backward() does\ndef walk(x): return x",
         "walk = (2 *",
         "x" + ".x" * 5000,
         "(" * 5000,
@@ -58,7 +63,10 @@ def test_what_is_used_is_seen_under_whatever_name(source, named):
     ],
 )
 def test_what_is_only_called_alike_is_not_taken_for_it(source):
-    """Comments, texts, functions and methods of their own, other parts of a library; and what nobody can read."""
+    """Comments, texts, functions and methods of their own, other parts of a library; and what nobody can read.
+
+    Comments stay comments beside what only IPython reads: a question, a command, a magic.
+    """
     judge({"walk": source})
 
 
@@ -94,6 +102,18 @@ def test_a_cell_as_long_as_a_book_is_not_parsed():
     with pytest.raises(Mistake, match=r"`walk` uses `h\.backward`|uses `.*backward`"):
         judge({"walk": long})
     assert not Reading.of(long).bound
+
+
+@pytest.mark.timeout(60)  # it would take hours
+def test_a_word_as_long_as_a_book_is_read_once():
+    """Where a cell cannot be parsed: not again from each of its letters."""
+    assert Reading.of("(" + "a" * 1_000_000) == Reading()
+
+
+def test_a_cell_too_long_or_too_deep_to_be_parsed_is_bare_already():
+    """It keeps its comments: to drop them would take the grader's memory."""
+    for source in ("x" * 300_000 + "  # y", "(" * 300 + "1" + ")" * 300, "x = (  # y", "-" * 900 + "1"):
+        assert bare(source) == source
 
 
 @pytest.mark.parametrize(

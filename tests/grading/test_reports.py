@@ -206,6 +206,12 @@ def test_a_learners_name_is_no_path(name):
     assert came != file_name(name + "!")
 
 
+def test_nobody_can_be_called_like_the_page_of_another():
+    """A plain name stays what it is, but for one that looks like what is made of another."""
+    assert file_name("ada-2026") == "ada-2026"
+    assert file_name(file_name("Ada Lovelace")) != file_name("Ada Lovelace")
+
+
 def test_files_are_whole_or_not_there(tmp_path):
     """A second run replaces the first one's files; a run that fails leaves them, and no half-written file."""
     for _ in range(2):

@@ -96,6 +96,29 @@ came = [libc.syscall(number, ctypes.c_ulong(1 << 32 | family), 1, 0) for family 
         assert ask(kernel, code) == [-1, -1, -1]
 
 
+def test_how_long_a_process_waited_for_a_processor_is_told(start):
+    """Four of them share one, and each of them does the same work."""
+    code = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+others = []
+for _ in range(3):
+    if not (child := os.fork()):
+        while time.process_time() < 0.4:
+            pass
+        os._exit(0)
+    others.append(child)
+begun = time.process_time()
+while time.process_time() < begun + 0.4:
+    pass
+came = 0
+"""
+    with start() as kernel:
+        before = kernel.km.provisioner.waited_seconds()
+        ask(kernel, code)
+        assert kernel.km.provisioner.waited_seconds() - before > 0.2
+
+
 def test_a_kernel_may_still_talk_to_itself(start):
     """Over its loopback, and by a pair of sockets with a process it starts."""
     code = """

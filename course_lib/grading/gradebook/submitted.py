@@ -13,6 +13,7 @@ __all__ = ["Times", "read_times", "submitted_at"]
 
 COLUMNS = ("learner", "exercise", "submitted")
 NO_COMMAS = {";": "semicolons", "\t": "tabs"}  # what spreadsheets use in some countries, and for some formats
+LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 Times = Mapping[tuple[str, str], datetime]
 
 
@@ -79,4 +80,15 @@ def submitted_at(task: Task, times: Times) -> datetime:
     assert task.path is not None  # only what is there can be handed in
     assert task.exercise is not None
     told = times.get((task.learner, task.exercise.slug))
-    return told or datetime.fromtimestamp(task.path.stat(follow_symlinks=False).st_mtime, UTC)
+    return told or _moment(task.path.stat(follow_symlinks=False).st_mtime)
+
+
+def _moment(seconds: float) -> datetime:
+    """Return the time of a file, to which whoever packed it may have set anything.
+
+    Examples
+    --------
+    >>> _moment(2.0**40).year, _moment(-1.0).year
+    (9999, 1970)
+    """
+    return datetime.fromtimestamp(min(max(seconds, 0.0), LAST_SECOND), UTC)

@@ -14,6 +14,7 @@ from course_lib.errors import InputError
 __all__ = ["check_folder", "csv_text", "file_name", "replace"]
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
+DIGESTED = re.compile(r".*-[0-9a-f]{8}")  # what is made of another name could look like it
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 CELL_CHARS = 16_000  # a spreadsheet takes 32,767, of which apostrophes may be half
 # What a spreadsheet takes for the beginning of a formula.
@@ -52,7 +53,7 @@ def file_name(name: str) -> str:
     >>> file_name("../../etc/passwd")
     'etc-passwd-3754d6cb'
     """
-    if PLAIN.fullmatch(name):
+    if PLAIN.fullmatch(name) and not DIGESTED.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return "-".join([*re.findall(r"[A-Za-z0-9]+", name[:60]), digest])
