@@ -11,6 +11,8 @@ from course_lib.errors import NotebookError
 __all__ = ["KINDS", "digest", "learner_notebook", "reference_notebook"]
 
 KINDS = ("answer", "check", "solution")
+# In the book a check is folded away; learners see it where they work.
+FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
 SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
 
 
@@ -123,5 +125,6 @@ def _add_expected(check: NotebookNode, expect: object) -> None:
     text = expect.rstrip("\n") + "\n" if expect.strip() else ""
     check.execution_count = 1
     check.outputs = [new_output("stream", name="stdout", text=text)] if text else []
-    check.metadata.update(editable=False, deletable=False)
+    check.metadata.update(editable=False, deletable=False, mystnb=NotebookNode(FOLDED))
+    check.metadata.tags.append("hide-input")
     check.metadata.course.expect = text

@@ -123,6 +123,16 @@ def test_only_an_exercise_looks_for_the_library():
     assert looks == {"vanishing_layer": True, "chapters": False}
 
 
+def test_an_exercise_says_where_to_work_and_folds_its_checks_away():
+    """Each notebook that is handed out says how it is checked and handed in; on its page, answers stand out."""
+    text = ROOT / "exercises/vanishing_layer/key/source.md"
+    cells = {cell.id: cell for cell in generate(text, root=ROOT).cells}
+    assert "`course check vanishing_layer.ipynb`" in cells["where-to-work"].source
+    folded = {name for name, cell in cells.items() if "hide-input" in cell.metadata.get("tags", [])}
+    assert folded == {name for name in cells if name.startswith("check_")}
+    assert all(cells[name].metadata.mystnb.code_prompt_show == "Show the check" for name in folded)
+
+
 def test_a_folder_without_a_config_is_refused(tmp_path):
     """The message says what was expected and where to run."""
     with pytest.raises(InputError, match=r"expected the course's _config.yml in .*, found none; run"):
