@@ -13,6 +13,11 @@ __all__ = ["KINDS", "digest", "learner_notebook", "reference_notebook"]
 KINDS = ("answer", "check", "solution")
 # In the book a check is folded away; learners see it where they work.
 FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
+WORKING = """\
+**Work** on this notebook in Colab (the rocket at the top of its page in the book), or download it and open it in
+Jupyter. **Check** it by running the cell below each answer, or all of them in a terminal with `course check {}.ipynb`.
+To **hand in**, save the notebook and bring the file to where your course collects work.
+"""
 SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
 
 
@@ -74,10 +79,17 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
         derived = _derive_cell(cell, kind, settings=course)
         notebook.cells.append(derived)
         previous = derived if kind == "answer" else None
+    _say_where_to_work(notebook.cells[0], course["exercise"])
     courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
     graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in KINDS})
     notebook.metadata.course = NotebookNode(course, cells=graded)
     return notebook
+
+
+def _say_where_to_work(opening: NotebookNode, exercise: str) -> None:
+    """End the introduction with it, before the first section."""
+    introduction, heading, rest = opening.source.partition("\n## ")
+    opening.source = f"{introduction.rstrip()}\n\n{WORKING.format(exercise)}{heading}{rest}".rstrip()
 
 
 def _kind(cell: NotebookNode) -> str:

@@ -33,13 +33,6 @@ except ModuleNotFoundError:
 """
 
 
-WORKING = """\
-Work on this notebook in Colab (the rocket at the top of its page in the book), or download it and open it in Jupyter.
-Run the check below each answer, or all of them in a terminal, with `course check {name}`. To hand in, save the notebook
-and bring the file to where your course collects work.
-"""
-
-
 @dataclass(frozen=True)
 class Repository:
     """The repository's address and branch.
@@ -73,7 +66,7 @@ class Repository:
     def opening_cells(self, path: str, *, imports_library: bool, exercise: bool = False) -> list[NotebookNode]:
         """Return the cells that follow a notebook's title: the Colab badge and, if it needs the library, the set-up.
 
-        Those of an exercise also say what to do where the library is missing, and where to work, check and hand in.
+        That of an exercise also says what to do where the library is missing.
         """
         hidden = {"tags": ["remove-cell"]}
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab(path)})"
@@ -81,7 +74,4 @@ class Repository:
         if imports_library:
             setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, branch=self.branch).strip()
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden)))
-        if exercise:
-            working = WORKING.format(name=path.rpartition("/")[2]).replace("\n", " ").strip()
-            cells.append(v4.new_markdown_cell(working, id="where-to-work"))
         return cells

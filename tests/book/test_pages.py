@@ -1,7 +1,11 @@
 """The built book, as people meet it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+ROOT = Path(__file__).parents[2]
 PAGES = [
     "intro",
     "glossary",
@@ -51,6 +55,16 @@ def test_the_book_builds_without_a_warning(build):
     """The build is strict, and every page is there."""
     assert build.returncode == 0, build.stdout + build.stderr
     assert [name for name in PAGES if not (build.html / f"{name}.html").is_file()] == []
+
+
+def test_the_first_page_leads_to_every_other_by_its_title():
+    """With a line of its own for each chapter, so that nobody has to guess what is behind a name."""
+    intro = (ROOT / "intro.md").read_text()
+    for name in PAGES[1:]:
+        [text] = re.findall(rf"\[([^\]]+)\]\({name}\.(?:ipynb|md)\)(?!\*)(?!\.\*)", intro)
+        if name.startswith("chapters/"):
+            title = re.search(r"^# (.+)$", (ROOT / f"{name}.md").read_text(), re.MULTILINE)[1]
+            assert text == title
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -121,3 +135,11 @@ def test_an_answer_is_called_what_it_says(visit):
     answer = page.locator("summary", has_text="Show answer 1")
     assert "Show answer 1" in answer.aria_snapshot()
     assert "Toggle hidden content" not in page.content()
+
+
+def test_the_references_are_labelled_and_sorted_as_the_text_cites_them(visit):
+    """By who and when, organisations among people."""
+    labels = [label.strip("[]") for label in visit("references").locator(".citation > .label").all_inner_texts()]
+    assert {"Glorot and Bengio, 2010", "He et al., 2015", "PyTorch contributors, 2026a"} <= set(labels)
+    first = [re.split(r" et al\.| and |, ", label)[0].casefold() for label in labels]
+    assert first == sorted(first)
