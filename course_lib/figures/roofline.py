@@ -36,7 +36,7 @@ def roofline(
     peak_gbytes : float
         The best memory bandwidth, in billions of bytes a second: the slope.
     title : str
-        What the figure shows, for its accessible name.
+        What the figure shows, for its caption, which also has the numbers of the roof, and its accessible name.
     kinds : sequence of str
         What the first point of each operation is called, drawn filled, and what the second is, drawn hollow.
 
@@ -79,8 +79,10 @@ FLOPs a byte, 3 GFLOP/s.
         axes.spines[["top", "right"]].set_visible(False)
         columns = 2 if max(map(len, points)) <= NAME_LETTERS else 1
         page.figure.legend(frameon=False, loc="outside upper center", ncols=columns, handletextpad=0.2)
-    roof = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs a byte, then is flat at {peak_gflops:.3g}"
-    return page.drawing(f"{title}. {roof} GFLOP/s. {' '.join(in_words(*item, kinds) for item in points.items())}")
+    rises = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs a byte"
+    roof = f"{rises}, then is flat at {peak_gflops:.3g} GFLOP/s"
+    said = " ".join(in_words(*item, kinds) for item in points.items())
+    return page.drawing(f"{title}. {roof}. {said}", key=roof)
 
 
 def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: float) -> None:

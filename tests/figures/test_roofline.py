@@ -31,6 +31,9 @@ def test_the_chart_is_told_in_words():
     )
     assert repr(chart()) == said
     assert f'aria-label="{said}"' in chart()._repr_html_()
+    assert ">Two operations. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s.</fig" in (
+        chart()._repr_html_()
+    )
 
 
 def test_the_roof_rises_and_then_is_flat():
