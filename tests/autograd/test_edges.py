@@ -269,3 +269,305 @@ def test_what_is_made_has_torchs_elements_shape_and_dtype(make):
     mine, theirs = make(ours), make(torch)
     assert (mine.shape, str(mine.dtype)) == (tuple(theirs.shape), str(theirs.dtype).removeprefix("torch."))
     np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_logic_is_of_truth_and_not_of_bits():
+    """A number is true if it is not 0, so 1 and 2 are both true, though they share no bit; fractions are taken too."""
+    for lib in (ours, torch):
+        for x, y in (
+            (lib.tensor([0, 1, 1]), lib.tensor([0, 2, 0])),
+            (lib.tensor([0, 0.5, 1]), lib.tensor([0, 2.0, 0])),
+        ):
+            assert lib.logical_and(x, y).tolist() == [False, True, False]
+            assert lib.logical_or(x, y).tolist() == [False, True, True]
+            assert lib.logical_not(x).tolist() == [True, False, False]
+
+
+def test_what_is_finite_is_neither_infinite_nor_nan():
+    """Integers always are."""
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, np.inf, -np.inf, np.nan])
+        assert lib.isfinite(x).tolist() == [True, False, False, False]
+        assert lib.isnan(x).tolist() == [False, False, False, True]
+        assert lib.isfinite(lib.tensor([1, 2])).tolist() == [True, True]
+
+
+def test_close_means_close_to_the_second():
+    """The relative tolerance is a share of the second tensor, and both tolerances are torch's."""
+    pairs = [(1.0, 1.1), (1.1, 1.0), (1.0, 1 + 2e-5), (1.0, 1 + 5e-6), (0.0, 5e-9), (0.0, 5e-8)]
+    options = [{}, {"rtol": 0.095, "atol": 0.0}, {"rtol": 0.0, "atol": 1e-5}]
+    found = [
+        [lib.allclose(*(lib.tensor([v], dtype=lib.float64) for v in pair), **o) for pair in pairs for o in options]
+        for lib in (ours, torch)
+    ]
+    assert found[0] == found[1]
+
+
+def test_equal_means_of_equal_shape():
+    """A row of ones is no matrix of ones, although it would be broadcast to one; the answer is Python's own."""
+    for lib in (ours, torch):
+        assert lib.equal(lib.ones(2), lib.ones(2)) is True
+        assert lib.equal(lib.ones(2), lib.ones(2, 2)) is False
+        assert lib.equal(lib.ones(2), lib.zeros(2)) is False
+
+
+def test_zero_to_a_power_that_is_a_tensor():
+    """Where the slope is infinite times nothing, it is 0, in the base and in the exponent."""
+    exponents = np.array([0.0, 1.0, 2.0, -1.0])
+    found = []
+    for lib in (ours, torch):
+        x, y = lib.tensor(np.zeros(4), requires_grad=True), lib.tensor(exponents, requires_grad=True)
+        lib.pow(x, y).sum().backward()
+        found.append([x.grad.tolist(), y.grad.tolist()])
+    assert found[0] == found[1] == [[0, 1, 0, -np.inf], [0, 0, 0, -np.inf]]
+
+
+def test_relu_stops_infinities_where_the_backward_pass_is_recorded_too():
+    """0 times infinity would be NaN."""
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, -1.0, 0.0], requires_grad=True)
+        (dx,) = lib.autograd.grad(lib.relu(x), x, lib.tensor([np.inf] * 3), create_graph=True)
+        assert dx.tolist() == [np.inf, 0, 0]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_walk_may_start_from_one_element_of_any_shape(shape):
+    """The gradient has the shape of its tensor, recorded or not."""
+    for lib in (ours, torch):
+        x = lib.ones(shape, requires_grad=True)
+        (x * 2).backward()
+        (dx,) = lib.autograd.grad(x * x, x, create_graph=True)
+        assert (tuple(x.grad.shape), tuple(dx.shape), x.grad.item(), dx.item()) == (shape, shape, 2, 2)
+
+
+def test_a_cotangent_in_double_precision_leaves_single_precision_behind():
+    """Whether it is a tensor or not, gradients have the dtype of their tensors."""
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        (dx,) = lib.autograd.grad(x * 2, x, lib.ones(2, dtype=lib.float64))
+        (x * 2).backward(lib.ones(2, dtype=lib.float64))
+        assert dx.dtype == x.grad.dtype == lib.float32
+
+
+@pytest.mark.parametrize("op", [lambda x: x, lambda x: x + 1, lambda x: x.reshape(3, 1), lambda x: x.expand(3, 3)])
+def test_what_is_returned_shares_no_memory_with_the_cotangent(op):
+    """Not even where one is the other, or a view of it."""
+    x = ours.ones(3, requires_grad=True)
+    y = op(x)
+    v = ours.ones_like(y)
+    ours.grad(y, x, v)[0].zero_()
+    assert v.sum().item() == v.numel()
+
+
+def test_each_output_has_a_cotangent():
+    """One too few is not taken for one output less."""
+    for lib in (ours, torch):
+        x = lib.ones(2, requires_grad=True)
+        with pytest.raises((RuntimeError, ValueError)):
+            lib.autograd.grad([x * 2, x * 3], x, [lib.ones(2)])
+
+
+def test_rows_may_be_tuples():
+    """Python floats in them are float32, and tensors keep their dtype."""
+    for lib in (ours, torch):
+        assert lib.tensor(((1.0, 2.0), (3.0, 4.0))).dtype == lib.float32
+        one = lib.tensor(1.0, dtype=lib.float64)
+        assert lib.tensor(((one, one),)).dtype == lib.float64
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like"])
+def test_what_is_made_like_another_has_its_dtype_or_the_one_asked_for(name):
+    """And its shape, but none of its elements."""
+    found = []
+    for lib in (ours, torch):
+        like = [lib.tensor([[1, 2]]), lib.tensor(5.0), lib.tensor([True])]
+        made = [getattr(lib, name)(x, **o) for x in like for o in ({}, {"dtype": lib.float64})]
+        found.append([(str(x.dtype).removeprefix("torch."), tuple(x.shape), x.tolist()) for x in made])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["rand", "randn"])
+def test_random_numbers_are_in_single_precision_unless_asked_for(name):
+    """Of the shape that is given, as one tuple or not; uniform ones are from 0 to 1, normal ones on both sides of 0."""
+    for lib in (ours, torch):
+        x = getattr(lib, name)(1000, 2)
+        assert (tuple(x.shape), x.dtype) == ((1000, 2), lib.float32)
+        assert getattr(lib, name)((3,), dtype=lib.float64).dtype == lib.float64
+        assert (x.amin().item() < 0) == (name == "randn")
+        assert (x.amax().item() < 1) == (name == "rand")
+
+
+def test_a_number_beyond_single_precision_becomes_infinite_in_silence():
+    """A warning would be an error here."""
+    for lib in (ours, torch):
+        assert lib.tensor([1e300, -1e300]).tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("bounds", [{"min": -1.0}, {"max": 1.0}, {"min": -1.0, "max": 1.0}, {"min": -1, "max": 1.5}])
+def test_at_its_bounds_a_clamp_lets_the_gradient_pass(bounds):
+    """Beyond them it stops it, also an infinite one."""
+    found = []
+    for lib in (ours, torch):
+        x = lib.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], requires_grad=True)
+        x.clamp(**bounds).backward(lib.tensor([np.inf, 2.0, 3.0, 4.0, np.inf]))
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("bounds", [{"min": 0.5}, {"max": 1.5}, {"min": 1, "max": 1.5}, {"min": 0.5, "max": 2}])
+def test_one_fractional_bound_makes_float32_of_integers(bounds):
+    """Whichever it is."""
+    found = [lib.tensor([0, 1, 2]).clamp(**bounds) for lib in (ours, torch)]
+    assert repr(found[0]) == repr(found[1])
+    assert found[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (1.0, 2), (1, 2.5), (True, 0.0)], ids=str)
+def test_where_takes_numbers_on_either_side(pair):
+    """Beside a tensor they take its dtype, and two of them that of torch's tensors."""
+    found = []
+    for lib in (ours, torch):
+        condition, x = lib.tensor([True, False]), lib.tensor([7.0, 8.0], dtype=lib.float64)
+        made = [lib.where(condition, *pair), lib.where(condition, x, pair[1]), lib.where(condition, pair[0], x)]
+        found.append([(str(y.dtype).removeprefix("torch."), y.tolist()) for y in made])
+    assert found[0] == found[1]
+
+
+MASK = np.array([[True, False, True], [False, True, True]])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        True, False, (0, True), np.array(True), np.array(False), MASK, (MASK, 0), (MASK, -1),
+        (0, MASK.T[:, [0, 1, 0, 1]]), ([[0, 1], [1, 1]], 0), (0, [[0, 2], [1, 1]], 1), (np.array(1), [2, 0]),
+        (np.array(1, np.int32), np.array(2)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_masks_and_tables_of_places_pick_as_in_torch(index):
+    """Masks of no, one and two dimensions, and integers in a table, alone and beside a number."""
+    a = np.arange(24.0).reshape(2, 3, 4)
+    found = []
+    for lib in (torch, ours):
+        parts = index if isinstance(index, tuple) else (index,)
+        at = tuple(lib.tensor(i) if isinstance(i, np.ndarray) else i for i in parts)
+        x, y = lib.tensor(a, requires_grad=True), lib.tensor(a) * 1
+        picked = x[at if isinstance(index, tuple) else at[0]]
+        (picked * picked).sum().backward()
+        y[at if isinstance(index, tuple) else at[0]] = -1.0
+        found.append([picked.tolist(), x.grad.tolist(), y.tolist()])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 1, 2)])
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "var", "logsumexp"])
+def test_only_what_is_reduced_goes(name, shape):
+    """Other dimensions of size 1 stay."""
+    both(lambda lib, x: getattr(lib, name)(x, shape.index(max(shape))), np.arange(float(np.prod(shape))).reshape(shape))
+
+
+def test_integers_have_a_logsumexp():
+    """In float32, as all functions with fractional results."""
+    found = [lib.logsumexp(lib.tensor([[1, 2], [3, 4]]), 1) for lib in (ours, torch)]
+    assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("i8", "f4"), ("f4", "i4")])
+def test_an_outer_product_agrees_on_a_dtype(dtypes):
+    """As products of elements do, and unlike those of matrices."""
+    both(lambda lib, x, y: lib.outer(x, y), *(np.arange(1, 4).astype(d) for d in dtypes))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_exponentials_of_nothing_add_up_to_nothing(name, shape):
+    """The logarithm of that is minus infinity, and softmax has no elements."""
+    both(lambda lib, x: getattr(lib, name)(x, shape.index(0)), np.ones(shape))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_number_of_elements_that_are_not_0_has_the_dtype_of_the_elements(dtype):
+    """Also along a dimension, which may be kept."""
+    x = np.array([[1.0, 0.0], [2.0, 3.0]], dtype)
+    for options in ({}, {"dim": 1}, {"dim": 0, "keepdim": True}):
+        found = [
+            f(lib.tensor(x), 0, **options) for lib, f in ((ours, ours.vector_norm), (torch, torch.linalg.vector_norm))
+        ]
+        assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("dim", [(), []])
+@pytest.mark.parametrize("name", ["sum", "mean", "amax"])
+def test_no_dimension_named_means_all(name, dim):
+    """In a tuple or a list, as None does."""
+    both(lambda lib, x: getattr(lib, name)(x, dim), np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.filterwarnings("ignore:(var|std)")  # torch warns of it
+@pytest.mark.parametrize(("n", "correction"), [(1, 1), (2, 2), (2, 3), (1, 0), (3, 0)])
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_a_variance_of_too_few_is_torchs(name, n, correction):
+    """Nothing by nothing is NaN, and a negative number of degrees of freedom counts as none."""
+    found = []
+    for lib in (ours, torch):
+        x = lib.tensor(np.arange(1.0, n + 1), requires_grad=True)
+        y = getattr(lib, name)(x, correction=correction)
+        y.backward()
+        found.append([y.item(), *abs(x.grad).tolist()])
+    np.testing.assert_allclose(*found)
+
+
+def test_a_deviation_of_0_has_a_slope_of_0():
+    """Where it would be infinite."""
+    both(lambda lib, x: lib.std(x), np.ones(3))
+    both(lambda lib, x: lib.std(x, 1), np.array([[1.0, 1.0], [1.0, 3.0]]))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"dim": 0}, {"dim": -1}, {"dim": 1, "keepdim": True}, {"keepdim": True}], ids=str
+)
+def test_the_place_of_the_largest_is_torchs(options):
+    """The first of equal ones, NaN before all others; the dimension may be kept."""
+    for rows in ([[1.0, 3.0, 3.0], [5.0, 2.0, 7.0]], [[1.0, np.nan, 2.0], [0.0, 0.0, 0.0]]):
+        found = [lib.tensor(rows).argmax(**options) for lib in (ours, torch)]
+        assert (found[0].shape, found[0].tolist()) == (tuple(found[1].shape), found[1].tolist())
+
+
+def test_a_clone_has_memory_of_its_own():
+    """What is written to it is not in the first."""
+    for lib in (ours, torch):
+        x = lib.ones(2, requires_grad=True)
+        y = x.clone()
+        y.mul_(3)
+        y.sum().backward()
+        assert (x.tolist(), y.tolist(), x.grad.tolist()) == ([1, 1], [3, 3], [3, 3])
+
+
+def test_sizes_may_be_in_a_list():
+    """In a tuple, or one by one, as well."""
+    for lib in (ours, torch):
+        x = lib.arange(6)
+        for shape in ([2, 3], (2, 3)):
+            assert x.reshape(shape).tolist() == x.reshape(*shape).tolist() == [[0, 1, 2], [3, 4, 5]]
+            assert tuple(lib.zeros(shape).shape) == tuple(lib.zeros(*shape).shape) == (2, 3)
+        assert x.reshape(2, 3).permute([1, 0]).tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_dimensions_of_size_1_are_dropped_where_they_are_named():
+    """One or several; those of another size stay, and a number has none."""
+    for lib in (ours, torch):
+        x = lib.ones(1, 2, 1, 1)
+        shapes = [tuple(x.squeeze(dim).shape) for dim in (0, 1, -1, (0, -1), (0, 1, 2), ())]
+        assert shapes == [(2, 1, 1), (1, 2, 1, 1), (1, 2, 1), (2, 1), (2, 1), (1, 2, 1, 1)]
+        assert tuple(lib.tensor(1.0).squeeze(0).shape) == ()
+
+
+def test_a_number_is_transposed_into_itself():
+    """Its dimensions 0 and -1 are the same."""
+    both(lambda lib, x: x.transpose(0, -1), np.array(3.0))
+
+
+def test_an_empty_vector_has_a_say_in_the_dtype():
+    """It adds no element to what it is joined with."""
+    both(lambda lib, x: lib.cat([lib.tensor([], dtype=lib.float64), x], 1), np.ones((2, 3), "f4"))

@@ -242,3 +242,61 @@ def test_an_output_without_gradient_may_be_the_only_one():
     assert (y.requires_grad, large.requires_grad) == (True, False)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def test_what_saved_nothing_can_be_walked_again_and_what_is_not_recorded_not_at_all():
+    """There is nothing to free; under no_grad() there is no graph."""
+    for lib, base, _ in BASES:
+
+        class Double(base):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        x = lib.ones(2, requires_grad=True)
+        y = Double.apply(x).sum()
+        y.backward()
+        y.backward()
+        assert x.grad.tolist() == [4, 4]
+        with lib.no_grad():
+            assert not Double.apply(x).requires_grad
+
+
+def test_the_cotangent_of_an_output_that_was_not_used_has_its_dtype():
+    """Zeros in double precision would widen all that is computed from them."""
+    for lib, base, _ in BASES:
+        seen = []
+
+        class Both(base):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2, x.double()
+
+            @staticmethod
+            def backward(ctx, g, h, seen=seen):
+                seen.append((str(g.dtype).removeprefix("torch."), str(h.dtype).removeprefix("torch.")))
+                return g * 2 + h.float()
+
+        for use in (0, 1):
+            Both.apply(lib.ones(2, requires_grad=True))[use].sum().backward()
+        assert seen == [("float32", "float64")] * 2
+
+
+def test_a_list_of_gradients_is_no_tuple():
+    """torch takes it for one gradient too."""
+
+    class Listed(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return [g * 2]
+
+    with pytest.raises(AutogradError, match="must return tensors, or None, but for input 0 it returned a list"):
+        Listed.apply(ag.ones(2, requires_grad=True)).sum().backward()

@@ -1,5 +1,7 @@
 """Hooks on tensors and nodes, kept gradients, and hooks on what is saved."""
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -289,3 +291,126 @@ def where_nothing_asked_for_is_reached(lib):
 def test_hooks_run_when_torch_runs_them(scene):
     """The same hooks in the same places see the same in both."""
     assert scene(ag) == scene(torch)
+
+
+@pytest.mark.parametrize(
+    "op", [lambda x: x, lambda x: x.reshape(4, 1), lambda x: x[None], lambda x: x.reshape(2, 2).T, lambda x: x + 0]
+)
+def test_a_gradient_shares_no_memory_with_the_cotangent_it_was_made_of(op):
+    """Not even where it is a view of it: what an optimizer does to the one is nothing to the other."""
+    x = ag.ones(4, requires_grad=True)
+    y = op(x)
+    v = ag.ones_like(y)
+    y.backward(v)
+    x.grad.zero_()
+    assert v.sum().item() == 4
+
+
+def on_a_tensor(x, hook):
+    """Register a hook on the gradient of a result."""
+    y = x * 2
+    return y, y.register_hook(hook)
+
+
+def on_a_leaf(x, hook):
+    """Register a hook that runs when .grad is filled."""
+    return x * 2, x.register_post_accumulate_grad_hook(hook)
+
+
+def on_a_node(x, hook):
+    """Register a hook that runs after the rules of a node."""
+    y = x * 2
+    return y, y.grad_fn.register_hook(lambda ins, outs: hook(outs[0]))
+
+
+def on_the_end_of_a_path(x, hook):
+    """Register a hook that runs after the node that fills .grad."""
+    y = x * 2
+    return y, y.grad_fn.next_functions[0][0].register_hook(lambda ins, outs: hook(outs[0]))
+
+
+@pytest.mark.parametrize("register", [on_a_tensor, on_a_leaf, on_a_node, on_the_end_of_a_path])
+def test_a_hook_may_remove_itself(register):
+    """It runs once, and the walk goes on."""
+    for lib in LIBRARIES:
+        x, seen, handles = lib.ones(2, requires_grad=True), [], []
+
+        def once(_, seen=seen, handles=handles):
+            seen.append("ran")
+            handles[0].remove()
+
+        y, handle = register(x, once)
+        handles.append(handle)
+        y.sum().backward(retain_graph=True)
+        y.sum().backward()
+        assert (seen, x.grad.tolist()) == (["ran"], [4, 4])
+
+
+def test_a_hook_of_a_node_runs_once_where_the_gradient_is_retained_too():
+    """Where it is kept is not where the node is left."""
+    for lib in LIBRARIES:
+        x, seen = lib.ones(2, requires_grad=True), []
+        y = x * 2
+        y.retain_grad()
+        y.grad_fn.register_hook(lambda ins, outs, seen=seen: seen.append((ins[0].tolist(), outs[0].tolist())))
+        y.sum().backward()
+        assert seen == [([2, 2], [1, 1])]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")  # torch advises against what is tested
+@pytest.mark.parametrize("retained", [False, True])
+def test_a_gradient_that_was_recorded_can_be_differentiated(retained):
+    """That of a leaf, and one that is retained."""
+    for lib in LIBRARIES:
+        x = lib.tensor(2.0, requires_grad=True)
+        y = x * x
+        y.retain_grad()
+        (y * x).backward(create_graph=True)
+        assert (x.grad.item(), y.grad.item()) == (12, 2)
+        (second,) = lib.autograd.grad(y.grad if retained else x.grad, x)
+        assert second.item() == (1 if retained else 12)
+
+
+def test_what_a_second_backward_adds_to_is_no_longer_what_was_saved():
+    """A gradient that was used in a computation and has grown since is noticed."""
+    for lib in LIBRARIES:
+        x, w = (lib.tensor([1.0, 2.0], requires_grad=True) for _ in "xw")
+        (x * x).sum().backward()
+        y = (x.grad * w).sum()
+        (x * x).sum().backward()
+        with pytest.raises(RuntimeError, match=r"a second backward\(\)" if lib is ag else "modified by an inplace"):
+            y.backward()
+
+
+def test_a_graph_does_not_keep_its_leaves_alive():
+    """A leaf that nobody holds any more needs no gradient; its elements are what is saved."""
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    y, alive = (x * x).sum(), weakref.ref(x)
+    del x
+    assert alive() is None
+    y.backward()
+
+
+def test_what_a_pack_hook_computes_is_not_recorded():
+    """Nor packed in its turn."""
+    for lib, context in ((ag, ag.saved_tensors_hooks), (torch, torch.autograd.graph.saved_tensors_hooks)):
+        x, w, packed = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True), []
+
+        def pack(t, w=w, packed=packed):
+            packed.append((t * w).requires_grad)
+            return t
+
+        with context(pack, lambda t: t):
+            y = x.exp()
+        y.sum().backward()
+        assert (packed, w.grad) == ([False], None)
+
+
+def test_a_hook_of_a_node_returns_as_many_gradients_as_there_are_inputs():
+    """One too few is not taken for none."""
+    for lib in LIBRARIES:
+        x, w = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+        y = x * w
+        y.grad_fn.register_hook(lambda ins, outs: (ins[0],))
+        with pytest.raises((RuntimeError, ValueError)):
+            y.sum().backward()

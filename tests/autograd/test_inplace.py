@@ -213,3 +213,16 @@ def test_new_data_bring_their_shape():
     assert x.grad.tolist() == [[11.0]] * 3
     with pytest.raises(AttributeError):
         x.shape = (1, 3)
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_"])
+@pytest.mark.parametrize("number", [False, True])
+def test_what_is_added_may_have_a_factor(name, number):
+    """As in an optimizer written by hand: a tensor, whose gradient has it too, or a number."""
+    found = []
+    for lib in (ag, torch):
+        x, y = (lib.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [4.0, 5.0]))
+        h = getattr(x * 1, name)(4.0 if number else y, alpha=3)
+        (h * h).sum().backward()
+        found.append([h.tolist(), x.grad.tolist(), None if number else y.grad.tolist()])
+    assert found[0] == found[1]

@@ -50,3 +50,16 @@ def test_agrees_with_torch(name: str) -> None:
         mine, theirs = both(f, arrays, lambda s: np.asarray(np.random.default_rng(1).standard_normal(s)))
         for i, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             assert_same(a, b, f"{name} {shape} answer {i}")
+
+
+CONSTANTS = ("cross_entropy", "nll_loss", "binary_cross_entropy", "batch_norm")  # of the cases, in double precision
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith(CONSTANTS)])
+def test_single_precision_stays_single(name: str) -> None:
+    """The value, its gradients and theirs have the dtype of the inputs, as in torch."""
+    f, shapes, (low, high) = CASES[name]
+    rng = np.random.default_rng(3)
+    arrays = [np.asarray(rng.uniform(low, high, s), np.float32) for s in shapes[0]]
+    for answers in both(f, arrays, lambda s: np.ones(s, np.float32)):
+        assert {str(a.dtype).removeprefix("torch.") for a in answers if a is not None} == {"float32"}

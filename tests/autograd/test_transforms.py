@@ -144,3 +144,95 @@ def test_forward_mode_goes_past_an_input_without_gradient():
 
     y, t = ag.jvp(lambda x: Rounded.apply(x) * x, ag.ones(2), ag.ones(2))
     assert (y.tolist(), t.tolist()) == ([2, 2], [2, 2])
+
+
+TRANSFORMS = ["vjp", "jvp", "jacobian", "hessian", "hvp"]
+FUNCTIONAL = ((ag, ag), (torch, torch.autograd.functional))
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_differentiate_where_nothing_is_recorded(name):
+    """Under no_grad() they give what they give outside of it."""
+    arrays = []
+    for lib, g in FUNCTIONAL:
+        x = lib.tensor(Y)
+        with lib.no_grad():
+            v = (x * 1,) if name in ("jvp", "hvp") else ()
+            arrays.append(flat(getattr(g, name)(lambda x: (x**3).sum(), x, *v)))
+    for a, b in zip(*arrays, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["vjp", "jacobian", "hessian", "hvp"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_is_returned_has_a_graph_only_where_it_is_asked_for(name, create_graph):
+    """Outputs and products alike; else they would keep alive all that the function has computed."""
+    found = []
+    for lib, g in FUNCTIONAL:
+        x = lib.tensor(Y, requires_grad=True)
+        v = (lib.tensor(Y),) if name == "hvp" else ()
+        answer = getattr(g, name)(lambda x: (x**3).sum(), x, *v, create_graph=create_graph)
+        found.append([t.requires_grad for t in (answer if isinstance(answer, tuple) else (answer,))])
+    assert found[0] == found[1] == [create_graph] * len(found[0])
+
+
+def test_what_does_not_depend_on_the_inputs_has_zeros_of_its_own_dtype():
+    """Tangents have that of the outputs, gradients that of the inputs, and a Jacobian that of the output."""
+    x, v = ag.tensor([1.0, 2.0]), ag.tensor(np.array([1.0, 10.0]))
+
+    def f(x):
+        return x * x, ag.ones(3), x.double()
+
+    assert [t.dtype for t in ag.jvp(f, x, v)[1]] == [ag.float32, ag.float32, ag.float64]
+    for strategy in ("forward-mode", "reverse-mode"):
+        found = ag.jacobian(f, x, strategy=strategy)
+        assert [(j.shape, j.tolist()) for j in found[1:]] == [((3, 2), [[0, 0]] * 3), ((2, 2), [[1, 0], [0, 1]])]
+    columns = ag.jacobian(f, x, strategy="forward-mode")
+    assert [j.dtype for j in columns] == [ag.float32, ag.float32, ag.float64]
+    nothing = ag.jacobian(lambda x: x[:0].double(), x)
+    assert (nothing.shape, nothing.dtype) == ((0, 2), ag.float32)
+    assert ag.jacobian(lambda x: ag.ones(2), x).dtype == ag.vjp(lambda x: ag.ones(2).sum(), x)[1].dtype == ag.float32
+
+
+def test_an_error_in_a_rule_ends_forward_mode():
+    """It is the one that is raised, and the next call finds everything as ever, saved_tensors_hooks among it."""
+    broken = [True]
+
+    class Broken(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            if broken:
+                raise KeyError
+            return g * 2
+
+    packed = []
+    with ag.saved_tensors_hooks(lambda t: packed.append(t.tolist()) or t, lambda t: t):
+        with pytest.raises(KeyError):
+            ag.jvp(Broken.apply, ag.ones(2), ag.ones(2))
+        broken.clear()
+        assert ag.jvp(Broken.apply, ag.ones(2), ag.ones(2))[1].tolist() == [2, 2]
+        ag.tensor(2.0, requires_grad=True).square()
+    assert packed == [2]
+
+
+@pytest.mark.parametrize("name", ["hessian", "hvp"])
+def test_a_single_number_may_come_in_a_vector(name):
+    """As what a layer with one output gives."""
+    arrays = []
+    for lib, g in FUNCTIONAL:
+        x = lib.tensor(Y[:1])
+        arrays.append(flat(getattr(g, name)(lambda x: x**3, x, *([x] if name == "hvp" else []))))
+    for a, b in zip(*arrays, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+        assert a.shape == b.shape
+
+
+@pytest.mark.parametrize("name", ["jvp", "hvp"])
+def test_a_direction_has_the_shapes_of_the_inputs(name):
+    """And not those of the outputs."""
+    with pytest.raises(AutogradError, match=r"v must have the shapes of the inputs, \[\(3,\)\], but it has \[\(2,\)\]"):
+        getattr(ag, name)(lambda x: (x * x).sum(), ag.tensor(Y), ag.ones(2))

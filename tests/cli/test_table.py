@@ -1,11 +1,13 @@
 """The table of a class is read on a terminal, whatever a learner is called and whatever the reports hold."""
 
 import io
+from datetime import UTC, datetime
 
 from rich.console import Console
 
 from course_lib.cli.table import grades_table, pairs_table
 from course_lib.grading.gradebook import Standing
+from course_lib.grading.gradebook.records import ManualPoints
 from course_lib.grading.report import SubmissionReport
 from course_lib.grading.similarity import Pair
 
@@ -48,3 +50,36 @@ def test_on_a_narrow_terminal_short_names_stay_whole():
     reports = [SubmissionReport("ada", slug, "graded", 9.5, 10, ("x" * 50,)) for slug in ("double", "walk_the_graph")]
     table = printed(grades_table([Standing(report) for report in reports], width=80), width=80)
     assert "│ ada     │ walk_the_graph │ 9.5 / 10 │ graded │ xxx" in table
+
+
+def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
+    """By learner, then by exercise; the exercises only where there are several; points by hand are in the sum."""
+    reports = [
+        SubmissionReport("bob", "halve", "graded", 1, 2, ("one", "two", "three"), sandbox="bubblewrap"),
+        SubmissionReport("ada", "halve", "graded", 2, 2, (), sandbox="bubblewrap"),
+        SubmissionReport("ada", "double", "error", 0, 2, ("only",), sandbox="none"),
+    ]
+    given = ManualPoints("bob", "halve", 0.5, "for the drawing", datetime(2026, 1, 2, tzinfo=UTC))
+    standings = [Standing(reports[0], manual=(given,)), *map(Standing, reports[1:])]
+    lines = printed(grades_table(standings)).splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    assert rows == [
+        ["ada", "double", "0 / 2", "error", "only"],
+        ["ada", "halve", "2 / 2", "graded", ""],
+        ["bob", "halve", "1.5 / 2", "graded", "one (and 3 more)"],
+    ]
+    said = " ".join(lines)
+    assert "graded without a sandbox: this code could read and change anything you can" in said
+    assert "not the learners' fault, look at `detail` in grades.json: ada" in said
+    alone = printed(grades_table([Standing(reports[0])]))
+    assert "exercise" not in alone
+    assert "sandbox" not in alone
+    assert "fault" not in alone
+
+
+def test_the_table_of_pairs_names_the_exercise_where_there_are_several():
+    """The share is in percent."""
+    pairs = [Pair("double", "ada", "bob", 0.876, ("double", "halve")), Pair("halve", "ada", "cem", 1.0, ())]
+    both, one = printed(pairs_table(pairs)), printed(pairs_table(pairs[:1]))
+    assert "│ ada     │ bob │ double   │   88% │ double, halve" in both
+    assert ("exercise" in both, "exercise" in one) == (True, False)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from course_lib.autograd import nn, no_grad, optim, randn, tensor
 from course_lib.clipping import clip_by_global_norm, clip_by_value
-from course_lib.errors import InputError, NonFiniteError
+from course_lib.errors import AutogradError, InputError, NonFiniteError
 
 Pair = namedtuple("Pair", "w b")
 
@@ -217,3 +217,51 @@ def test_a_single_number_can_be_clipped_and_added_to():
         clip([x], 1.0)
         (x * x).backward()
         assert x.grad.item() == 7
+
+
+def test_three_bad_gradients_are_all_named():
+    """There is none left to hint at."""
+    with pytest.raises(NonFiniteError, match=r"\(and target\[1\], target\[2\]; 3 in all\)"):
+        clip_by_global_norm([np.array([math.nan])] * 3, 1.0)
+
+
+def test_modules_in_a_list_have_their_place_in_the_name():
+    """Else two of them would share one."""
+    models = [nn.Linear(1, 1), nn.Linear(1, 1)]
+    for model in models:
+        model(tensor([[1.0]])).sum().backward()
+    models[1].weight.grad = tensor([[math.nan]])
+    with pytest.raises(NonFiniteError, match=r"that of target\[1\]\.weight holds NaN\. Nothing"):
+        clip_by_global_norm(models, 1.0)
+
+
+def test_a_parameter_of_the_engine_counts_once_however_often_it_is_listed():
+    """As torch's do."""
+    w = tensor([3.0, 4.0], requires_grad=True)
+    w.sum().backward()
+    w.grad = tensor([3.0, 4.0])
+    assert clip_by_global_norm([w, w], 2.5).item() == 5
+    assert w.grad.tolist() == [1.5, 2.0]
+
+
+def test_a_graph_that_saved_a_gradient_notices_that_it_was_clipped():
+    """Its backward pass would take the new elements for the old ones."""
+    w, x = tensor([3.0, 4.0], requires_grad=True), tensor([1.0, 1.0], requires_grad=True)
+    (w * w).sum().backward()
+    y = (w.grad * x).sum()
+    clip_by_global_norm([w], 1.0)
+    with pytest.raises(AutogradError, match=r"its x, of shape \(2,\), was changed in place by clipping"):
+        y.backward()
+
+
+def test_half_precision_takes_a_bound_beyond_its_range():
+    """Which clips nothing."""
+    (clipped,), _ = clip_by_value([np.array([6e4, -6e4], np.float16)], 1e6)
+    assert clipped.dtype == np.float16
+    assert clipped.tolist() == [6e4, -6e4]
+
+
+def test_named_arrays_come_back_with_their_names():
+    """As named_parameters() would have them."""
+    clipped, norm = clip_by_global_norm([("w", np.array([3.0])), ("b", np.array([4.0]))], 2.5)
+    assert (clipped, norm) == ([("w", np.array([1.5])), ("b", np.array([2.0]))], 5)

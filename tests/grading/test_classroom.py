@@ -367,3 +367,20 @@ print([report.points for report in grade_class(tasks)])
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "begins\n[3, 3]\n")
+
+
+def test_of_many_files_beside_a_notebook_the_first_are_named(classroom, exercises):
+    """A whole environment may have been packed with it."""
+    for number in range(50):
+        (classroom / "ada" / f"{number:02}.txt").touch()
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug="double")}
+    assert tasks["ada"].passed_over == tuple(f"{number:02}.txt" for number in range(20))
+
+
+def test_a_notebook_in_a_folder_of_its_own_is_to_be_taken_out_of_it(classroom, exercises):
+    """Its name is right, and its place is not."""
+    (path := classroom / "gil" / "sub" / "double.ipynb").parent.mkdir()
+    path.touch()
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug="double")}
+    assert "found sub/double.ipynb; hand in the notebook itself" in tasks["gil"].message
+    assert tasks["gil"].message.endswith("not packed and not in another folder")

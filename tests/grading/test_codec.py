@@ -195,3 +195,18 @@ def test_dicts_whose_keys_could_all_be_alike_are_refused():
         encode(many)
     with pytest.raises(CodecError, match="a dict of more than 10,000 items"):
         decode({"$": "dict", "items": [[k, 0] for k in many]})
+
+
+@pytest.mark.parametrize("value", [-float("inf"), np.str_("text"), np.bool_(True), np.float64(0.5)], ids=repr)
+def test_odd_numbers_and_numpys_own_keep_their_type(value):
+    """Minus infinity has no word in JSON, and a text of NumPy's is no plain one."""
+    came = crossed(value)
+    assert (came, type(came)) == (value, type(value))
+
+
+def test_dicts_up_to_the_limits_cross():
+    """A hundred keys of one hash, ten thousand in all."""
+    alike = {k * (2**61 - 1): k for k in range(codec.MAX_ALIKE)}
+    many = {str(k): k for k in range(codec.MAX_PAIRS)}
+    assert crossed(alike) == alike
+    assert crossed(many) == many

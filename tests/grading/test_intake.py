@@ -77,3 +77,38 @@ def test_what_is_not_a_file_is_named(tmp_path, make, came):
     make(path := tmp_path / "double.ipynb")
     with pytest.raises(NotebookError, match=came):
         intake.read(path)
+
+
+def test_a_cell_has_its_names_in_the_order_of_their_worth():
+    """Its id, what the course wrote into its metadata, and what Colab did; those of odd types are none."""
+    metadata = {"course": {"cell": "second", "exercise": "double"}, "id": "third"}
+    cells = [
+        {"cell_type": "code", "source": "", "id": "first", "metadata": metadata},
+        {"cell_type": "code", "source": "", "id": "third", "metadata": metadata},
+        {"cell_type": "code", "source": "", "metadata": {"course": {"cell": 7}, "id": ["x"]}},
+    ]
+    submission = intake.parse(notebook(cells=cells))
+    assert [cell.names for cell in submission.cells] == [("first", "second", "third"), ("third", "second"), ()]
+
+
+def test_a_notebook_says_itself_and_by_its_cells_which_exercises_it_is_of():
+    """Either may be lost on the way."""
+    cell = {"cell_type": "code", "source": "", "metadata": {"course": {"exercise": "halve"}}}
+    words = {"cell_type": "markdown", "source": "", "metadata": {"course": {"exercise": "third"}}}
+    submission = intake.parse(notebook(cells=[cell, words], metadata={"course": {"exercise": "double"}}))
+    assert submission.exercises == {"double", "halve"}
+    assert intake.parse(notebook(cells=[cell])).exercises == {"halve"}
+    assert intake.parse(notebook(cells=[], metadata={"course": {"exercise": 3}})).exercises == set()
+
+
+def test_line_ends_of_old_are_line_ends():
+    """A lone carriage return too."""
+    (cell,) = intake.parse(notebook(cells=[{"cell_type": "code", "source": "x = 1\ry = 2\r\nz = 3"}])).cells
+    assert cell.source == "x = 1\ny = 2\nz = 3"
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path):
+    """One byte more is too much."""
+    path = tmp_path / "double.ipynb"
+    path.write_bytes(notebook().ljust(intake.MAX_BYTES))
+    assert len(intake.read(path).cells) == 1

@@ -132,3 +132,49 @@ def test_only_answers_are_taken(handed_in, exercise):
         forged = came.pop("source", None), given.pop("source", None)
         assert came == given
         assert forged[0] == forged[1] or given.id in ("double", "halve")
+
+
+def last_name(notebook):
+    """What a detour through Colab may leave: another id, another course's metadata, and its own."""
+    for number, cell in enumerate(notebook["cells"]):
+        cell["metadata"] = {"course": {"cell": f"other{number}"}, "id": cell["id"]}
+        cell["id"] = f"new{number}"
+
+
+def test_answers_are_found_by_the_last_of_their_names(handed_in, exercise):
+    """Where the others are nobody's."""
+    answers, notes = collect_answers(handed_in(last_name), exercise.pristine())
+    assert (list(answers), notes) == (["double", "halve"], [])
+
+
+def test_answers_that_are_all_there_twice_are_not_called_missing(handed_in, exercise):
+    """They count as unanswered, and what to do is said of each."""
+
+    def twice(notebook):
+        answers = [cell for cell in notebook["cells"] if cell["id"] in ("double", "halve")]
+        notebook["cells"] += [answer | {"source": "another"} for answer in answers]
+
+    answers, notes = collect_answers(handed_in(twice), exercise.pristine())
+    assert answers == {}
+    assert notes == [
+        f"the answer cell `{name}` is there 2 times, so it counts as unanswered: keep one"
+        for name in ("double", "halve")
+    ]
+
+
+def test_a_notebook_that_says_nothing_of_its_exercise_may_be_this_ones(handed_in):
+    """As after Colab; one that says more than one thing may be, too."""
+    check_exercise(handed_in(colab), "triple")
+    check_exercise(handed_in(lambda n: n["cells"][-1]["metadata"]["course"].update(exercise="triple")), "triple")
+
+
+def test_the_name_of_another_exercise_is_shown_as_text(handed_in):
+    """Whatever is written there, and however long."""
+
+    def rename(notebook):
+        for part in (notebook, *notebook["cells"]):
+            part["metadata"] = {"course": {"exercise": "\x1b[2J" + "x" * 1000}}
+
+    with pytest.raises(NotebookError, match=r"found the one of \ufffd\[2Jx+\u2026; hand in triple") as caught:
+        check_exercise(handed_in(rename), "triple")
+    assert len(str(caught.value)) < 200

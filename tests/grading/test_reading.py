@@ -128,3 +128,49 @@ def test_a_cell_too_long_or_too_deep_to_be_parsed_is_bare_already():
 def test_names_are_read_off_the_text(source, names):
     """Also where it is no Python."""
     assert Reading.of(source).bound == names
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("import jax\nj = jax\nk = j\nl = k\nwalk = l.grad(abs)", "jax.grad"),
+        ("def walk(x):\n    setattr(x, 'requires_grad', True)", ".requires_grad"),
+        ("import jax, math\nj = jax\nwalk = j.grad(abs)\nj = math", "jax.grad"),
+        ("walk = importlib.import_module('jax').grad(abs)", "jax.grad"),
+        ("import jax.numpy\nwalk = jax.grad(abs)", "jax.grad"),
+        ("from jax import grad\nfrom torch.autograd import grad as g\nwalk = g(abs)", "jax.grad"),
+    ],
+)
+def test_what_is_used_is_seen_by_longer_ways(source, named):
+    """Over three names, by setting an attribute, by its full address."""
+    with pytest.raises(Mistake) as caught:
+        judge({"walk": source})
+    assert str(caught.value) == f"`walk` uses `{named}`: by hand"
+
+
+def test_a_name_that_a_function_makes_global_is_bound():
+    """Another cell's function may import what the answer uses."""
+    helper = "def set_up():\n    global d\n    from jax import grad as d\n"
+    assert Reading.of(helper).bound == {"d", "set_up"}
+    with pytest.raises(Mistake, match=r"`walk` uses `jax\.grad`"):
+        judge({"helper": helper, "walk": "def walk(x): return d(x)"})
+
+
+def test_a_name_that_is_given_a_value_here_is_not_taken_from_elsewhere():
+    """An argument, a variable and a function of its own."""
+    read = Reading.of("def f(a):\n    b = a + c\n    return g(b)\ndef g(x): return x")
+    assert read.free == {"c"}
+
+
+def test_a_long_name_is_shown_in_part():
+    """The message is for people."""
+    with pytest.raises(Mistake) as caught:
+        judge({"walk": f"walk = {'x' * 100}.backward()"}, names=["walk"])
+    assert str(caught.value) == f"`walk` uses `{'x' * 60}`: by hand"
+
+
+def test_a_name_with_something_before_it_is_named_rather_than_one_without():
+    """It says more."""
+    with pytest.raises(Mistake) as caught:
+        judge({"walk": "def walk(x):\n    loss(x).backward()\n    x.backward()"})
+    assert str(caught.value) == "`walk` uses `x.backward`: by hand"

@@ -7,6 +7,7 @@ import pytest
 
 from course_lib.grading.classroom import Task
 from course_lib.grading.similarity import FEW, fingerprint, similar_in, similar_pairs
+from tests.grading.conftest import SOURCE
 
 BASE = """
 def halve(x):
@@ -131,3 +132,74 @@ def test_blanks_that_lead_to_nothing_are_not_looked_at_again_and_again(code):
     """As Python before 3.12 does; how many there are says nothing."""
     after = "\ny = np.exp(x) + np.log(x) * 3 - x ** 2 / 7"
     assert fingerprint(code.format(" " * 60_000) + after) == fingerprint(code.format(" " * 200) + after)
+
+
+def test_answers_of_a_line_are_not_compared(exercise):
+    """Anyone may write the same one."""
+    short = {"halve": "def halve(x):\n    return np.multiply(x, 0.5)\n"}
+    assert similar_pairs({"ada": short, "bob": short}, exercise) == []
+
+
+@pytest.mark.parametrize(("copies", "others", "listed"), [(4, 0, 0), (3, 1, 0), (2, 2, 1), (3, 0, 3)])
+def test_what_more_than_half_of_four_or_more_have_is_nobodys(exercise, copies, others, listed):
+    """Half is not more than half, and three are no class."""
+    answers = {f"copy{number}": {"halve": BASE} for number in range(copies)}
+    answers |= {f"other{number}": own_way(number) for number in range(others)}
+    assert len(similar_pairs(answers, exercise)) == listed
+
+
+def test_pairs_come_with_the_most_alike_first_and_name_what_is_alike(exercise):
+    """The share is that of all answers together, to three digits; an answer that is each one's own is not named."""
+    edited = RENAMED.replace("    return result", "    result = result.astype(float)\n    return result")
+    answers = {"ada": {"halve": BASE}, "bob": {"halve": edited}, "zoe": {"halve": RENAMED}}
+    found = similar_pairs(answers, exercise)
+    assert [(pair.first, pair.second) for pair in found] == [("ada", "zoe"), ("ada", "bob"), ("bob", "zoe")]
+    assert found[0].alike == 1 > found[1].alike == found[2].alike == round(found[1].alike, 3)
+    assert similar_pairs(answers, exercise, at_least=1) == found[:1]
+    apart = {
+        name: answers[name] | {"double": own_way(number)["halve"].replace("halve", "double")}
+        for number, name in enumerate(("ada", "zoe"))
+    }
+    (pair,) = similar_pairs(apart, exercise, at_least=0.3)
+    assert pair.cells == ("halve",)
+    stub = next(cell.source for cell in exercise.pristine().cells if cell.id == "double")
+    (pair,) = similar_pairs({name: answers[name] | {"double": stub} for name in ("ada", "zoe")}, exercise)
+    assert pair.cells == ("halve",)
+
+
+def test_a_fingerprint_is_of_every_seven_tokens_in_a_row():
+    """The end of the line is one; with fewer there is none."""
+    lengths = [len(fingerprint(code)) for code in ("a = b + c", "a = b + c * d", "a = b + c * d - e")]
+    assert lengths == [0, 2, 4]
+
+
+@pytest.mark.parametrize("given", ["stub", "reference"])
+def test_a_long_answer_that_everyone_is_given_is_nobodys(make_exercise, given):
+    """What is left of the notebook as handed out, and what the exercise's author wrote."""
+    line = {"stub": '    raise NotImplementedError("`halve` is not written yet")\n', "reference": "    return x / 2\n"}[
+        given
+    ]
+    exercise = make_exercise(SOURCE.replace("def halve(x):\n" + line, BASE.strip() + "\n"))
+    answers = {name: {"halve": RENAMED} for name in ("ada", "bob")}
+    assert similar_pairs(answers, exercise) == []
+
+
+@pytest.mark.parametrize(
+    ("commented", "bare"),
+    [
+        ("'words'\n{0}", "{0}"),
+        ("{0}\n'words'", "{0}"),
+        ("def f():\n    'words'\n    {0}", "def f():\n    {0}"),
+        ("if x:\n    {0}\n'words'\n{0}", "if x:\n    {0}\n{0}"),
+    ],
+)
+def test_words_that_stand_alone_are_no_code(commented, bare):
+    """First in a cell, last, in a function, and after one; elsewhere text is a token."""
+    code = "y = np.exp(x) + np.log(x) * 3"
+    assert fingerprint(commented.format(code)) == fingerprint(bare.format(code))
+    assert fingerprint(f"print('words')\n{code}") != fingerprint(f"print()\n{code}")
+
+
+def test_who_handed_nothing_in_is_passed_over(exercise):
+    """Of an exercise that is known, too."""
+    assert similar_in([Task("ada", exercise, None), Task("bob", None, None)]) == []

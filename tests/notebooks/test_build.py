@@ -1,5 +1,6 @@
 """Only what changed is run again, and a failure leaves what was there."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -155,3 +156,66 @@ def test_each_committed_exercise_is_what_its_source_generates(text):
     """Outputs included: an exercise's outputs are written in its source."""
     path = text.parents[1] / f"{text.parents[1].name}.ipynb"
     assert nbformat.read(path, as_version=4) == generate(text, root=ROOT)
+
+
+def test_what_is_asked_for_is_built_alone(project):
+    """By its text; with force it is run again although nothing changed."""
+    one = project / "chapters/part/b.md"
+    assert [built.source for built in build(project, only=[one])] == [one]
+    assert [(project / f"chapters/part/{name}.ipynb").exists() for name in "ab"] == [False, True]
+    assert [(built.source, built.written) for built in build(project, only=[one])] == [(one, False)]
+    assert [(built.source, built.written) for built in build(project, only=[one], force=True)] == [(one, True)]
+
+
+def test_what_a_page_depends_on_runs_it_again(project):
+    """Packages, settings and results do, and what no page imports does not."""
+    (project / "chapters/part/b.md").unlink()
+    written(project)
+    for name in ("README.md", "course_lib/grading/kernel.py", "course_lib/cli/app.py", "course_lib/notebooks/run.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("x = 2\n")
+    assert written(project) == []
+    (project / "benchmarks/results").mkdir(parents=True)
+    for name in ("requirements.lock", "_config.yml", "benchmarks/results/engines.json"):
+        with (project / name).open("a") as file:
+            file.write("\n")
+        assert written(project) == ["a.ipynb"], name
+
+
+def test_a_failing_page_is_named_and_those_before_it_are_done(project):
+    """They are not run again next time."""
+    (project / "chapters/part/b.md").write_text(PAGE.format(code="1 / 0"))
+    with pytest.raises(NotebookError, match=r"^chapters/part/b\.md: cell .* raised ZeroDivisionError"):
+        written(project)
+    (project / "chapters/part/b.md").write_text(PAGE.format(code="1 / 1"))
+    assert written(project) == ["b.ipynb"]
+
+
+def test_a_notebook_that_was_not_run_to_its_end_is_run_again(project):
+    """As one that somebody has cleared."""
+    written(project)
+    path = project / "chapters/part/a.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[-1].execution_count, notebook.cells[-1].outputs = None, []
+    nbformat.write(notebook, path)
+    assert written(project) == ["a.ipynb"]
+
+
+def test_running_a_page_leaves_the_environment_as_it_was(project, monkeypatch):
+    """Settings for the kernel are taken back, those that were there before included."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    before = dict(os.environ)
+    (project / "chapters/part/b.md").unlink()
+    (project / "chapters/part/a.md").write_text(PAGE.format(code="import os\nprint(os.environ['OMP_NUM_THREADS'])"))
+    written(project)
+    assert nbformat.read(project / "chapters/part/a.ipynb", as_version=4).cells[-1].outputs[0].text == "1\n"
+    assert dict(os.environ) == before
+
+
+def test_an_address_that_ends_in_a_slash_is_the_same(tmp_path):
+    """In the badge its last two parts are the owner and the name."""
+    (tmp_path / "_config.yml").write_text("repository: {url: https://host.example/owner/name/, branch: b}")
+    here = Repository.read(tmp_path)
+    assert here.url == "https://host.example/owner/name"
+    assert here.colab("a/b.ipynb").endswith("/github/owner/name/blob/b/a/b.ipynb")

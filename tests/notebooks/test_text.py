@@ -114,3 +114,20 @@ def test_an_exemption_without_a_reason_is_refused(page, source, tags, message):
     """There is no other way round the comparison."""
     with pytest.raises(NotebookError, match=message):
         read_text(page("# T\n", cell(source, tags=tags)))
+
+
+def test_a_solution_may_have_the_name_of_the_answer_it_solves(page):
+    """Its id says what it is; two solutions of one name still have ids of their own."""
+    answer = cell("x = 1", name="a", tags="[answer]")
+    solution = cell("x = 2", name="a", tags="[solution]")
+    ids = [c.id for c in read_text(page("# T\n", answer, solution, solution)).cells[1:]]
+    assert ids == ["a", "a-solution", "a-solution-2"]
+
+
+def test_the_texts_own_settings_are_kept(page):
+    """Of what stands in the front matter, those under ``course`` alone."""
+    path = page("# T\n")
+    path.write_text(path.read_text().replace("jupytext:", "course: {exercise: double}\nother: 3\njupytext:", 1))
+    metadata = read_text(path).metadata
+    assert metadata["course"] == {"exercise": "double"}
+    assert set(metadata) == {"course", "kernelspec", "language_info"}

@@ -1,0 +1,68 @@
+"""What hidden tests say of what a learner gave."""
+
+import numpy as np
+import pytest
+
+from course_lib.grading import expect
+from course_lib.grading.points import Mistake, points, points_of
+
+
+def test_a_number_may_be_asked_for_as_an_array_without_dimensions():
+    """A vector of one element is none."""
+    assert expect.array(2.5, name="loss", shape=()) == 2.5
+    with pytest.raises(Mistake, match=r"`loss` has shape \(1,\); it must have shape \(\)"):
+        expect.array([2.5], name="loss", shape=())
+
+
+@pytest.mark.parametrize("value", [(1, 2), [1, 2]])
+def test_two_things_may_come_in_a_tuple_or_a_list(value):
+    """A learner need not know the difference."""
+    assert expect.two(value, "a and b", name="f") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "came"),
+    [((1, 2, 3), "a tuple of 3"), ([1], "a list of 1"), (None, "None, as happens"), ({"a": 1, "b": 2}, "a dict")],
+)
+def test_anything_but_two_things_is_named(value, came):
+    """With how many there are."""
+    with pytest.raises(Mistake, match=f"`f` must return two things, a and b; it returned {came}"):
+        expect.two(value, "a and b", name="f")
+
+
+def test_a_function_that_returns_nothing_is_told_so_and_not_that_it_does_not_react():
+    """Nothing twice is equal, too; nothing once is a reaction."""
+    with pytest.raises(Mistake, match="`f` returns None, as happens when a `return` is missing"):
+        expect.reaction(None, None, name="f")
+    expect.reaction(None, np.ones(2), name="f")
+    expect.reaction(np.ones(2), np.ones(3), name="f")
+
+
+@pytest.mark.parametrize(
+    ("maybe", "how"), [(False, "`f` rests on it, so mend `g` first"), (True, "If `f` rests on it, mend `g` first")]
+)
+def test_what_a_function_rests_on_is_named_where_it_fails_and_the_other_is_wrong(maybe, how):
+    """The first that is; where none is, or the function does not raise, its own mistake stands."""
+
+    def wrong():
+        raise Mistake("`g` returned None")
+
+    def right():
+        return None
+
+    with pytest.raises(Mistake) as caught, expect.resting("f", {"e": right, "g": wrong, "h": wrong}, maybe=maybe):
+        raise Mistake("`f` raised TypeError: no")
+    assert str(caught.value) == f"`g` returned None. {how}"
+    for needed, said in (({"g": right}, "`f` raised TypeError: no"), ({"g": wrong}, "`f` is not the sum")):
+        with pytest.raises(Mistake) as caught, expect.resting("f", needed, maybe=maybe):
+            raise Mistake(said)
+        assert str(caught.value) == said
+
+
+def test_a_hidden_test_without_points_is_worth_none():
+    """One with points is worth more than none."""
+    assert points_of(print) == 0
+    assert points_of(points(0.5)(lambda learner: None)) == 0.5
+    for worth in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match=rf"must be worth more than zero points, not {worth}"):
+            points(worth)
