@@ -37,6 +37,6 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
     if [x.shape for x in vs] != [x.shape for x in like]:
         raise AutogradError(
             f"v must have the shapes of the {what}, {[x.shape for x in like]}, but it has {[x.shape for x in vs]}. "
-            f"Pass one tensor for each {what}."
+            f"Pass one tensor for each of the {what}."
         )
     return vs

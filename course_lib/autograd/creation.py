@@ -81,18 +81,19 @@ def from_numpy(ndarray: Any) -> Tensor:
     return Tensor(ndarray)
 
 
-def zeros(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def zeros(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with zeros."""
-    return Tensor(np.zeros(sizes(size), dtype), requires_grad)
+    return Tensor(np.zeros(sizes(size), dtype or float32), requires_grad)
 
 
-def ones(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def ones(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with ones."""
-    return Tensor(np.ones(sizes(size), dtype), requires_grad)
+    return Tensor(np.ones(sizes(size), dtype or float32), requires_grad)
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with a value."""
+    fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
@@ -106,9 +107,9 @@ def ones_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> T
     return Tensor(np.ones_like(input.value, dtype), requires_grad)
 
 
-def eye(n: int, m: int | None = None, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Make an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
-    return Tensor(np.eye(n, m, dtype=dtype), requires_grad)
+    return Tensor(np.eye(n, m, dtype=dtype or float32), requires_grad)
 
 
 def arange(*args: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
@@ -117,16 +118,16 @@ def arange(*args: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     return Tensor(np.arange(*args, dtype=dtype), requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Divide an interval evenly, both ends included."""
-    return Tensor(np.linspace(start, end, steps, dtype=dtype), requires_grad)
+    return Tensor(np.linspace(start, end, steps, dtype=dtype or float32), requires_grad)
 
 
-def randn(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def randn(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
-    return Tensor(np.asarray(random.generator.standard_normal(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator.standard_normal(sizes(size)), dtype or float32), requires_grad)
 
 
-def rand(*size: Any, dtype: Any = float32, requires_grad: Any = False) -> Tensor:
+def rand(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
-    return Tensor(np.asarray(random.generator.random(sizes(size)), dtype), requires_grad)
+    return Tensor(np.asarray(random.generator.random(sizes(size)), dtype or float32), requires_grad)

@@ -137,6 +137,10 @@ def grad(
     """
     ys, xs = listed(outputs), listed(inputs)
     gs = [None] * len(ys) if grad_outputs is None else listed(grad_outputs)
+    if len(gs) != len(ys):
+        raise AutogradError(
+            f"grad_outputs must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
+        )
     targets = targeted(xs)
     roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
     caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)

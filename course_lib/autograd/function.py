@@ -76,6 +76,7 @@ class Call(Operation):
                 self.ctx.saved_tensors = tuple(map(as_tensor, saved))
                 gs = (np.zeros(*form) if g is None and form else g for g, form in zip(parts, self.forms, strict=True))
                 latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, gs)))
+                self.ctx.saved_tensors = ()
             x = latest[1 + i]
             return x if x is None or any(isinstance(p, Variable) for p in parts) else x.value
 

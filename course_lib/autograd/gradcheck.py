@@ -95,7 +95,7 @@ def gradgradcheck(
         given, gs = args[: len(xs)], args[len(xs) :]
         wanted = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
         found = grad(listed(func(*given)), wanted, gs, create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None and g.requires_grad)
+        return tuple(g for g in found if g is not None)
 
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 

@@ -92,6 +92,11 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if strategy not in ("reverse-mode", "forward-mode") or (create_graph and strategy == "forward-mode"):
+        raise AutogradError(
+            f"strategy must be 'reverse-mode', or 'forward-mode' without create_graph, but it is {strategy!r} with "
+            f"create_graph={create_graph}. Use reverse mode to differentiate the result."
+        )
     if strategy == "forward-mode":
         return by_columns(func, inputs)
     xs = leaves(inputs, create_graph)

@@ -71,7 +71,7 @@ def _machine_marks(text: str, root: Path) -> dict[str, str]:
     """Return what in ``text`` belongs to this machine or moment, by kind."""
     marks = {}
     for path in {str(root.resolve()), str(Path.home())}:
-        if len(path) > 1 and path + "/" in text:
+        if len(path) > 1 and re.search(re.escape(path) + r"(?![\w-])", text):
             marks["a path of this machine"] = path
     user = getpass.getuser()
     if len(user) > 3 and user != "root" and re.search(rf"\b{re.escape(user)}\b", text):

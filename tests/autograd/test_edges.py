@@ -571,3 +571,39 @@ def test_a_number_is_transposed_into_itself():
 def test_an_empty_vector_has_a_say_in_the_dtype():
     """It adds no element to what it is joined with."""
     both(lambda lib, x: lib.cat([lib.tensor([], dtype=lib.float64), x], 1), np.ones((2, 3), "f4"))
+
+
+@pytest.mark.parametrize("bounds", [("x", None), (None, "x"), ("x", "y")])
+def test_a_tensor_can_be_a_bound_and_has_a_gradient(bounds):
+    """Where an element was moved to it."""
+    rng = np.random.default_rng(0)
+    x, low, high = (rng.normal(size=(3, 4)) + shift for shift in (0, -0.3, 0.5))
+
+    def clamped(lib, x, low, high):
+        named = {"x": low, "y": high}
+        return lib.clamp(x, *(named.get(bound, bound) for bound in bounds)) + 0 * (low + high)
+
+    both(clamped, x, low, high)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda lib, x, number: x**number,
+        lambda lib, x, number: lib.clamp(x, number),
+        lambda lib, x, number: lib.linalg.vector_norm(x, number),
+        lambda lib, x, number: F[lib].leaky_relu(x, number),
+        lambda lib, x, number: F[lib].softplus(x, number),
+        lambda lib, x, number: lib.full((2, 3), number) * x,
+    ],
+)
+def test_a_number_of_numpys_is_a_number(f):
+    """Its 64 bits do not make those of the tensor 64."""
+    both(lambda lib, x: f(lib, x, np.float64(2)), np.array([[1.0, -2.0, 3.0]] * 2, np.float32))
+
+
+@pytest.mark.parametrize("make", ["zeros", "ones", "rand", "randn"])
+def test_none_stands_for_the_usual_dtype(make):
+    """As in torch."""
+    assert getattr(ours, make)(2, dtype=None).dtype == np.float32
+    assert ours.eye(2, dtype=None).dtype == ours.linspace(0, 1, 3, dtype=None).dtype == np.float32

@@ -1,5 +1,7 @@
 """Operations of one's own."""
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -300,3 +302,24 @@ def test_a_list_of_gradients_is_no_tuple():
 
     with pytest.raises(AutogradError, match="must return tensors, or None, but for input 0 it returned a list"):
         Listed.apply(ag.ones(2, requires_grad=True)).sum().backward()
+
+
+def test_what_was_saved_is_gone_after_the_walk():
+    """Though the result, and with it the graph, is still there."""
+
+    class Square(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    h = ag.ones(2, requires_grad=True) * 1
+    y, alive = Square.apply(h).sum(), weakref.ref(h.value)
+    del h
+    assert alive() is not None
+    y.backward()
+    assert alive() is None

@@ -32,6 +32,18 @@ MISTAKES = {
         ["grad_fn is None", "requires_grad=True", "no_grad"],
     ),
     "a second backward": (again, ["MulBackward0", "walked before", "frees", "retain_graph=True"]),
+    "fewer cotangents than outputs": (
+        lambda: ag.grad([V.sum(), V.prod()], V, [None]),
+        ["each of the 2 outputs", "has 1", "None stands for 1"],
+    ),
+    "a strategy that is none": (
+        lambda: ag.jacobian(lambda x: x, V, strategy="forward"),
+        ["'reverse-mode', or 'forward-mode'", "'forward'", "Use reverse mode"],
+    ),
+    "a Jacobian of forward mode to be differentiated": (
+        lambda: ag.jacobian(lambda x: x, V, create_graph=True, strategy="forward-mode"),
+        ["without create_graph", "create_graph=True", "Use reverse mode"],
+    ),
     "gradients of integers": (lambda: ag.tensor([1, 2], requires_grad=True), ["floating point", "int64", "x.float()"]),
     "a product along two dimensions": (lambda: X.prod((0, 1)), ["prod()", "one dimension", "(0, 1)", "once for each"]),
     "a number joined to a vector": (lambda: ag.cat([V, ag.tensor(1.0)]), ["cat()", "(2,), ()", "stack()"]),

@@ -103,10 +103,16 @@ def within(x: Any, min: Any, max: Any) -> Any:
     return (x >= (-math.inf if min is None else min)) & (x <= (math.inf if max is None else max))
 
 
-def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside."""
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside.
+
+    If the bounds are tensors, they get it there.
+    """
     if min is None and max is None:
         raise AutogradError("clamp() needs a bound, but min and max are both None. Pass at least one of them.")
+    if isinstance(min, Variable) or isinstance(max, Variable):
+        input = input if min is None else where(input < min, min, input)
+        return input if max is None else where(input > max, max, input)
     return clip(to_floating(input) if any(isinstance(m, float) for m in (min, max)) else input, min, max)
 
 

@@ -76,7 +76,7 @@ class Primitive(Operation):
                 break
         else:  # a vjp at work on arrays
             return self.forward(*args)  # type: ignore[no-any-return] # any operation
-        values = [a.value if isinstance(a, Variable) else a for a in args]
+        values = [a.value if isinstance(a, Variable) else a.item() if isinstance(a, np.generic) else a for a in args]
         try:
             out = silent.copy().run(self.forward, *values)
         except (IndexError, ValueError) as error:

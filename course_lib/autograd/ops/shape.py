@@ -120,7 +120,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Join tensors along a dimension."""
     if not tensors:
         raise AutogradError(
-            "cat() needs at least one tensor, but the list is empty. Skip the call when there is nothing to join."
+            "cat() and stack() need at least one tensor, but the list is empty. Skip the call where nothing is joined."
         )
     dtypes = [x.dtype for x in tensors]
     tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
