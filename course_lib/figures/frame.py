@@ -4,7 +4,7 @@ import html
 
 __all__ = ["framed"]
 
-CAPTION = '<figcaption style="font-size:.875em;margin-top:.25rem">'
+CAPTION = '<figcaption style="font-size:.875em;font-weight:normal;color:inherit;margin-top:.25rem">'
 
 
 def framed(drawn: str, title: str) -> str:

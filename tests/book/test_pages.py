@@ -110,13 +110,15 @@ def test_the_rocket_opens_the_pages_own_notebook(visit):
 
 
 def test_a_figure_follows_the_colour_scheme(visit):
-    """On a dark page a graph is drawn in a light colour on the page's own background."""
+    """On a dark page a graph is drawn in a light colour on the page's own background, and so is its caption."""
     page = visit("chapters/mechanics/what_backward_does", scheme="dark")
-    figure = page.locator(".bp-figure svg").first
-    colour = figure.evaluate("e => getComputedStyle(e).fill")
-    assert min(int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")) > 150
-    behind = page.locator(".text_html:has(.bp-figure)").first.evaluate("e => getComputedStyle(e).backgroundColor")
-    assert behind == "rgba(0, 0, 0, 0)"
+
+    def styles(elements, name):
+        return {element.evaluate(f"e => getComputedStyle(e).{name}") for element in page.locator(elements).all()}
+
+    seen = styles(".bp-figure svg", "fill") | styles(".bp-figure figcaption", "color")
+    assert all(min(map(int, re.findall(r"\d+", colour))) > 150 for colour in seen), seen
+    assert styles(".text_html:has(.bp-figure)", "backgroundColor") == {"rgba(0, 0, 0, 0)"}
 
 
 def test_every_figure_says_what_it_shows(visit):
