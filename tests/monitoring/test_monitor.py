@@ -1,7 +1,9 @@
 """What the monitor keeps, draws and refuses."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -191,6 +193,27 @@ def test_a_parameter_that_changes_its_shape_is_named():
         said = r"but weight had shape \(4, 8\) when it was first watched and has \(6, 8\) now.*new GradientMonitor"
         with pytest.raises(MonitorError, match=said):
             monitor.step()
+
+
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+def test_a_closed_monitor_keeps_what_it_measured_and_not_the_model(engine):
+    """The model's memory is free as soon as nobody else holds it; every question still has its answer."""
+    model = engine.Sequential(engine.Linear(4, 4), engine.Linear(4, 1))
+    made = torch.randn if engine is nn else autograd.randn
+    with GradientMonitor(model) as monitor:
+        for _ in range(12):
+            model(made(2, 4)).sum().backward()
+            monitor.step()
+        open_answers = [repr(monitor).replace("watching", "closed"), monitor.scalars(), str(monitor.diagnose())]
+    gone = [weakref.ref(model), *(weakref.ref(p) for p in model.parameters())]
+    del model
+    gc.collect()
+    assert [reference() for reference in gone] == [None] * 5
+    assert [repr(monitor), monitor.scalars(), str(monitor.diagnose())] == open_answers
+    assert (len(monitor.history), monitor.weight_rms()[1]) == (48, ["0.weight", "1.weight"])
+    with pytest.raises(MonitorError, match="this monitor was closed"):
+        monitor.step()
+    monitor.close()
 
 
 @pytest.mark.parametrize("taken", [pickle.dumps, copy.copy, copy.deepcopy])
