@@ -97,7 +97,7 @@ class GradientMonitor:
         self._history = History(list(self._parameters), [shape_of(p) for p in self._parameters.values()], keep=keep)
         self._reader: Any = None
         self._watch: ZeroWatch | None = None
-        self._looks, self._last_seen = deque[int](maxlen=ALWAYS), dict[int, Array]()
+        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, Array](), set[str]()
 
     def step(self) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
@@ -105,13 +105,13 @@ class GradientMonitor:
         Raises
         ------
         MonitorError
-            If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's, which is
-            checked in the first ten measured steps and then in one in a hundred.
+            If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's. That is
+            asked in the first ten measured steps, then in one in a hundred; what is trained only now is warned of then.
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
         if self._first.grad is None and all(p.grad is None for p in self._parameters.values()):  # one sooner than all
-            refuse_replaced(self._parameters, self._history.shapes, self._model)
+            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
             self._reader = reader_of(list(self._parameters.values()), often=True)
@@ -131,7 +131,7 @@ class GradientMonitor:
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
         if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
-            refuse_replaced(self._parameters, self._history.shapes, self._model)
+            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)

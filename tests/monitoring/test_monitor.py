@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import warnings
 import weakref
 
 import numpy as np
@@ -129,11 +130,32 @@ def test_a_parameter_that_is_added_or_frozen_later():
         model[0].weight.requires_grad_(False)
         model[0].weight.grad = None
         backward(model)
-        monitor.step()
+        with pytest.warns(UserWarning, match=r"^3\.weight requires grad now and is not watched, nor are 1 more: a"):
+            monitor.step()
     frame = monitor.history[monitor.history.step == 2].set_index("parameter")
     assert list(frame.index) == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert np.isnan(frame.norm["0.weight"])
     assert frame.norm["2.weight"] > 0
+
+
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+@pytest.mark.parametrize("unfrozen", [2, 20])
+def test_of_a_layer_that_is_unfrozen_later_it_is_said_once_that_it_is_not_watched(engine, unfrozen):
+    """At once in the first ten steps, then at the hundredth; the warning points at the call of step()."""
+    model = engine.Sequential(engine.Linear(4, 4), engine.Linear(4, 1))
+    made = torch.randn if engine is nn else autograd.randn
+    model[0].weight.requires_grad_(False)
+    with GradientMonitor(model, update_every=None) as monitor, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(202):
+            if step == unfrozen:
+                model[0].weight.requires_grad_(True)
+            model(made(2, 4)).sum().backward()
+            monitor.step()
+            assert len(caught) == (step >= (unfrozen if unfrozen < 10 else 100))
+    assert str(caught[0].message).startswith("0.weight requires grad now and is not watched: a monitor watches")
+    assert str(caught[0].message).endswith("Make a new GradientMonitor(model).")
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
