@@ -329,6 +329,23 @@ def test_parameters_that_change_their_precision_later_are_read_in_it(place):
     assert not rows.nonfinite.any()
 
 
+@pytest.mark.parametrize("step_of_change", [3, 50])
+def test_a_part_that_changes_its_precision_at_any_step_is_read_in_it_at_once(step_of_change):
+    """A head in double precision whose gradients single precision would call infinite; and no unit is dead for that."""
+    model = nn.Sequential(nn.Linear(2, 20), nn.Linear(20, 2))
+    with GradientMonitor(model) as monitor:
+        for step in range(step_of_change + 30):
+            if step == step_of_change:
+                model[1].double()
+            for p in model.parameters():
+                p.grad = torch.full_like(p, 1e100 if p.dtype == torch.float64 else 2.0)
+                p.grad[torch.arange(len(p)) % 5 != (step if step < 20 else step // 5) % 5] = 0
+            monitor.step()
+            norms = [(p.grad.abs().double() / 1e50).norm().item() * 1e50 for p in model.parameters()]
+            assert monitor.history.norm.tolist()[-4:] == pytest.approx(norms, rel=1e-6)
+            assert not {"dead", "non-finite"} & {*monitor.diagnose().kinds}
+
+
 def test_what_was_measured_last_goes_to_a_logger():
     """By measure and parameter, in plain numbers; what has no number is left out, and what is not finite is not."""
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1, bias=False))
