@@ -63,6 +63,11 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
     float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
     as zero on many devices, so JAX measures them as zero there.
 
+    Torch's gradients are those in ``.grad``. What ``torch.func.grad`` and ``torch.autograd.grad`` return belongs to no
+    parameter, and is refused: a list of ``p.grad`` looks the same, and would stay as it is. Scale it by hand:
+    ``norm = torch.nn.utils.get_total_norm(grads)``, with ``foreach=False`` inside ``vmap``, and
+    ``g * (max_norm / norm).clamp(max=1)`` for each.
+
     JAX under ``jit`` sees whole arrays, however they lie on devices. Inside ``shard_map`` and ``pmap`` a device sees
     its own part, and without ``axis_name`` the norm is of that alone: each part would be scaled by another number. With
     it, every device must hold other entries. Gradients that are the same on all devices, as after ``pmean``, have their
