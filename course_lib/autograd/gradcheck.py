@@ -49,6 +49,12 @@ def gradcheck(
     >>> gradcheck(lambda x: x**3, x)
     True
     """
+    for x in inputs if isinstance(inputs, (list, tuple)) else [inputs]:
+        if type(x).__module__.startswith(("torch", "jax")):
+            raise AutogradError(
+                f"gradcheck takes this engine's tensors, but got a {type(x).__name__} of another library. Use "
+                "torch.autograd.gradcheck or jax.test_util.check_grads there, or course_lib.oracle.compare."
+            )
     xs = listed(inputs)
     checked = [i for i, x in enumerate(xs) if isinstance(x, Tensor) and x.requires_grad]
     if not checked:

@@ -8,7 +8,7 @@ from course_lib.clipping.targets import find
 __all__ = ["clip_by_global_norm"]
 
 
-def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error") -> Any:
+def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
     r"""Scale all gradients by one number, so that their norm as one vector is at most ``max_norm``, up to rounding.
 
     .. math:: g \leftarrow g \cdot \min\left(1, \frac{\tau}{\lVert g \rVert}\right), \qquad
@@ -37,6 +37,9 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
         ``"zero"`` sets every gradient to zero, so that the step gets nothing from this batch; momentum and weight decay
         still act. Where JAX traces (``jit``, ``vmap``) nothing can be raised: there ``"error"`` makes every gradient
         NaN.
+    axis_name : str or tuple of str, optional
+        For JAX inside ``shard_map`` or ``pmap``: the axis over which the gradients are split, so that the norm is that
+        of all parts together.
 
     Returns
     -------
@@ -60,6 +63,16 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
     float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
     as zero on many devices, so JAX measures them as zero there.
 
+    Torch's gradients are those in ``.grad``. What ``torch.func.grad`` and ``torch.autograd.grad`` return belongs to no
+    parameter, and is refused: a list of ``p.grad`` looks the same, and would stay as it is. Scale it by hand:
+    ``norm = torch.nn.utils.get_total_norm(grads)``, with ``foreach=False`` inside ``vmap``, and
+    ``g * (max_norm / norm).clamp(max=1)`` for each.
+
+    JAX under ``jit`` sees whole arrays, however they lie on devices. Inside ``shard_map`` and ``pmap`` a device sees
+    its own part, and without ``axis_name`` the norm is of that alone: each part would be scaled by another number. With
+    it, every device must hold other entries. Gradients that are the same on all devices, as after ``pmean``, have their
+    whole norm on each, and with ``axis_name`` would count once for each device.
+
     References
     ----------
     Pascanu, Mikolov, Bengio: On the difficulty of training recurrent neural networks, 2013 (arXiv:1211.5063), section
@@ -79,4 +92,4 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
     (tensor(5.0000e+19, dtype=torch.float64), tensor([0.6000, 0.8000]))
     """
     bound, policy = above_zero("max_norm", max_norm), known_policy(nonfinite)
-    return find(target).clip_norm(bound, policy)
+    return find(target, axis_name).clip_norm(bound, policy)

@@ -8,7 +8,7 @@ from course_lib.clipping.targets import find
 __all__ = ["clip_by_value"]
 
 
-def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "error") -> Any:
+def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
     r"""Move every entry of every gradient into ``[-clip_value, clip_value]``.
 
     .. math:: g_{ij} \leftarrow \max(-c, \min(c, g_{ij}))
@@ -24,6 +24,9 @@ def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "err
     nonfinite : {"error", "skip", "zero"}
         As for :func:`clip_by_global_norm`. An infinite entry is *not* clipped to ``clip_value``: it says nothing about
         how large the gradient was.
+    axis_name : str or tuple of str, optional
+        As for :func:`clip_by_global_norm`: the norm that is returned, and whether all entries are finite, are of all
+        parts together.
 
     Returns
     -------
@@ -42,4 +45,4 @@ def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "err
     ([array([ 0.5, -1. ]), array([[1.]])], np.float64(5.024937810560445))
     """
     bound, policy = above_zero("clip_value", clip_value), known_policy(nonfinite)
-    return find(target).clip_value(bound, policy)
+    return find(target, axis_name).clip_value(bound, policy)

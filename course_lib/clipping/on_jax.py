@@ -29,10 +29,10 @@ def is_jax(target: Any) -> bool:
 
 
 class JaxGradients:
-    """A pytree of arrays, traced or not."""
+    """A pytree of arrays, traced or not; where each device runs the same program, one device's part of it."""
 
-    def __init__(self, tree: Any) -> None:
-        jax = load("jax", extra="jax")
+    def __init__(self, tree: Any, axis_name: Any = None) -> None:
+        jax, self.axis_name = load("jax", extra="jax"), axis_name
         places, self.structure = jax.tree_util.tree_flatten_with_path(tree)
         self.names = ["target" + jax.tree_util.keystr(path) for path, _ in places]
         self.leaves = [leaf for _, leaf in places]
@@ -65,7 +65,8 @@ class JaxGradients:
         if not arrays:
             raise InputError("there must be something to clip, but no gradient of the tree is floating point.")
         names = [name for name, wanted in zip(self.names, self.differentiable, strict=True) if wanted]
-        clipped, norm, units = compiled()(arrays, bound, how=how, nonfinite=nonfinite)
+        options = {"how": how, "nonfinite": nonfinite, "axis_name": self.axis_name}
+        clipped, norm, units = compiled()(arrays, bound, **options)
         if nonfinite == "error" and not is_traced(units):
             found = np.asarray(units).tolist()
             if not all(map(math.isfinite, found)):
@@ -88,17 +89,19 @@ def too_large(jax: Any, leaf: Any) -> bool:
 def compiled() -> Any:
     """Compile the clipping of a list of arrays, once for each structure and shape."""
     jax = load("jax", extra="jax")
-    return jax.jit(clip, static_argnames=("how", "nonfinite"))
+    return jax.jit(clip, static_argnames=("how", "nonfinite", "axis_name"))
 
 
-def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tuple[list[Any], Any, Any]:
+def clip(
+    arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite, axis_name: Any
+) -> tuple[list[Any], Any, Any]:
     """Return clipped arrays, the norm before, and the largest entry of each array."""
     jax, jnp = load("jax", extra="jax"), load("jax.numpy", extra="jax")
     arrays = jax.lax.optimization_barrier(arrays)  # for constants XLA would multiply the squares first, which overflow
     wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
     units = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
-    unit = units.max()
-    exponent, scaled = scaled_norm(arrays, unit, wide)
+    unit = units.max() if axis_name is None else largest_of_all(units.max(), axis_name)
+    exponent, scaled = scaled_norm(arrays, unit, wide, axis_name)
     if how == "norm":
         clipped = multiplied(arrays, bound, scaled, exponent, wide)
     else:
@@ -110,13 +113,22 @@ def clip(arrays: list[Any], bound: Any, *, how: str, nonfinite: Nonfinite) -> tu
     return settled, jnp.where(finite, jnp.ldexp(scaled, exponent), unit), units
 
 
-def scaled_norm(arrays: list[Any], unit: Any, wide: Any) -> tuple[Any, Any]:
+def largest_of_all(unit: Any, axis_name: Any) -> Any:
+    """Return the largest unit of all devices, NaN if one is: on a CPU pmax loses that. Neither has a slope to lose."""
+    jnp, lax = load("jax.numpy", extra="jax"), load("jax.lax", extra="jax")
+    unit = lax.stop_gradient(unit)
+    broken = lax.pmax(jnp.isnan(unit).astype(jnp.int32), axis_name)
+    return jnp.where(broken > 0, jnp.nan, lax.pmax(unit, axis_name))
+
+
+def scaled_norm(arrays: list[Any], unit: Any, wide: Any, axis_name: Any) -> tuple[Any, Any]:
     """Return e and the norm of the arrays divided by 2^e, where squares neither overflow nor underflow."""
     jnp = load("jax.numpy", extra="jax")
     limit = exponent_limit(wide)
     exponent = jnp.clip(jnp.frexp(jnp.where(jnp.isfinite(unit), unit, 1))[1], -limit, limit)
     down = jnp.ldexp(jnp.ones((), wide), -exponent)
     square = sum(jnp.sum(jnp.square(x.astype(wide) * down)) for x in arrays)
+    square = square if axis_name is None else load("jax.lax", extra="jax").psum(square, axis_name)
     some = square > 0  # the root has no slope at 0, and NaN would get into gradients that are taken through this
     return exponent, jnp.where(some, jnp.sqrt(jnp.where(some, square, 1)), square)
 

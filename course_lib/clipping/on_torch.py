@@ -25,7 +25,8 @@ class TorchGradients(Gradients):
             (name, g) for name, p in parameters.values() if (p.is_leaf or p.retains_grad) and (g := p.grad) is not None
         ]
         if not with_grad:
-            raise no_gradient(len(parameters), taken_in_backward(p for _, p in parameters.values()))
+            tensors = [p for _, p in parameters.values()]
+            raise no_gradient(len(tensors), taken_in_backward(tensors) or self._themselves(tensors))
         for name, p in parameters.values():
             if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
                 raise unsupported(name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_().")
@@ -33,6 +34,17 @@ class TorchGradients(Gradients):
             self._refuse_unsupported(name, g)
         self.names = [name for name, g in with_grad if g.numel()]
         self.grads = [g for _, g in with_grad if g.numel()]
+
+    def _themselves(self, tensors: Sequence[Any]) -> str:
+        """Say what to do with tensors that look like gradients themselves; else return an empty string."""
+        if any(isinstance(t, self.torch.nn.Parameter) or (t.is_leaf and t.requires_grad) for t in tensors):
+            return ""
+        return (
+            "None is a leaf that requires grad, so these look like gradients: torch's are changed where they lie, in "
+            ".grad. Pass the parameters, not their gradients [p.grad, ...]. Scale by hand what torch.func.grad or "
+            "torch.autograd.grad returned: norm = torch.nn.utils.get_total_norm(grads); "
+            "[g * (max_norm / norm).clamp(max=1) for g in grads], or g.clamp(-c, c) by value."
+        )
 
     def measure(self) -> list[Magnitude]:
         """Measure each group of tensors by kernels over all of it, and wait once for all groups."""

@@ -18,12 +18,16 @@ __all__ = ["find"]
 CONTAINERS = (list, tuple, Mapping)  # what holds gradients and is given back in its form
 
 
-def find(target: Any) -> Gradients | JaxGradients:
+def find(target: Any, axis_name: Any = None) -> Gradients | JaxGradients:
     """Return the gradients of a target, ready to be clipped."""
     if isinstance(target, (Iterator, ValuesView, ItemsView)):
         target = list(target)  # a generator can be read only once
     if not is_torch(target) and is_jax(target):
-        return JaxGradients(target)
+        return JaxGradients(target, axis_name)
+    if axis_name is not None:
+        raise InputError(
+            f"axis_name is for JAX arrays, but it is {axis_name!r} and the target holds none. Leave it out."
+        )
     if isinstance(target, Iterable) and not isinstance(target, (*CONTAINERS, *leaf_types())):
         target = list(target)
     if flat_of_torch(target):

@@ -94,11 +94,10 @@ class GradientMonitor:
         self._model, self._parameters = model, trainable(model)
         self._first = next(iter(self._parameters.values()))
         self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
-        self._shapes = [shape_of(p) for p in self._parameters.values()]
-        self._history = History(list(self._parameters), self._shapes, keep=keep)
+        self._history = History(list(self._parameters), [shape_of(p) for p in self._parameters.values()], keep=keep)
         self._reader: Any = None
         self._watch: ZeroWatch | None = None
-        self._looks, self._last_seen = deque[int](maxlen=ALWAYS), dict[int, Array]()
+        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, Array](), set[str]()
 
     def step(self) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
@@ -106,13 +105,13 @@ class GradientMonitor:
         Raises
         ------
         MonitorError
-            If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's, which is
-            checked in the first ten measured steps and then in one in a hundred.
+            If no parameter has a gradient, the monitor was closed, or a parameter is no longer the model's. That is
+            asked in the first ten measured steps, then in one in a hundred; what is trained only now is warned of then.
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
         if self._first.grad is None and all(p.grad is None for p in self._parameters.values()):  # one sooner than all
-            refuse_replaced(self._parameters, self._shapes, self._model)
+            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
             self._reader = reader_of(list(self._parameters.values()), often=True)
@@ -124,7 +123,7 @@ class GradientMonitor:
             elif self._weights_due(self._count + 1):
                 self._reader.keep_weights()
         except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
-            refuse_reshaped(self._parameters, self._shapes)
+            refuse_reshaped(self._parameters, self._history.shapes)
             raise
 
     def _measure(self) -> None:
@@ -132,7 +131,7 @@ class GradientMonitor:
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
         if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
-            refuse_replaced(self._parameters, self._shapes, self._model)
+            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
@@ -220,11 +219,12 @@ class GradientMonitor:
         return self._history.weight_rms()
 
     def close(self) -> None:
-        """Take everything off the model and let the copies go; what was measured can still be read."""
+        """Take everything off the model and let it and all copies go; what was measured can still be read."""
         if self._watch is not None:
             self._watch.close()
         self._last_seen = self._seen()
-        self._reader, self._watch, self._closed = None, None, True
+        self._model = self._first = self._reader = self._watch = None  # a monitor that is kept keeps no model
+        self._parameters, self._closed = {}, True
 
     def __enter__(self) -> "GradientMonitor":
         return self
@@ -240,7 +240,7 @@ class GradientMonitor:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "watching"
-        return f"GradientMonitor({len(self._parameters)} parameters, {self._count} steps, {state})"
+        return f"GradientMonitor({len(self._history.names)} parameters, {self._count} steps, {state})"
 
     def _seen(self) -> dict[int, Array]:
         return self._last_seen if self._reader is None else self._reader.last_seen()

@@ -1,6 +1,7 @@
 """Find a model's trainable parameters and their gradients, whichever library they belong to."""
 
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -97,9 +98,12 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
         )
 
 
-def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any) -> None:
-    """Say which parameter the model no longer has, or not in that shape; an unused one's gradient never changes."""
-    current = {id(p) for p in model.parameters()}
+def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any, told: set[str]) -> None:
+    """Say which parameter the model no longer has, or not in that shape; an unused one's gradient never changes.
+
+    Of others that require grad now, it warns once: their names are in ``told`` from then on.
+    """
+    current = {id(p): (name, p.requires_grad) for name, p in model.named_parameters()}
     if gone := [name for name, p in parameters.items() if id(p) not in current]:
         raise MonitorError(
             f"the model must have the parameters that it had when it was first watched, but {gone[0]} is another one "
@@ -107,6 +111,15 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
             "parameters are, as by load_state_dict(assign=True), make a new GradientMonitor(model)."
         )
     refuse_reshaped(parameters, shapes)
+    watched = {id(p) for p in parameters.values()}
+    new = [name for i, (name, trained) in current.items() if trained and i not in watched and name not in told]
+    if new:
+        told.update(new)
+        warnings.warn(
+            f"{new[0]} requires grad now and is not watched{f', nor are {len(new) - 1} more' if new[1:] else ''}: a "
+            "monitor watches what requires grad when it is made. Make a new GradientMonitor(model).",
+            stacklevel=4,  # whoever called step()
+        )
 
 
 def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -70,6 +71,9 @@ def compare(
     it is a proof of possibility, and ``also`` lists what else would give them. Where no known mistake does, the cause
     is None.
 
+    The loss runs many times, and what it closes over stays as it was: gradients are asked for, so that no ``.grad`` is
+    added to, and the buffers of torch's modules, such as the averages of a batch norm, are put back.
+
     Examples
     --------
     >>> import numpy as np
@@ -89,7 +93,8 @@ def compare(
         raise InputError(
             f"at least one array must hold floating numbers to differentiate, but none of {[*inputs]} does."
         )
-    found, failed, probes, tape, value = run_all(loss, inputs, engines)
+    with ExitStack() as stack:
+        found, failed, probes, tape, value = run_all(loss, inputs, engines, stack)
     names = backward_order(tape, [name for name, _ in floats(inputs, probes)])
     reference = most_agreed(found)
     if DIFFERENCES in found:  # what was not sampled is not compared
@@ -113,7 +118,7 @@ def compare(
 
 
 def run_all(
-    loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str]
+    loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str], stack: ExitStack
 ) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None, float]:
     """Run each engine; one that cannot says why and is left out. The last result is the loss."""
     found: dict[str, Arrays] = {}
@@ -126,6 +131,7 @@ def run_all(
             continue
         try:
             engine: Engine = ENGINES[name](own)
+            engine.leave_untouched(stack)
             check_loss(partial(engine.value, inputs, {}), inputs)
             probes = probes or engine.watched(inputs)
             found[name] = engine.grads(inputs, probes)

@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from course_lib import autograd
+from course_lib.costs.untouched import first_calls, keep_buffers
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.oracle.checks import check_value
@@ -58,6 +60,9 @@ class Engine:
             )
         return loss
 
+    def leave_untouched(self, stack: ExitStack) -> None:
+        """Have the stack put back at its end what running the loss changes elsewhere, if that can be seen."""
+
     def value(self, arrays: Arrays, probes: Arrays) -> float:
         """Run the loss without gradients."""
         raise NotImplementedError
@@ -102,9 +107,9 @@ class Autograd(Engine):
     def grads(self, arrays: Arrays, probes: Arrays) -> Arrays:
         with autograd.enable_grad():  # even where the caller has switched it off
             leaves, watched = self.leaves(arrays), self.leaves(probes)
-            self.tracked(leaves, watched).backward()
-        both = {**leaves, **watched}
-        return {n: filled(both[n].grad, a) for n, a in floats(arrays, probes)}
+            loss, wanted = self.tracked(leaves, watched), floats(arrays, probes)
+            found = autograd.grad(loss, [{**leaves, **watched}[n] for n, _ in wanted], allow_unused=True)
+        return {n: filled(g, a) for (n, a), g in zip(wanted, found, strict=True)}
 
 
 class Torch(Engine):
@@ -120,6 +125,9 @@ class Torch(Engine):
         tensor = load("torch", extra="torch").tensor
         return {n: tensor(a, requires_grad=a.dtype.kind == "f") for n, a in arrays.items()}
 
+    def leave_untouched(self, stack: ExitStack) -> None:
+        stack.enter_context(first_calls(partial(keep_buffers, stack)))
+
     def value(self, arrays: Arrays, probes: Arrays) -> float:
         with load("torch", extra="torch").no_grad():
             return float(self.call(self.leaves(arrays), self.leaves(probes)))
@@ -128,11 +136,9 @@ class Torch(Engine):
         torch = load("torch", extra="torch")
         with torch.inference_mode(False):  # records even where the caller has switched it off, by no_grad() too
             leaves, watched = self.leaves(arrays), self.leaves(probes)
-            self.tracked(leaves, watched).backward()
-        both = {**leaves, **watched}
-        return {
-            n: np.zeros(a.shape) if both[n].grad is None else both[n].grad.numpy() for n, a in floats(arrays, probes)
-        }
+            loss, wanted = self.tracked(leaves, watched), floats(arrays, probes)
+            found = torch.autograd.grad(loss, [{**leaves, **watched}[n] for n, _ in wanted], allow_unused=True)
+        return {n: filled(g, a) for (n, a), g in zip(wanted, found, strict=True)}
 
 
 class Jax(Engine):

@@ -2,11 +2,13 @@
 
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 
 import course_lib.autograd as ag
-from course_lib.errors import CourseError, GradcheckError
+from course_lib.errors import AutogradError, CourseError, GradcheckError
 
 X = ag.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
 V = ag.tensor([1.0, 2.0], requires_grad=True)
@@ -257,6 +259,15 @@ def test_a_message_says_what_must_hold_what_came_and_what_to_do(mistake):
     missing = [part for part in parts if part not in str(caught.value)]
     assert not missing, str(caught.value)
     assert re.search(r"\.( |$)", str(caught.value))
+
+
+@pytest.mark.parametrize("theirs", [torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(())), jnp.ones(2)])
+def test_gradcheck_of_another_librarys_tensors_names_its_own(theirs):
+    """Alone or among others, and not that none requires grad."""
+    said = rf"but got a {type(theirs).__name__} of .*torch\.autograd\.gradcheck or .*or course_lib\.oracle\.compare"
+    for inputs in (theirs, [theirs], (V, theirs)):
+        with pytest.raises(AutogradError, match=said):
+            ag.gradcheck(lambda *xs: xs[-1] ** 2, inputs)
 
 
 def test_gradcheck_names_the_element_and_both_values():

@@ -202,6 +202,28 @@ def test_refuses_what_has_no_norm():
         clip_by_global_norm(jnp.ones(2, jnp.complex64), 1.0)
 
 
+def test_an_axis_over_which_gradients_are_split():
+    """``vmap`` has such axes as well: one norm for all rows, through which gradients can be taken."""
+    g = jnp.arange(6.0).reshape(2, 3)
+
+    def clipped(g):
+        return jax.vmap(lambda row: clip_by_global_norm(row, 1.0, axis_name="rows"), axis_name="rows")(g)
+
+    right, norm = clip_by_global_norm(g, 1.0)
+    np.testing.assert_allclose(clipped(g)[0], right, rtol=1e-6)
+    np.testing.assert_allclose(clipped(g)[1], [norm, norm], rtol=1e-6)
+    slope = jax.grad(lambda g: (clipped(g)[0] ** 3).sum())(g)
+    expected = jax.grad(lambda g: (clip_by_global_norm(g, 1.0)[0] ** 3).sum())(g)
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_an_axis_is_for_jax_alone(clip):
+    """NumPy's arrays lie in one process."""
+    with pytest.raises(InputError, match=r"axis_name is for JAX arrays, but it is 'd' and the target holds none\. L"):
+        clip([np.ones(3)], 1.0, axis_name="d")
+
+
 def test_compiles_once_whatever_the_bound():
     """The bound is an argument of what is compiled, not a part of it."""
     from course_lib.clipping.on_jax import compiled

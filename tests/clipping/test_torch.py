@@ -345,6 +345,34 @@ def test_gradients_that_cannot_be_written_are_refused_before_any_is(clip):
         clip([first, broken], 0.5)
 
 
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_gradients_that_are_tensors_are_refused_with_what_scales_them(clip):
+    """What transforms return, and a list of .grad, which would stay as it is; the advice clips, for each sample too."""
+    layer = torch.nn.Linear(3, 2)
+    parameters = {name: p.detach() for name, p in layer.named_parameters()}
+
+    def loss(parameters, x):
+        return torch.func.functional_call(layer, parameters, (x,)).square().sum()
+
+    functional = torch.func.grad(loss)(parameters, torch.ones(3))
+    returned = torch.autograd.grad(layer(torch.ones(3)).square().sum(), layer.parameters(), create_graph=True)
+    layer(torch.ones(3)).square().sum().backward()
+    for grads in (functional, returned, [p.grad for p in layer.parameters()], functional["bias"]):
+        with pytest.raises(
+            InputError, match=r"look like gradients.*Pass the parameters, not their gradients.*get_total_norm\(gra"
+        ):
+            clip(grads, 0.5)
+
+    def clipped(x):
+        grads = torch.func.grad(loss)(parameters, x)
+        norm = torch.nn.utils.get_total_norm(grads.values(), foreach=False)
+        return [g * (0.5 / norm).clamp(max=1) for g in grads.values()]
+
+    weight, bias = torch.func.vmap(clipped)(torch.randn(4, 3))
+    norms = torch.cat([weight.flatten(1), bias], dim=1).norm(dim=1)
+    assert norms.tolist() == pytest.approx([0.5] * 4)
+
+
 def test_refuses_where_nothing_has_a_gradient():
     """Before backward(), or gradients passed for parameters, torch says 0 and does nothing."""
     model = torch.nn.Linear(2, 2)

@@ -1,4 +1,9 @@
-"""JAX arrays on the second of two devices stay there; run by itself, since JAX counts its devices once."""
+"""JAX arrays on the second of two devices stay there, or are parts of one whole on both.
+
+Run by itself, since JAX counts its devices once.
+"""
+
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +47,41 @@ def check_clipping_by_global_norm():
 
 def check_clipping_by_value():
     alike(lambda tree, *_: clip_by_value(tree, 0.1))
+
+
+def on_both(clip):
+    """Return a clipping in which each device sees its half of every gradient; what is not split is the same on both."""
+    mesh, split = jax.sharding.Mesh(np.array(jax.devices()), ("half",)), jax.sharding.PartitionSpec("half")
+    return jax.jit(jax.shard_map(clip, mesh=mesh, in_specs=split, out_specs=(split, jax.sharding.PartitionSpec())))
+
+
+def check_parts_of_one_whole_have_one_norm():
+    """Also where squares overflow on one device alone, and where one has nothing but zeros."""
+    random = np.random.default_rng(0)
+    for scales in ([1, 1], [1e30, 1], [1, 1e-25], [0, 1], [0, 0]):
+        whole = {name: random.normal(size=shape) for name, shape in {"w": (2, 3), "b": (2,)}.items()}
+        whole = {name: jnp.float32(a * np.reshape(scales, (2, *[1] * (a.ndim - 1)))) for name, a in whole.items()}
+        for clip, bound in itertools.product((clip_by_global_norm, clip_by_value), (0.5, 10.0)):
+            found = on_both(lambda g: clip(g, bound, axis_name="half"))(whole)  # noqa: B023 - called here
+            tree_close(found, clip(whole, bound))
+    both = {"w": jnp.arange(8.0).reshape(2, 4)}
+    tree_close(
+        jax.pmap(lambda g: clip_by_global_norm(g, 1.0, axis_name="half")[0], "half")(both),
+        clip_by_global_norm(both, 1.0)[0],
+    )
+
+
+def check_a_part_that_is_not_finite_is_known_to_all_devices():
+    """NaN, too, which a largest value of all devices loses."""
+    for bad in (np.nan, np.inf):
+        whole = {"w": jnp.array([3.0, bad, 4.0, 0.0])}
+        for clip, policy in itertools.product((clip_by_global_norm, clip_by_value), ("error", "skip", "zero")):
+            found = on_both(lambda g: clip(g, 1.0, nonfinite=policy, axis_name="half"))(whole)  # noqa: B023 - called here
+            tree_close(found, jax.jit(lambda g: clip(g, 1.0, nonfinite=policy))(whole))  # noqa: B023 - called here
+
+
+def tree_close(found, expected):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), found, expected)
 
 
 def check_manual_gradients():

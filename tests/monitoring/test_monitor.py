@@ -1,7 +1,10 @@
 """What the monitor keeps, draws and refuses."""
 
 import copy
+import gc
 import pickle
+import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -127,11 +130,32 @@ def test_a_parameter_that_is_added_or_frozen_later():
         model[0].weight.requires_grad_(False)
         model[0].weight.grad = None
         backward(model)
-        monitor.step()
+        with pytest.warns(UserWarning, match=r"^3\.weight requires grad now and is not watched, nor are 1 more: a"):
+            monitor.step()
     frame = monitor.history[monitor.history.step == 2].set_index("parameter")
     assert list(frame.index) == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert np.isnan(frame.norm["0.weight"])
     assert frame.norm["2.weight"] > 0
+
+
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+@pytest.mark.parametrize("unfrozen", [2, 20])
+def test_of_a_layer_that_is_unfrozen_later_it_is_said_once_that_it_is_not_watched(engine, unfrozen):
+    """At once in the first ten steps, then at the hundredth; the warning points at the call of step()."""
+    model = engine.Sequential(engine.Linear(4, 4), engine.Linear(4, 1))
+    made = torch.randn if engine is nn else autograd.randn
+    model[0].weight.requires_grad_(False)
+    with GradientMonitor(model, update_every=None) as monitor, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(202):
+            if step == unfrozen:
+                model[0].weight.requires_grad_(True)
+            model(made(2, 4)).sum().backward()
+            monitor.step()
+            assert len(caught) == (step >= (unfrozen if unfrozen < 10 else 100))
+    assert str(caught[0].message).startswith("0.weight requires grad now and is not watched: a monitor watches")
+    assert str(caught[0].message).endswith("Make a new GradientMonitor(model).")
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
@@ -191,6 +215,27 @@ def test_a_parameter_that_changes_its_shape_is_named():
         said = r"but weight had shape \(4, 8\) when it was first watched and has \(6, 8\) now.*new GradientMonitor"
         with pytest.raises(MonitorError, match=said):
             monitor.step()
+
+
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+def test_a_closed_monitor_keeps_what_it_measured_and_not_the_model(engine):
+    """The model's memory is free as soon as nobody else holds it; every question still has its answer."""
+    model = engine.Sequential(engine.Linear(4, 4), engine.Linear(4, 1))
+    made = torch.randn if engine is nn else autograd.randn
+    with GradientMonitor(model) as monitor:
+        for _ in range(12):
+            model(made(2, 4)).sum().backward()
+            monitor.step()
+        open_answers = [repr(monitor).replace("watching", "closed"), monitor.scalars(), str(monitor.diagnose())]
+    gone = [weakref.ref(model), *(weakref.ref(p) for p in model.parameters())]
+    del model
+    gc.collect()
+    assert [reference() for reference in gone] == [None] * 5
+    assert [repr(monitor), monitor.scalars(), str(monitor.diagnose())] == open_answers
+    assert (len(monitor.history), monitor.weight_rms()[1]) == (48, ["0.weight", "1.weight"])
+    with pytest.raises(MonitorError, match="this monitor was closed"):
+        monitor.step()
+    monitor.close()
 
 
 @pytest.mark.parametrize("taken", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -282,6 +327,23 @@ def test_parameters_that_change_their_precision_later_are_read_in_it(place):
     rows = monitor.history.query("parameter == '1.bias'")
     assert rows.norm.tolist() == pytest.approx([2**0.5] * 2 + [2**0.5 * 1e100] * 2)
     assert not rows.nonfinite.any()
+
+
+@pytest.mark.parametrize("step_of_change", [3, 50])
+def test_a_part_that_changes_its_precision_at_any_step_is_read_in_it_at_once(step_of_change):
+    """A head in double precision whose gradients single precision would call infinite; and no unit is dead for that."""
+    model = nn.Sequential(nn.Linear(2, 20), nn.Linear(20, 2))
+    with GradientMonitor(model) as monitor:
+        for step in range(step_of_change + 30):
+            if step == step_of_change:
+                model[1].double()
+            for p in model.parameters():
+                p.grad = torch.full_like(p, 1e100 if p.dtype == torch.float64 else 2.0)
+                p.grad[torch.arange(len(p)) % 5 != (step if step < 20 else step // 5) % 5] = 0
+            monitor.step()
+            norms = [(p.grad.abs().double() / 1e50).norm().item() * 1e50 for p in model.parameters()]
+            assert monitor.history.norm.tolist()[-4:] == pytest.approx(norms, rel=1e-6)
+            assert not {"dead", "non-finite"} & {*monitor.diagnose().kinds}
 
 
 def test_what_was_measured_last_goes_to_a_logger():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from course_lib import autograd
 from course_lib.autograd import no_grad
 from course_lib.errors import InputError
 from course_lib.mlp import manual_mlp_grad, mlp_grad
@@ -552,6 +553,26 @@ def test_a_mask_may_be_a_gradient():
 def test_gradients_of_zero_are_not_clipped():
     """There is no norm to divide by."""
     assert compare(lambda x: (0 * x).sum(), {"x": np.ones(3)}, [np.zeros(3)], engines=["autograd"], max_norm=1.0).agrees
+
+
+@pytest.mark.parametrize(("engine", "library"), [("torch", torch), ("autograd", autograd)], ids=["torch", "autograd"])
+def test_the_gradients_of_what_a_loss_closes_over_are_left_alone(engine, library):
+    """Neither an empty .grad nor one that training has filled is added to."""
+    w, v = (library.tensor([1.0, 2.0, 3.0], dtype=library.float64, requires_grad=True) for _ in "wv")
+    (w * w).sum().backward()
+    report = compare(lambda x: (x * w * v).sum(), {"x": np.ones(3)}, engines=[engine, "differences"])
+    assert report.agrees, report
+    assert (w.grad.tolist(), v.grad) == ([2, 4, 6], None)
+
+
+def test_the_averages_of_a_batch_norm_that_a_loss_closes_over_are_put_back():
+    """Values and counts, though the loss ran some dozens of times."""
+    norm = torch.nn.BatchNorm1d(3).double()
+    norm(torch.randn(4, 3).double())
+    before = {name: buffer.clone() for name, buffer in norm.named_buffers()}
+    (x,) = arrays_of((5, 3))
+    assert compare(lambda x: (norm(x) ** 3).sum(), {"x": x}, engines=["torch", "differences"]).agrees
+    assert all(torch.equal(buffer, before[name]) for name, buffer in norm.named_buffers())
 
 
 def test_a_missing_engine_is_named_and_the_others_go_on(monkeypatch):

@@ -34,6 +34,8 @@ class InMemory:
         self.parameters = [parameters[i] for i in where]
         self.single = torch.FloatTensor  # what is dense, in memory, and of this precision
         self.own = torch.Tensor, torch.nn.Parameter  # not a class that may keep its elements elsewhere
+        self.wide = torch.float64, torch.complex64, torch.complex128
+        self.outgrown = False  # whether a tensor was met that has come to be elsewhere, or of more precision
         self.nothing = torch.empty(0, dtype=torch.float32, device="cpu")
         self.expected = self.told = [p.numel() for p in self.parameters]
         self.counts, numbers = np.array(self.expected, np.int64), ctypes.c_int64 * len(where)
@@ -112,6 +114,7 @@ class InMemory:
         """Return a copy that is dense, contiguous and of single precision."""
         if tensor is None:
             return self.nothing
+        self.outgrown |= tensor.dtype in self.wide or not tensor.is_cpu
         dense = tensor.detach() if tensor.layout is self.torch.strided else tensor.detach().to_dense()
         return self.torch.empty(dense.shape, dtype=self.torch.float32, device="cpu").copy_(dense)
 

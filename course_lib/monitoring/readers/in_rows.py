@@ -30,6 +30,8 @@ class InRows:
     double precision: squares of single precision neither overflow nor vanish in it.
     """
 
+    outgrown = False  # a parameter that is elsewhere now is found before it is read
+
     def __init__(self, torch: ModuleType, parameters: Sequence[Any], where: list[int]) -> None:
         self.torch, self.rows = torch, Rows(torch, [parameters[i] for i in where])
         self.where = [where[k] for k in self.rows.order]

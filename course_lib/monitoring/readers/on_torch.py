@@ -31,24 +31,32 @@ class TorchReader:
     """
 
     def __init__(self, parameters: Sequence[Any], *, often: bool = True) -> None:
-        self.torch, self.parameters = load("torch", extra="torch"), list(parameters)
+        self.torch, self.parameters, self.often = load("torch", extra="torch"), list(parameters), often
+        self.seen: dict[int, Array] = {}  # what groups that are gone have seen
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Make the groups."""
         double = self.torch.float64, self.torch.complex128
         alike = defaultdict(list)
         for i, p in enumerate(self.parameters):
-            alike[p.device, p.dtype in double, often and p.is_cpu and not p.is_complex()].append(i)
+            alike[p.device, p.dtype in double, self.often and p.is_cpu and not p.is_complex()].append(i)
         self.groups = [
             InMemory(self.torch, self.parameters, where, loops=compiled)
             if in_memory and not double and (compiled := loops())
             else InRows(self.torch, self.parameters, where)
             for (_, double, in_memory), where in alike.items()
         ]
-        kernels = any(isinstance(group, InRows) for group in self.groups)
-        self.no_grad = self.torch.no_grad() if kernels else nullcontext()  # made once: that takes a while
+        self.kernels = any(isinstance(group, InRows) for group in self.groups)
+        self.no_grad = self.torch.no_grad() if self.kernels else nullcontext()  # made once: that takes a while
         self.places = [(p.device, p.dtype) for p in self.parameters]
 
     def moved(self, *, wholly: bool) -> bool:
-        """Say whether the first parameter, or any if ``wholly``, has a different device or precision from before."""
-        asked = self.parameters if wholly else self.parameters[:1]
+        """Say whether a parameter has a different device or precision from before.
+
+        Unless ``wholly``, only the first is asked where there are no kernels: loops find others by themselves.
+        """
+        asked = self.parameters if wholly or self.kernels else self.parameters[:1]
         return any((p.device, p.dtype) != place for p, place in zip(asked, self.places, strict=False))
 
     def keep_weights(self) -> None:
@@ -78,12 +86,18 @@ class TorchReader:
             parts = [self.groups[0].measure(step, weights=weights, extra=extra)]
             for group in self.groups[1:]:
                 parts.append(group.measure(step, weights=weights))
+        if any(group.outgrown for group in self.groups) and self.moved(wholly=True):
+            self.seen = self.last_seen()
+            self.arrange()
+            return self.measure(step, weights=weights, extra=extra)
         nonfinite = True in [part.nonfinite for part in parts]
         return Reading(nonfinite, parts[0].extra, partial(worked_out, parts, len(self.parameters)))
 
     def last_seen(self) -> dict[int, Array]:
         """For each vector among the parameters, the last step at which each element had a gradient; 0 for never."""
-        return {i: seen for group in self.groups for i, seen in group.last_seen().items()}
+        found = {i: seen for group in self.groups for i, seen in group.last_seen().items()}
+        before = {i: self.seen[i] for i in found if i in self.seen and len(self.seen[i]) == len(found[i])}
+        return found | {i: np.maximum(found[i], seen) for i, seen in before.items()}
 
 
 def worked_out(parts: Sequence[Part], count: int) -> Measures:
