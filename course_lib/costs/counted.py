@@ -109,8 +109,9 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
     The ``.grad`` of every leaf of the loss, that of every parameter of the modules called, the buffers that these
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
     ``fn`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
-    gradient is complete, such as an optimizer's step inside the backward pass, are not run. Jagged nested tensors stop
-    torch's counter with an error of its own.
+    gradient is complete, such as an optimizer's step inside the backward pass, are not run. What ``torch.compile`` has
+    made runs uncompiled here, and compiled again afterwards. Jagged nested tensors stop torch's counter with an error
+    of its own.
 
     Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
     that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
