@@ -11,7 +11,7 @@ from typing import Any
 from course_lib.costs.dispatch import each_operation
 from course_lib.costs.formulas import formulas
 from course_lib.costs.graph import leaves_below
-from course_lib.costs.untouched import first_calls, keep_buffers, lasting, restore_dict, set_aside
+from course_lib.costs.untouched import first_calls, keep_buffers, lasting, set_aside
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -164,10 +164,6 @@ def keep_gradients(stack: ExitStack, leaves: list[Any]) -> None:
     """Set gradients aside, and the hooks that would run when new ones arrive, and put both back at the end."""
     for undo in set_aside(leaves):
         stack.callback(undo)
-    for leaf in leaves:
-        if hooks := leaf._post_accumulate_grad_hooks:
-            stack.callback(restore_dict(hooks))
-            hooks.clear()
 
 
 class Everywhere(nullcontext[None]):

@@ -119,6 +119,10 @@ def profile_step(
     For modules that are called but belong neither to ``model`` nor to ``loss_fn``, that holds only for the optimizer's
     weights, the gradients and the buffers changed in place; they must be called in the first step.
 
+    Hooks on the optimizer's step and on complete gradients are not run, since what they change cannot be put back, as
+    an average of the weights. So an optimizer that works inside the backward pass does no work here, and is not timed:
+    time its loop with ``time_call``, which trains, or record it with ``trace``.
+
     Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
     0 there; where calls depend on something else, the fastest quarter is of the steps that called least.
 
