@@ -2,6 +2,8 @@
 
 import copy
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -286,6 +288,24 @@ def test_a_compiled_model_is_a_row_of_its_own_and_warns_of_nothing():
     profile = profile_step(model, nn.CrossEntropyLoss(), optimizer, batch, budget_seconds=0.01)
     assert "OptimizedModule" in profile.modules
     assert "0" not in profile.modules
+
+
+def test_a_compiler_is_kept_from_what_times_the_modules():
+    """The module inside a compiled one has hooks too, at which torch would warn; once, hence the fresh process."""
+    script = """
+import torch
+from course_lib.profiling import profile_step
+
+class Net(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x).relu()
+
+model, x = Net(4, 4), torch.ones(3, 4)
+compiled, steps = torch.compile(model, backend="eager"), torch.optim.SGD(model.parameters(), lr=0.1)
+print("Net" in [m.kind for m in profile_step(compiled, torch.sum, steps, x, budget_seconds=0.01).modules.values()])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_under_autocast_each_step_converts_the_weights_as_in_training():
