@@ -93,11 +93,13 @@ def profile_step(
     model : torch.nn.Module
         In the mode, on the device and with the dtype in which it is to be measured.
     loss_fn : callable
-        ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor; returns one number.
+        ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor or a dict; returns one number.
     optimizer : torch.optim.Optimizer
         Of the model's parameters.
-    batch : tensor or sequence
-        ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device.
+    batch : tensor, sequence or dict
+        ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device. As in
+        :func:`course_lib.training.train_epoch`, a dict's entries are arguments by name: ``model(**batch)`` if it is the
+        whole batch, with the target in it, and ``model(**x)`` if it is all of the input.
     warmup : int
         Whole steps before the clock starts, at least 1.
     budget_seconds : float
