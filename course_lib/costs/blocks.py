@@ -93,8 +93,7 @@ def watch(step: Callable[[], Any], *, note: Callable[[], Any] = lambda: None) ->
         watched.see(out, name, about)
         return out
 
-    compiler = load("torch.compiler", extra="torch")
-    with compiler.set_stance("force_eager"), each_operation(call):  # what is compiled would not pass through here
+    with each_operation(call):
         step()
     return watched
 
@@ -111,7 +110,8 @@ def peak_bytes(step: Callable[[], Any]) -> int:
 
     Every storage that an operation makes is counted from then until it is freed, and one that was there
     before, from the beginning: parameters, optimizer state, the batch, activations, gradients. What a kernel uses for
-    itself is not counted. It works on any device, and does not depend on the allocator.
+    itself is not counted. It works on any device, and does not depend on the allocator. What ``torch.compile`` has
+    made runs uncompiled meanwhile.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Which modules of torch are being called, by name."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from itertools import chain, count
 from typing import Any
 
 from course_lib.costs.untouched import around_calls
+from course_lib.extras import load
 
 __all__ = ["OUTSIDE", "Calls", "calls"]
 
@@ -56,9 +58,21 @@ class Calls:
 
 @contextmanager
 def calls(
-    entered: Callable[[Calls], None] = lambda calls: None, left: Callable[[Calls], None] = lambda calls: None
+    entered: Callable[[Calls], None] = lambda calls: None,
+    left: Callable[[Calls], None] = lambda calls: None,
+    *,
+    warm: bool = False,
 ) -> Iterator[Calls]:
-    """Follow the calls of all modules of torch; ``entered`` runs last before a call, ``left`` first after it."""
+    """Follow the calls of all modules of torch.
+
+    Parameters
+    ----------
+    entered, left : callable
+        The one runs last before a call, the other first after it.
+    warm : bool
+        What is compiled has run before. Then torch.compile is kept from compiling what follows the calls, about which
+        it would warn; a model that it meets here first it would split at each module instead.
+    """
     now = Calls()
 
     def before(module: Any, args: Any) -> None:
@@ -69,5 +83,8 @@ def calls(
         left(now)
         now.leave()
 
-    with around_calls(before, after):
+    hooks = before, after
+    if warm and "torch._dynamo" in sys.modules:
+        hooks = tuple(map(load("torch.compiler", extra="torch").disable, hooks))
+    with around_calls(*hooks):
         yield now

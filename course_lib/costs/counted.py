@@ -11,7 +11,7 @@ from typing import Any
 from course_lib.costs.dispatch import each_operation
 from course_lib.costs.formulas import formulas
 from course_lib.costs.graph import leaves_below
-from course_lib.costs.untouched import first_calls, keep_buffers, lasting, restore_dict, set_aside
+from course_lib.costs.untouched import first_calls, keep_buffers, lasting, set_aside
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -109,8 +109,9 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
     The ``.grad`` of every leaf of the loss, that of every parameter of the modules called, the buffers that these
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
     ``fn`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
-    gradient is complete, such as an optimizer's step inside the backward pass, are not run. Jagged nested tensors stop
-    torch's counter with an error of its own.
+    gradient is complete, such as an optimizer's step inside the backward pass, are not run. What ``torch.compile`` has
+    made runs uncompiled here, and compiled again afterwards. Jagged nested tensors stop torch's counter with an error
+    of its own.
 
     Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
     that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
@@ -163,10 +164,6 @@ def keep_gradients(stack: ExitStack, leaves: list[Any]) -> None:
     """Set gradients aside, and the hooks that would run when new ones arrive, and put both back at the end."""
     for undo in set_aside(leaves):
         stack.callback(undo)
-    for leaf in leaves:
-        if hooks := leaf._post_accumulate_grad_hooks:
-            stack.callback(restore_dict(hooks))
-            hooks.clear()
 
 
 class Everywhere(nullcontext[None]):

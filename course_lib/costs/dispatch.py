@@ -1,6 +1,8 @@
 """Run a step, and pass each operation of torch in it to a function."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from course_lib.errors import InputError
@@ -9,8 +11,14 @@ from course_lib.extras import load
 __all__ = ["check_step", "each_operation"]
 
 
-def each_operation(call: Callable[[Any, Any, Any], Any]) -> Any:
-    """Return a context in which ``call(op, args, kwargs)`` runs in place of each operation, and returns its result."""
+@contextmanager
+def each_operation(call: Callable[[Any, Any, Any], Any]) -> Iterator[None]:
+    """Call ``call(op, args, kwargs)`` inside in place of each operation, which returns its result.
+
+    What torch.compile has made would not pass through here, and what it met here first it would never compile again: so
+    all runs as it is written, and what is compiled runs compiled again afterwards.
+    """
+    torch = load("torch", extra="torch")
     mode = load("torch.utils._python_dispatch", extra="torch").TorchDispatchMode
 
     class Each(mode):  # type: ignore[misc, valid-type] # loaded late
@@ -19,7 +27,9 @@ def each_operation(call: Callable[[Any, Any, Any], Any]) -> Any:
         def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return call(op, args, kwargs or {})
 
-    return Each()
+    compiles = "torch._dynamo" in sys.modules  # else nothing is compiled yet, and its import takes a second
+    with torch.compiler.set_stance("force_eager") if compiles else nullcontext(), Each():
+        yield
 
 
 def check_step(step: Any) -> None:

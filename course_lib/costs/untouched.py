@@ -12,6 +12,7 @@ __all__ = [
     "Undo",
     "around_calls",
     "first_calls",
+    "hooks_aside",
     "keep_buffers",
     "lasting",
     "restore_dict",
@@ -119,7 +120,19 @@ def unrepeated(torch: Any, tensor: Any) -> Any:
 
 
 def set_aside(leaves: Iterable[Any]) -> Iterator[Undo]:
-    """Take gradients away, and yield functions that put them back: nothing is added to them meanwhile."""
+    """Take gradients away, and the hooks that would run when new ones are complete; yield functions that put both back.
+
+    So nothing is added to them meanwhile, and an optimizer that steps inside the backward pass does not.
+    """
     for leaf in {id(leaf): leaf for leaf in leaves}.values():
         before, leaf.grad = leaf.grad, None
         yield partial(setattr, leaf, "grad", before)
+        yield from hooks_aside(leaf._post_accumulate_grad_hooks)
+
+
+def hooks_aside(*registries: dict[Any, Any] | None) -> Iterator[Undo]:
+    """Take hooks out of where torch keeps them, and yield functions that put them back."""
+    for hooks in filter(None, registries):
+        undo = restore_dict(hooks)
+        hooks.clear()
+        yield undo

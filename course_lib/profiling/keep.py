@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.costs.untouched import Undo, restore_dict, restore_values, set_aside
+from course_lib.costs.untouched import Undo, hooks_aside, restore_dict, restore_values, set_aside
 from course_lib.extras import load
 
 __all__ = ["kept", "random_states", "updated"]
@@ -21,8 +21,9 @@ def kept(modules: Sequence[Any], optimizer: Any) -> Iterator[ExitStack]:
 
     Parameters and buffers, gradients, the optimizer's state and settings, the modules' own attributes (training mode
     among them; what an attribute refers to is not copied), and the random numbers of Python, NumPy and torch on every
-    device. Objects stay the same objects. Inside, gradients start as None, and learning rates are 0, so that repeated
-    steps do the same work on the same weights.
+    device. Objects stay the same objects. Inside, gradients start as None, learning rates are 0, so that repeated
+    steps do the same work on the same weights, and no hook runs on the optimizer's step or on a complete gradient:
+    what it changes, such as an average of the weights, is anywhere.
 
     Yields
     ------
@@ -36,6 +37,8 @@ def kept(modules: Sequence[Any], optimizer: Any) -> Iterator[ExitStack]:
         for undo in (*attributes(modules), *tensors(torch, modules, optimizer), *optimizer_state(torch, optimizer)):
             stack.callback(undo)
         for undo in set_aside([*(p for module in modules for p in module.parameters()), *updated(optimizer)]):
+            stack.callback(undo)
+        for undo in step_hooks(optimizer):
             stack.callback(undo)
         for group in optimizer.param_groups:
             if isinstance(group.get("lr"), (int, float, torch.Tensor)):  # the arithmetic stays, and so do the weights
@@ -80,6 +83,13 @@ def optimizer_state(torch: Any, optimizer: Any) -> Iterator[Undo]:
         yield restore_dict(group)
         yield from nest(torch, [value for name, value in group.items() if name != "params"])
     yield from nest(torch, list(optimizer.state.values()))
+
+
+def step_hooks(optimizer: Any) -> Iterator[Undo]:
+    """Take the hooks on an optimizer's step away, those on every optimizer's among them, and put them back."""
+    everywhere = load("torch.optim.optimizer", extra="torch")
+    own = (getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post"))
+    yield from hooks_aside(*own, everywhere._global_optimizer_pre_hooks, everywhere._global_optimizer_post_hooks)
 
 
 def nest(torch: Any, owned: Any) -> Iterator[Undo]:

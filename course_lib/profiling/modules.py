@@ -60,7 +60,7 @@ class ModuleWatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Time the forward passes in this stretch of code."""
+        """Time the forward passes in this stretch of code, which has run before."""
         number = load("torch._C", extra="torch")._autograd._get_sequence_nr
 
         def entered(now: Calls) -> None:
@@ -71,7 +71,7 @@ class ModuleWatch:
             self.forward.append((now.stack, self.starts.pop(), self.clock.mark()))
             self.changes.append((number(), now.stack[:-1]))
 
-        with calls(entered, left) as self.calls:
+        with calls(entered, left, warm=True) as self.calls:
             yield
 
     @contextmanager

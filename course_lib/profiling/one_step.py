@@ -1,5 +1,6 @@
 """One training step, run whole, split at two points, or watched by module."""
 
+from collections import UserDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -13,6 +14,7 @@ from course_lib.extras import load
 from course_lib.profiling.clocks import Clock, clock_for
 from course_lib.profiling.keep import random_states, updated
 from course_lib.profiling.modules import ModuleWatch
+from course_lib.training.passes import called
 
 __all__ = ["Step", "check_model", "check_optimizer"]
 
@@ -35,7 +37,7 @@ class Step:
     def forward(self) -> Any:
         """Return the loss; weights have changed, so autocast is to convert them again, as it would in training."""
         load("torch", extra="torch").clear_autocast_cache()
-        return self.loss_fn(self.model(*self.inputs), *self.target)
+        return self.loss_fn(called(self.model, self.inputs), *self.target)
 
     def update(self) -> None:
         """Do what comes after the backward pass."""
@@ -86,15 +88,20 @@ class Step:
         return watch.calls.kinds, watch.seconds(self.clock.seconds(start, end))
 
 
-def split_batch(batch: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return what the model gets, and what the loss gets in addition."""
+def split_batch(batch: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return what the model is called on, a tuple or named inputs, and what the loss gets in addition."""
     torch = load("torch", extra="torch")
     if isinstance(batch, torch.Tensor):
         return (batch,), ()
+    if isinstance(batch, (dict, UserDict)):
+        return batch, ()
     if isinstance(batch, (list, tuple)) and len(batch) >= 2:
-        return tuple(batch[:-1]), (batch[-1],)
+        named = len(batch) == 2 and isinstance(batch[0], (dict, UserDict))
+        return batch[0] if named else tuple(batch[:-1]), (batch[-1],)
     found = f"a {type(batch).__name__} of {len(batch)}" if isinstance(batch, (list, tuple)) else type(batch).__name__
-    raise InputError(f"a batch must be a tensor or a sequence that ends in the target, but it is {found}. Pass (x, y).")
+    raise InputError(
+        f"a batch must be a tensor, a dict, or a sequence that ends in the target, but it is {found}. Pass (x, y)."
+    )
 
 
 def check_model(model: Any, loss_fn: Any) -> None:

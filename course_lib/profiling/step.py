@@ -93,11 +93,13 @@ def profile_step(
     model : torch.nn.Module
         In the mode, on the device and with the dtype in which it is to be measured.
     loss_fn : callable
-        ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor; returns one number.
+        ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor or a dict; returns one number.
     optimizer : torch.optim.Optimizer
         Of the model's parameters.
-    batch : tensor or sequence
-        ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device.
+    batch : tensor, sequence or dict
+        ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device. As in
+        :func:`course_lib.training.train_epoch`, a dict's entries are arguments by name: ``model(**batch)`` if it is the
+        whole batch, with the target in it, and ``model(**x)`` if it is all of the input.
     warmup : int
         Whole steps before the clock starts, at least 1.
     budget_seconds : float
@@ -118,6 +120,10 @@ def profile_step(
     Weights, buffers, gradients, optimizer, modes and random numbers are afterwards what they were, whatever happens.
     For modules that are called but belong neither to ``model`` nor to ``loss_fn``, that holds only for the optimizer's
     weights, the gradients and the buffers changed in place; they must be called in the first step.
+
+    Hooks on the optimizer's step and on complete gradients are not run, since what they change cannot be put back, as
+    an average of the weights. So an optimizer that works inside the backward pass does no work here, and is not timed:
+    time its loop with ``time_call``, which trains, or record it with ``trace``.
 
     Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
     0 there; where calls depend on something else, the fastest quarter is of the steps that called least.

@@ -35,7 +35,7 @@ class Trace:
         self._averages: Any = None
         self._events: Any = None
         self._entered = self._over = False
-        self._failure = ""
+        self._failure = self._rank = ""
         self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
 
     def __enter__(self) -> "Trace":
@@ -56,6 +56,7 @@ class Trace:
                 "permission from its administrator; device='cpu' records the host alone."
             ) from error
         Trace._running = self._entered = True
+        self._rank = rank()
         return self
 
     def step(self) -> None:
@@ -114,7 +115,8 @@ class Trace:
         if self._over and all(event.name.startswith("ProfilerStep") for event in events):
             return  # the loop ended with a warm-up
         self._averages, self._events = None, events
-        name = f"cycle_{len(self.files) + 1}"
+        self._rank = rank() or self._rank  # the group may have been made since, and may be gone by now
+        name = f"cycle_{len(self.files) + 1}{self._rank}"
         ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
         path = self._folder / f"{name}{ending}"
         try:
@@ -160,6 +162,7 @@ def trace(
     ----------
     folder : path
         Made if it is not there. Files of an earlier trace in it are overwritten; those beyond the new ones stay.
+        Processes that train together can share it: each names its files with its rank, such as ``cycle_1_rank_0.json``.
     wait, warmup, active, repeat, skip : int
         Steps; ``repeat`` counts cycles, and ``skip`` steps are left alone before the first one.
     handler : {"chrome", "tensorboard"}
@@ -220,6 +223,13 @@ def trace(
         "with_stack": stacks,
     }
     return Trace(folder, skip + wait + warmup, handler, options)
+
+
+def rank() -> str:
+    """Return what tells this process's files from those of the others that train together with it."""
+    distributed = load("torch.distributed", extra="torch")
+    together = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+    return f"_rank_{distributed.get_rank()}" if together else ""
 
 
 def activities(device: str | None) -> list[Any]:

@@ -15,7 +15,7 @@ from course_lib.training.framework import Framework, framework_of
 from course_lib.training.notes import described, noted, on_count, on_criterion, on_model
 from course_lib.training.tally import EpochLoss, Metrics, Tally
 
-__all__ = ["Pass", "groups"]
+__all__ = ["Pass", "called", "groups"]
 
 READ_EVERY = 1000  # batches, on an accelerator: a batch that is not read yet takes at least 512 bytes there
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
-from course_lib.costs import count_flops
+from course_lib.costs import count_flops, peak_bytes
 from course_lib.costs.calls import OUTSIDE, calls
 from course_lib.costs.untouched import restore_values
 
@@ -130,6 +130,25 @@ def test_restored_values_are_as_if_never_written():
     undo()
     assert mask.tolist() == [[0, 0, 0], [0, 0, 0]]
     assert mask._version == version
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("look", [count_flops, peak_bytes])
+def test_what_is_compiled_runs_compiled_again_afterwards(look, warm):
+    """Where it was called before as where it was not; meanwhile it runs as it is written."""
+    runs, w = [], torch.ones(4, 4, requires_grad=True)
+
+    def compiler(graph, inputs):
+        return lambda *args: runs.append(None) or graph(*args)
+
+    compiled = torch.compile(lambda x: (x @ w).sum(), backend=compiler)
+    if warm:
+        compiled(torch.ones(3, 4))
+    before = len(runs)
+    look(lambda: compiled(torch.ones(3, 4)))
+    assert len(runs) == before
+    compiled(torch.ones(3, 4))
+    assert len(runs) == before + 1
 
 
 class Fails(torch.nn.Module):

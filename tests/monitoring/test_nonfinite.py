@@ -468,3 +468,21 @@ def test_of_a_fused_optimizer_it_is_said_what_it_was_given():
     found = first_nonfinite(adam.step)
     assert found.op == "_fused_adam_"
     assert found.given[:2] == ("(3,) from 1 to 1", "(3,) from 0 to 0")
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_compiled_step_runs_compiled_again_afterwards(warm):
+    """While it is looked at it runs as it is written, so that the line at fault is found."""
+    runs, p = [], leaf(0.5, 0.0)
+
+    def compiler(graph, inputs):
+        return lambda *args: runs.append(None) or graph(*args)
+
+    step = torch.compile(lambda: (p * p.log()).sum(), backend=compiler)
+    if warm:
+        step()
+    before, found = len(runs), first_nonfinite(step)
+    assert found.op == "log"
+    assert len(runs) == before
+    step()
+    assert len(runs) == before + 1

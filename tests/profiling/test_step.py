@@ -2,6 +2,9 @@
 
 import copy
 import random
+import subprocess
+import sys
+from collections import UserDict
 
 import numpy as np
 import pytest
@@ -248,7 +251,7 @@ def test_an_optimizer_that_does_not_step_on_its_own_is_refused(optimizer, messag
         profile_step(model, loss_fn, optimizer, batch, **SHORT)
 
 
-@pytest.mark.parametrize(("batch", "found"), [((torch.ones(2),), "a tuple of 1"), ({"x": 1}, "dict")])
+@pytest.mark.parametrize(("batch", "found"), [((torch.ones(2),), "a tuple of 1"), ({1, 2}, "set")])
 def test_a_batch_of_another_form_is_refused(batch, found):
     """The message says what a batch is."""
     model, loss_fn, steps, _ = make()
@@ -269,6 +272,22 @@ def test_several_inputs_and_a_single_tensor():
     profile_step(plain, torch.sum, torch.optim.SGD(plain.parameters()), x, **SHORT)
 
 
+@pytest.mark.parametrize("kind", [dict, UserDict])
+def test_a_dict_holds_arguments_by_name(kind):
+    """All of a batch, the target in it, or all of the input; the loss gets what the model returns, as in training."""
+
+    class Scores(nn.Linear):
+        def forward(self, x, bias, y=None):
+            out = super().forward(x) + bias
+            return out if y is None else {"loss": nn.functional.mse_loss(out, y)}
+
+    model, x, y = Scores(4, 2), torch.ones(3, 4), torch.ones(3, 2)
+    steps = torch.optim.SGD(model.parameters(), lr=0.1)
+    whole = profile_step(model, lambda out: out["loss"], steps, kind(x=x, bias=1.0, y=y), **SHORT)
+    pair = profile_step(model, nn.functional.mse_loss, steps, (kind(x=x, bias=1.0), y), **SHORT)
+    assert whole.modules["Scores"].calls == pair.modules["Scores"].calls == 1
+
+
 def test_it_prints_as_two_tables():
     """Parts with their shares, and modules."""
     model, loss_fn, steps, batch = make()
@@ -286,6 +305,24 @@ def test_a_compiled_model_is_a_row_of_its_own_and_warns_of_nothing():
     profile = profile_step(model, nn.CrossEntropyLoss(), optimizer, batch, budget_seconds=0.01)
     assert "OptimizedModule" in profile.modules
     assert "0" not in profile.modules
+
+
+def test_a_compiler_is_kept_from_what_times_the_modules():
+    """The module inside a compiled one has hooks too, at which torch would warn; once, hence the fresh process."""
+    script = """
+import torch
+from course_lib.profiling import profile_step
+
+class Net(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x).relu()
+
+model, x = Net(4, 4), torch.ones(3, 4)
+compiled, steps = torch.compile(model, backend="eager"), torch.optim.SGD(model.parameters(), lr=0.1)
+print("Net" in [m.kind for m in profile_step(compiled, torch.sum, steps, x, budget_seconds=0.01).modules.values()])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_under_autocast_each_step_converts_the_weights_as_in_training():

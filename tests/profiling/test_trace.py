@@ -148,6 +148,32 @@ def test_a_folder_where_the_file_should_be_is_told(tmp_path, steps):
     assert str(told.value).endswith("Name a folder that you may write to and that stays.")
 
 
+def test_processes_that_train_together_write_files_of_their_own(tmp_path):
+    """Two that share a folder, for either reader; each file has the rank in its name and in its contents."""
+    code = """
+import sys
+import torch
+from course_lib.profiling import trace
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=2)
+for handler in ("chrome", "tensorboard"):
+    with trace(folder, wait=0, active=1, handler=handler) as run:
+        for _ in range(2):
+            torch.distributed.all_reduce(torch.ones(8))
+            run.step()
+torch.distributed.barrier()
+torch.distributed.destroy_process_group()
+"""
+    both = [subprocess.Popen([sys.executable, "-c", code, str(rank), str(tmp_path)]) for rank in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    for ending in (".json", ".pt.trace.json"):
+        for rank in range(2):
+            recorded = json.loads((tmp_path / f"cycle_1_rank_{rank}{ending}").read_text(encoding="utf-8"))
+            assert recorded["distributedInfo"]["rank"] == rank
+    assert len(list(tmp_path.glob("*.json"))) == 4
+
+
 def test_one_profiler_at_a_time(tmp_path):
     """A second one would silently take the events of the first; the first goes on."""
     with trace(tmp_path, wait=0, active=1) as run:

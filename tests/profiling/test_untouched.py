@@ -2,12 +2,14 @@
 
 import copy
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody's name for it
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.checkpoint import checkpoint
 
 from course_lib.profiling import count_flops, profile_step, saved_activations
@@ -134,6 +136,41 @@ def test_lists_and_dicts_in_an_optimizers_state_are_put_back():
     for state in steps.state.values():
         assert len(state["seen"]) == 1
         assert state["deep"]["sums"] == [1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_hooks_on_a_step_change_is_not_changed(fails):
+    """An average of the weights, a count for every optimizer; all are back afterwards, also if the loss is refused."""
+    model, x, ran = nn.Linear(4, 2), torch.ones(3, 4), []
+    steps = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+    steps.register_step_pre_hook(lambda *_: ran.append("before"))
+    steps.register_step_post_hook(lambda *_: average.update_parameters(model))
+    everywhere = register_optimizer_step_post_hook(lambda *_: ran.append("everywhere"))
+    try:
+        with pytest.raises(ValueError, match="shape") if fails else nullcontext():
+            profile_step(model, torch.square if fails else torch.sum, steps, x, **SHORT)
+        assert not ran
+        assert average.n_averaged == 0
+        steps.step()
+        assert ran == ["before", "everywhere"]
+        assert average.n_averaged == 1
+    finally:
+        everywhere.remove()
+
+
+def test_an_optimizer_that_steps_inside_the_backward_pass_does_not():
+    """Its hooks are on the weights of the model, and on those that only the loss knows; they are back afterwards."""
+    model, head, x = nn.Linear(4, 4), nn.Linear(4, 2), torch.ones(3, 4)
+    inside = torch.optim.AdamW(head.parameters())
+    head.weight.register_post_accumulate_grad_hook(lambda _: inside.step())
+    model.bias.register_post_accumulate_grad_hook(lambda _: inside.step())
+    steps, before = torch.optim.SGD(model.parameters(), lr=0.1), copy.deepcopy(head.state_dict())
+    profile_step(model, lambda out: head(out).sum(), steps, x, **SHORT)
+    assert same_state(head, before)
+    assert not inside.state
+    head(model(x)).sum().backward()
+    assert inside.state[head.weight]["step"] == 2
 
 
 def test_a_model_is_compiled_once():

@@ -41,9 +41,9 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     -----
     Slow: each operation is followed by a look at all of its results, which on a device waits for it. torch's
     ``detect_anomaly`` looks at the backward pass alone, and for nan alone. Complex and integer numbers are not looked
-    at, nor float8, nor what a fused kernel makes inside, nor what other threads do. What the graph of the
-    loss keeps for a backward pass also counts, and so does the infinite gradient for which a ``GradScaler`` skips a
-    step.
+    at, nor float8, nor what a fused kernel makes inside, nor what other threads do. What ``torch.compile`` has
+    made runs uncompiled meanwhile. What the graph of the loss keeps for a backward pass also counts, and so does the
+    infinite gradient for which a ``GradScaler`` skips a step.
 
     Examples
     --------
