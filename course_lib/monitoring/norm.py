@@ -90,7 +90,7 @@ def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
     torch = load("torch", extra="torch")
     found: dict[Any, list[Any]] = {}
     for grad in grads:
-        g = (grad if grad.layout is torch.strided else grad.to_dense()).abs()
+        g = elements(torch, grad).abs()
         g = g.reshape(-1).to(torch.promote_types(g.dtype, torch.float32))
         if len(g):
             m = g.max()
@@ -98,6 +98,13 @@ def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
             total = scaled.pow(p).sum() if p < math.inf else torch.ones_like(m)
             found.setdefault((g.device, g.dtype), []).append(torch.stack([m, total]))
     return [(m, total) for place in found.values() for m, total in torch.stack(place).tolist()]
+
+
+def elements(torch: Any, grad: Any) -> Any:
+    """Return a gradient as a dense tensor; of a sparse one only the elements that are there, since a 0 adds nothing."""
+    if grad.layout is torch.sparse_coo:
+        return grad.coalesce().values()
+    return grad if grad.layout is torch.strided else grad.to_dense()
 
 
 def scaled_array(g: Array, p: float) -> tuple[float, float]:
