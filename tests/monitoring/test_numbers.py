@@ -349,6 +349,22 @@ def test_a_norm_below_zero_is_refused(p):
         compute_grad_norm(model_of([1.0]), p)
 
 
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+def test_the_norm_of_parameters_is_that_of_their_model(engine):
+    """In a generator, as clipping takes them, or a list; one that is listed twice counts once, a frozen one not."""
+    model = engine.Sequential(engine.Linear(3, 4), engine.Linear(4, 2))
+    made = torch.ones if engine is nn else autograd.ones
+    with pytest.raises(MonitorError, match=r"the \.grad of all 4 parameters is None"):
+        compute_grad_norm(model.parameters())
+    (model(made(5, 3)) ** 2).sum().backward()
+    for norm_type in (2, 1, math.inf):
+        right = compute_grad_norm(model, norm_type)
+        assert compute_grad_norm(model.parameters(), norm_type) == right
+        assert compute_grad_norm([*model.parameters(), *model.parameters(), made(2)], norm_type) == right
+    weight = next(iter(model.parameters()))
+    assert compute_grad_norm((weight,)) == pytest.approx(np.linalg.norm(weight.grad.numpy()), rel=1e-6)
+
+
 @pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats])
 def test_before_backward_there_is_nothing_to_see(function):
     """The message says when to call."""
