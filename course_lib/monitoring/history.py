@@ -63,7 +63,7 @@ class History:
     """
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
-        self.names, self.shapes, self.records = list(names), list(shapes), deque[Record](maxlen=keep)
+        self.names, self.shapes, self.records = list(names), list(shapes), deque[Record](maxlen=int(keep))
         self.spoiled = Spoiled()
 
     def __len__(self) -> int:

@@ -1,6 +1,7 @@
 """Watch the gradients of a model while it trains."""
 
 from collections import deque
+from numbers import Integral
 from typing import Any, NoReturn
 
 from course_lib.errors import InputError, MonitorError
@@ -87,12 +88,11 @@ class GradientMonitor:
     """
 
     def __init__(self, model: Any, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        counts = {"every": every, "keep": keep} | ({} if update_every is None else {"update_every": update_every})
-        for name, value in counts.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        updates = 1 if update_every is None else update_every
+        for name, value in dict[str, Any](every=every, keep=keep, update_every=updates).items():
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
         self._model, self._parameters = model, trainable(model)
-        self._first = next(iter(self._parameters.values()))
         self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
         self._history = History(list(self._parameters), [shape_of(p) for p in self._parameters.values()], keep=keep)
         self._reader: Any = None
@@ -110,11 +110,12 @@ class GradientMonitor:
         """
         if self._closed:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
-        if self._first.grad is None and all(p.grad is None for p in self._parameters.values()):  # one sooner than all
+        parameters = self._parameters.values()
+        if next(iter(parameters)).grad is None and all(p.grad is None for p in parameters):  # one sooner than all
             refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
             refuse_without_gradient(self._parameters)
         if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
-            self._reader = reader_of(list(self._parameters.values()), often=True)
+            self._reader = reader_of(list(parameters), often=True)
             self._looks.clear()  # what was seen at those steps went with the previous reader
         self._count += 1
         try:
@@ -223,8 +224,7 @@ class GradientMonitor:
         if self._watch is not None:
             self._watch.close()
         self._last_seen = self._seen()
-        self._model = self._first = self._reader = self._watch = None  # a monitor that is kept keeps no model
-        self._parameters, self._closed = {}, True
+        self._model, self._parameters, self._reader, self._watch, self._closed = None, {}, None, None, True
 
     def __enter__(self) -> "GradientMonitor":
         return self

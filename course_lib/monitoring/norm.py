@@ -1,7 +1,7 @@
 """The norm of all gradients of a model together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
 
     Parameters
     ----------
-    model : torch.nn.Module or course_lib.autograd.nn.Module
-        After ``backward()``.
+    model : torch.nn.Module or course_lib.autograd.nn.Module, or iterable of their parameters
+        After ``backward()``. A parameter listed twice counts once.
     norm_type : float
         Any p above 0, or ``math.inf``; ``"inf"`` is one, too.
 
@@ -50,11 +50,29 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     ('5e+19', '4e+19')
     """
     p = power(norm_type)
-    grads = [g.grad.detach() for g in with_gradient(model).values() if g.grad is not None]
+    grads = [g.grad.detach() for g in with_gradient(as_model(model)).values() if g.grad is not None]
     if p == 2 and is_torch(grads[0]) and (norms := wide_norms(grads)):
         return combined(norms, p)
     scaled = scaled_sums(grads, p) if is_torch(grads[0]) else [scaled_array(array_of(g), p) for g in grads]
     return combined([m * root(total, p) if math.isfinite(m) and m > 0 else m for m, total in scaled], p)
+
+
+class Parameters:
+    """Parameters alone, each once, in the place of a model; their names are their places."""
+
+    def __init__(self, parameters: Iterable[Any]) -> None:
+        self.listed = list({id(p): p for p in parameters}.values())
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        return ((f"parameter {i}", p) for i, p in enumerate(self.listed))
+
+
+def as_model(model: Any) -> Any:
+    """Put an iterable in which there are parameters to be trained in the place of their model; return all else."""
+    if hasattr(model, "named_parameters") or hasattr(model, "shape") or not isinstance(model, Iterable):
+        return model
+    given = list(model)
+    return Parameters(given) if any(getattr(p, "requires_grad", False) for p in given) else model
 
 
 def power(norm_type: Any) -> float:
@@ -90,7 +108,7 @@ def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
     torch = load("torch", extra="torch")
     found: dict[Any, list[Any]] = {}
     for grad in grads:
-        g = (grad if grad.layout is torch.strided else grad.to_dense()).abs()
+        g = elements(torch, grad).abs()
         g = g.reshape(-1).to(torch.promote_types(g.dtype, torch.float32))
         if len(g):
             m = g.max()
@@ -98,6 +116,13 @@ def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
             total = scaled.pow(p).sum() if p < math.inf else torch.ones_like(m)
             found.setdefault((g.device, g.dtype), []).append(torch.stack([m, total]))
     return [(m, total) for place in found.values() for m, total in torch.stack(place).tolist()]
+
+
+def elements(torch: Any, grad: Any) -> Any:
+    """Return a gradient as a dense tensor; of a sparse one only the elements that are there, since a 0 adds nothing."""
+    if grad.layout is torch.sparse_coo:
+        return grad.coalesce().values()
+    return grad if grad.layout is torch.strided else grad.to_dense()
 
 
 def scaled_array(g: Array, p: float) -> tuple[float, float]:

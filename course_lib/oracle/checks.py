@@ -39,6 +39,11 @@ def check_arguments(
 
 def numbers(name: str, array: Any) -> np.ndarray[Any, Any]:
     """Copy to NumPy; refuse anything but real numbers."""
+    if isinstance(array, Mapping):
+        raise InputError(
+            f"arrays must be named one by one, but {name} is a {type(array).__name__} of {[*array]}. Trees are not "
+            f'taken: pass a flat dict, as in {{"{name}_{next(iter(array), "w")}": ...}}.'
+        )
     try:
         copy = np.array(array)
     except ValueError as why:

@@ -36,9 +36,9 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     Raises
     ------
     InputError
-        If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is not
-        real and floating point (for a complex one JAX's gradient is the conjugate of the one to step against),
-        or the loss is not one real number in a JAX array.
+        If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is no
+        array, or not real and floating point (for a complex one JAX's gradient is the conjugate of the one to step
+        against), or the loss is not one real number in a JAX array.
     MissingExtraError
         Without JAX or optax.
 
@@ -73,16 +73,17 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         updates, opt_state = update(grads, opt_state, params, **asked_for)
         return optax.apply_updates(params, updates), opt_state, loss
 
-    if not donate:
-        compiled: Callable[..., Any] = jax.jit(step)
-        return compiled
-    donating = jax.jit(step, donate_argnums=(0, 1))
+    compiled: Any = jax.jit(step, donate_argnums=(0, 1) if donate else ())
 
-    def step_in_place(params: Any, opt_state: Any, *batch: Any) -> Any:
-        return donating(*apart(jax, (params, opt_state)), *batch)
+    def compiled_step(params: Any, opt_state: Any, *batch: Any) -> Any:
+        try:
+            return compiled(*(apart(jax, (params, opt_state)) if donate else (params, opt_state)), *batch)
+        except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
+            refuse_what_is_no_array(jax, params)
+            raise
 
-    step_in_place.lower = donating.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
-    return step_in_place
+    compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
+    return compiled_step
 
 
 def one_number(jax: Any, loss: Any) -> Any:
@@ -116,6 +117,19 @@ def check_trainable(jax: Any, params: Any) -> None:
                 f"params must be real and floating point to be trained, but params{jax.tree_util.keystr(path)} is "
                 f"{dtype}; convert it, make two arrays of a complex one, or pass what is not trained with the batch"
             )
+
+
+def refuse_what_is_no_array(jax: Any, params: Any) -> None:
+    """Name a leaf that JAX can make no array of, such as a layer's activation function."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
+        try:
+            jax.numpy.asarray(leaf)
+        except TypeError:
+            raise InputError(
+                f"params must hold nothing but arrays, but params{jax.tree_util.keystr(path)} is a "
+                f"{type(leaf).__name__}; keep it out of them: of a model of equinox, params, rest = "
+                "eqx.partition(model, eqx.is_inexact_array), and eqx.combine(params, rest) inside loss_fn"
+            ) from None
 
 
 def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:

@@ -253,6 +253,16 @@ def test_counts_that_are_none_are_refused(options):
         GradientMonitor(mlp(1), **options)
 
 
+def test_counts_are_whole_numbers_of_any_kind():
+    """As NumPy's, of which a configuration or a sweep may be made."""
+    model, counts = mlp(1), {name: np.int64(2) for name in ("every", "keep", "update_every")}
+    with GradientMonitor(model, **counts) as monitor:
+        for _ in range(9):
+            backward(model)
+            monitor.step()
+    assert sorted(set(monitor.history.step)) == [7, 9]
+
+
 def test_step_before_backward_and_questions_before_step_are_refused():
     """Each says what to call first; a refused step leaves the monitor usable."""
     model = mlp(1)

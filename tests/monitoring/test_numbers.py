@@ -295,6 +295,33 @@ def test_sparse_shared_absent_and_frozen():
     assert compute_grad_norm(model) == pytest.approx(stats.total_norm, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_a_sparse_gradient_has_the_measures_of_the_dense_one(dtype):
+    """Whatever it holds from step to step: rows several times, other rows, none, something infinite; and vectors."""
+    model = nn.ParameterList(
+        [torch.zeros(40, 3, dtype=dtype), torch.zeros(4, dtype=dtype), torch.zeros(40, dtype=dtype)]
+    )
+    with GradientMonitor(model, update_every=None) as monitor:
+        for step, rows in enumerate([[1, 1, 7], [3, 30], [], [5, 5, 5, 39], range(40)]):
+            values = torch.randn(len(rows), 3, dtype=dtype)
+            values[:1] *= math.inf if step == 3 else 1
+            at = torch.tensor([[*rows]], dtype=torch.int64)
+            model[0].grad = torch.sparse_coo_tensor(at, values, (40, 3), check_invariants=True)
+            model[1].grad = torch.randn(4, dtype=dtype)
+            model[2].grad = torch.sparse_coo_tensor(at, values[:, 0], (40,), check_invariants=True)
+            monitor.step()
+            found = monitor.history.query(f"step == {step + 1}").set_index("parameter")
+            assert compute_grad_norm(model) == pytest.approx(monitor.scalars()["gradient_norm/total"], rel=1e-5)
+            for name, p in enumerate(model):
+                dense = p.grad.to_dense().double()
+                expected = [dense.norm().item(), dense.mean().item(), dense.std().item(), dense.abs().max().item()]
+                row = found.loc[str(name), ["norm", "mean", "std", "max"]].tolist()
+                if step == 3 and name != 1:
+                    assert (row[0], row[3], found.nonfinite[str(name)]) == (math.inf, math.inf, True)
+                else:
+                    assert row == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
 def test_complex_gradients_count_as_pairs_of_real_numbers():
     """As optimizers take them; so the norm is that of the complex vector."""
     model = model_of([3 + 4j, 12j], dtype=torch.complex64)
@@ -320,6 +347,22 @@ def test_a_norm_below_zero_is_refused(p):
     """There is none."""
     with pytest.raises(InputError, match=r"norm_type must be above 0, or math.inf, but it is"):
         compute_grad_norm(model_of([1.0]), p)
+
+
+@pytest.mark.parametrize("engine", [nn, autograd.nn], ids=["torch", "autograd"])
+def test_the_norm_of_parameters_is_that_of_their_model(engine):
+    """In a generator, as clipping takes them, or a list; one that is listed twice counts once, a frozen one not."""
+    model = engine.Sequential(engine.Linear(3, 4), engine.Linear(4, 2))
+    made = torch.ones if engine is nn else autograd.ones
+    with pytest.raises(MonitorError, match=r"the \.grad of all 4 parameters is None"):
+        compute_grad_norm(model.parameters())
+    (model(made(5, 3)) ** 2).sum().backward()
+    for norm_type in (2, 1, math.inf):
+        right = compute_grad_norm(model, norm_type)
+        assert compute_grad_norm(model.parameters(), norm_type) == right
+        assert compute_grad_norm([*model.parameters(), *model.parameters(), made(2)], norm_type) == right
+    weight = next(iter(model.parameters()))
+    assert compute_grad_norm((weight,)) == pytest.approx(np.linalg.norm(weight.grad.numpy()), rel=1e-6)
 
 
 @pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats])

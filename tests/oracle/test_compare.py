@@ -491,6 +491,8 @@ def noisy(x):
         (lambda: compare(two_layers, arrays(), lambda **a: None), "manual gave None"),
         (lambda: compare(two_layers, arrays(), {"x": "abc"}), "x must be an array of real numbers.*<U3"),
         (lambda: compare(two_layers, arrays(), {"x": np.ones((5, 4)) + 1j}), "dtype is complex128"),
+        (lambda: compare(two_layers, {"p": {"w": np.ones(3)}}), r"p is a dict of \['w'\]\. Trees are not.*\{\"p_w\": "),
+        (lambda: compare(two_layers, arrays(), {"x": {"w": np.ones(3)}}), "Trees are not taken: pass a flat dict"),
         (lambda: compare(two_layers, {"x": np.array(["2020-01-01"], "M8[D]")}), "x must .*, but its dtype is datetime"),
         (lambda: compare(two_layers, arrays(), {"x": [[1, 2], [3]]}), "NumPy cannot make one from it"),
         (lambda: compare(two_layers, arrays(), max_norm=-1), "max_norm must be positive and finite, but it is -1"),

@@ -160,6 +160,20 @@ def test_bad_losses_and_parameters_are_refused():
         make_jax_step(lambda w: 0.0, optimizer)({}, optimizer.init({}))
 
 
+@pytest.mark.parametrize("jit_is_off", [False, True])
+@pytest.mark.parametrize("donate", [False, True])
+def test_a_function_among_the_parameters_is_named(donate, jit_is_off):
+    """As in a module that is a pytree and holds its activation; a TypeError of the loss itself is passed on."""
+    sgd = optax.sgd(0.1)
+    step = make_jax_step(lambda p, x: p["act"](x * p["w"]).sum(), sgd, donate=donate)
+    params = {"w": jnp.ones(3), "act": jnp.tanh}
+    said = r"params\['act'\] is a \w*; keep it out of them.*eqx\.partition\(model, eqx\.is_inexact_array\)"
+    with jax.disable_jit(jit_is_off), pytest.raises(InputError, match=said):
+        step(params, sgd.init({"w": params["w"]}), jnp.ones(3))
+    with jax.disable_jit(jit_is_off), pytest.raises(TypeError, match="not callable"):
+        step({"w": jnp.ones(3), "act": jnp.ones(3)}, sgd.init({"w": 1.0, "act": 1.0}), jnp.ones(3))
+
+
 @pytest.mark.parametrize("donate", [False, True])
 def test_the_step_can_be_lowered(donate):
     """As what jax.jit returns: for its memory and its cost."""

@@ -23,7 +23,8 @@ NUMBER = np.dtype(np.float64).itemsize
 class InMemory:
     """Parameters in memory, in single precision or less; offers what :class:`InRows` offers.
 
-    Each gradient is read once, where it lies. One that is sparse, or not contiguous, or of less precision, is copied.
+    Each gradient is read once, where it lies. One that is not contiguous, or of less precision, is copied; of one that
+    is sparse, as an embedding's can be, the elements that are not 0.
 
     A step calls nothing from NumPy: training sweeps NumPy's code out of the caches, and each first call then takes a
     third of the time of the loop.
@@ -95,7 +96,7 @@ class InMemory:
     def run(self, loop: Callable[..., Any], tensors: list[Any], *arguments: Any) -> Any:
         """Run a loop over readable tensors, none of which can go meanwhile."""
         if (sizes := [t.numel() for t in tensors]) != self.told:
-            self.refuse_resized(tensors)
+            self.refuse_resized()
             self.sizes[:] = self.told = sizes
         self.addresses[:] = addresses = [t.data_ptr() for t in tensors]
         if 0 in addresses:
@@ -111,21 +112,27 @@ class InMemory:
         return [t if can else self.plain(t) for t, can in zip(tensors, readable, strict=True)]
 
     def plain(self, tensor: Any) -> Any:
-        """Return a copy that is dense, contiguous and of single precision."""
+        """Return a copy that is dense, contiguous and of single precision; of a sparse matrix only what is not 0."""
         if tensor is None:
             return self.nothing
         self.outgrown |= tensor.dtype in self.wide or not tensor.is_cpu
-        dense = tensor.detach() if tensor.layout is self.torch.strided else tensor.detach().to_dense()
+        dense = tensor.detach()
+        if dense.layout is self.torch.sparse_coo and dense.ndim > 1:  # a vector's elements are told apart, to be seen
+            dense = dense.coalesce().values()
+        elif dense.layout is not self.torch.strided:
+            dense = dense.to_dense()
         return self.torch.empty(dense.shape, dtype=self.torch.float32, device="cpu").copy_(dense)
 
-    def refuse_resized(self, tensors: Sequence[Any]) -> None:
-        """Say which size does not match, unless a gradient is simply missing."""
-        for tensor, size in zip(tensors, self.expected, strict=True):
-            if tensor is not self.nothing and tensor.numel() != size:
-                raise MonitorError(
-                    f"a parameter and its gradient must keep their size, which was {size} at the first step, but one "
-                    f"has {tensor.numel()} elements now. After a layer is resized, make a new GradientMonitor(model)."
-                )
+    def refuse_resized(self) -> None:
+        """Say which size does not match, unless a gradient is simply missing, or has fewer elements in memory."""
+        for p, size in zip(self.parameters, self.expected, strict=True):
+            for tensor in (p, p.grad):
+                if tensor is not None and tensor.numel() != size:
+                    raise MonitorError(
+                        f"a parameter and its gradient must keep their size, which was {size} at the first step, but "
+                        f"one has {tensor.numel()} elements now. After a layer is resized, make a new "
+                        "GradientMonitor(model)."
+                    )
 
     def refuse_freed(self, addresses: Sequence[int]) -> None:
         """Say that a tensor is at no address, unless it has no elements."""
