@@ -11,7 +11,7 @@ from typing import Any
 from course_lib.costs.dispatch import each_operation
 from course_lib.costs.formulas import formulas
 from course_lib.costs.graph import leaves_below
-from course_lib.costs.untouched import first_calls, keep_buffers, lasting, set_aside
+from course_lib.costs.untouched import ALONE, first_calls, keep_buffers, lasting, set_aside
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -110,8 +110,8 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
     change in place, and the state of torch's random numbers on the CPU are afterwards what they were; only if
     ``fn`` itself calls ``backward()``, leaves that belong to no module keep the gradients. Hooks that run when a
     gradient is complete, such as an optimizer's step inside the backward pass, are not run. What ``torch.compile`` has
-    made runs uncompiled here, and compiled again afterwards. Jagged nested tensors stop torch's counter with an error
-    of its own.
+    made runs uncompiled here, and compiled again afterwards. Threads that count at once wait for each other. Jagged
+    nested tensors stop torch's counter with an error of its own.
 
     Where W is trained, the backward pass of ``W @ v`` multiplies g and v element by element, which is not counted;
     that of ``torch.nn.functional.linear(v, W)`` does the same as a product, which is.
@@ -130,11 +130,10 @@ def count_flops(fn: Callable[[], Any]) -> Flops:
             f"fn must be a function that returns the loss, but got a {type(fn).__name__}, which is computed "
             "already. Pass lambda: loss_fn(model(x), y)."
         )
-    mha = torch.backends.mha
-    fast, seen = mha.get_fastpath_enabled(), Counter[str]()
-    mha.set_fastpath_enabled(False)  # the fused layer is one operation, which cannot be looked into
-    with ExitStack() as stack:
-        stack.callback(mha.set_fastpath_enabled, fast)
+    mha, seen = torch.backends.mha, Counter[str]()
+    with ALONE, ExitStack() as stack:
+        stack.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)  # the fused layer is one operation, which cannot be looked into
         stack.enter_context(torch.random.fork_rng(devices=()))
         stack.enter_context(first_calls(lambda module: keep_module(stack, module)))
         loss, forward_by_op = counted(torch, fn, seen)

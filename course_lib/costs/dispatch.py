@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from course_lib.costs.untouched import ALONE
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -28,7 +29,7 @@ def each_operation(call: Callable[[Any, Any, Any], Any]) -> Iterator[None]:
             return call(op, args, kwargs or {})
 
     compiles = "torch._dynamo" in sys.modules  # else nothing is compiled yet, and its import takes a second
-    with torch.compiler.set_stance("force_eager") if compiles else nullcontext(), Each():
+    with ALONE, torch.compiler.set_stance("force_eager") if compiles else nullcontext(), Each():
         yield
 
 

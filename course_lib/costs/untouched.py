@@ -4,11 +4,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from threading import RLock
 from typing import Any
 
 from course_lib.extras import load
 
 __all__ = [
+    "ALONE",
     "Undo",
     "around_calls",
     "first_calls",
@@ -22,12 +24,17 @@ __all__ = [
 
 Undo = Callable[[], None]
 
+ALONE = RLock()  # of the thread that has switched something for the whole process, and will switch it back
+
 
 @contextmanager
 def around_calls(before: Callable[..., None], after: Callable[..., None] | None = None) -> Iterator[None]:
-    """Run functions before and after each call of any module of torch, as torch's global hooks do."""
+    """Run functions before and after each call of any module of torch, as torch's global hooks do.
+
+    Hooks, filters of warnings and what else is switched here belong to the process: a second thread waits its turn.
+    """
     hooks = load("torch.nn.modules.module", extra="torch")
-    with ExitStack() as stack, warnings.catch_warnings():
+    with ALONE, ExitStack() as stack, warnings.catch_warnings():
         # Our hooks fire for what torch.compile wraps around a module as well, which is a module of its own here.
         warnings.filterwarnings("ignore", message="Using `torch.compile", category=UserWarning)
         stack.callback(hooks.register_module_forward_pre_hook(before).remove)

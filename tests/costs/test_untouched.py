@@ -1,6 +1,9 @@
 """Counting runs a model, and leaves it as it was."""
 
 import copy
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -149,6 +152,27 @@ def test_what_is_compiled_runs_compiled_again_afterwards(look, warm):
     assert len(runs) == before
     compiled(torch.ones(3, 4))
     assert len(runs) == before + 1
+
+
+def test_threads_that_count_at_once_leave_everything_switched_as_it_was():
+    """The fast path of Transformers and the filters of warnings; and each counts its own work."""
+    x, interval, found = torch.ones(2, 4), sys.getswitchinterval(), []
+    layers = [nn.Linear(4, 4) for _ in range(4)]
+    filters = list(warnings.filters)
+
+    def count(layer):
+        found.extend(count_flops(lambda: layer(x).sum()).forward for _ in range(5))
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(len(layers)) as pool:
+            list(pool.map(count, layers))
+        assert torch.backends.mha.get_fastpath_enabled()
+    finally:
+        sys.setswitchinterval(interval)
+        torch.backends.mha.set_fastpath_enabled(True)
+    assert warnings.filters == filters
+    assert found == [2 * 2 * 4 * 4] * 20
 
 
 class Fails(torch.nn.Module):

@@ -1,6 +1,9 @@
 """What the monitor says of training runs, broken on purpose and not."""
 
 import re
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -26,6 +29,23 @@ def test_nothing_is_found_where_nothing_is_wrong(name):
     diagnosis = HEALTHY[name]().diagnose()
     assert diagnosis.healthy, diagnosis
     assert re.match(r"healthy: in steps 1 to \d+, the norm of all gradients was between", str(diagnosis))
+
+
+def test_threads_that_diagnose_at_once_leave_warnings_as_they_were():
+    """A run in which a parameter has no gradient, of which NumPy would warn."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4).requires_grad_(False))
+    monitor, filters, interval = GradientMonitor(model), list(warnings.filters), sys.getswitchinterval()
+    model[1].requires_grad_()
+    model[0](torch.ones(2, 4)).sum().backward()
+    monitor.step()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: str(monitor.diagnose()), range(100)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(found)) == 1
+    assert warnings.filters == filters
 
 
 @pytest.mark.parametrize(("kind", "name"), BROKEN_RUNS)

@@ -121,3 +121,27 @@ def test_gradients_that_can_be_differentiated_are_read_without_no_grad():
     assert norms.tolist() == pytest.approx([p.grad.float().norm().item() for p in model])
     read = group.readable([p.grad for p in model])
     assert [t.requires_grad for t in read] == [True, False, False]  # the gradient itself, and two copies
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"), [((5, 3, 4, 2), torch.channels_last), ((5, 3, 2, 4, 2), torch.channels_last_3d)]
+)
+def test_channels_that_lie_last_are_read_where_they_lie(shape, order):
+    """And compared with themselves; only in the step in which a model is turned, two orders do not go together."""
+    p = nn.Parameter(torch.randn(shape))
+    p.grad = torch.randn(shape).to(memory_format=order)
+    reader, ratios, expected = TorchReader([p]), [], []
+    for turned in (torch.contiguous_format, order, order, torch.contiguous_format, torch.contiguous_format):
+        before, p.data = p.data.clone(), (p.data + torch.randn(shape)).contiguous(memory_format=turned)
+        measures = reader.measure(1, weights=True).measures
+        ratios.append(measures.update_ratio.item())
+        expected.append(((p.data - before).norm() / before.norm()).item())
+        assert measures.weight_norm.item() == pytest.approx(p.data.double().norm().item())
+        wanted = [p.grad.double().norm().item(), p.grad.mean().item(), p.grad.std().item(), p.grad.abs().max().item()]
+        found = [getattr(measures, name).item() for name in ("norm", "mean", "std", "largest")]
+        assert found == pytest.approx(wanted, rel=1e-5)
+    assert ratios == pytest.approx([np.nan, np.nan, expected[2], np.nan, expected[4]], rel=1e-5, nan_ok=True)
+    (group,) = reader.groups
+    p.data = p.data.to(memory_format=order)
+    assert group.readable([p.grad, p])[0] is p.grad
+    assert group.readable([p.grad, p])[1] is p

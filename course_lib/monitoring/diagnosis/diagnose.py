@@ -1,6 +1,5 @@
 """Say in words what the gradients of a training run show."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,8 +49,6 @@ def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, 
     last_seen : mapping of int to numpy.ndarray
         For vectors, the last of those steps at which each element had one.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(All-NaN|Mean of empty)", RuntimeWarning)  # a parameter without a gradient
-        evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
-        found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
-        return Diagnosis(found or (healthy(evidence),))
+    evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
+    found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
+    return Diagnosis(found or (healthy(evidence),))

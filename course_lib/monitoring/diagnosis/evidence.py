@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from course_lib.monitoring.history import History, Spoiled, weights
 from course_lib.monitoring.parameters import Array
 
-__all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "span"]
+__all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "medians", "span"]
 
 Indices = NDArray[np.integer[Any]]
 WINDOW = 20  # of the latest finite steps, that the signs about layers look at
@@ -131,8 +131,7 @@ class Evidence:
 
     def typical(self, measure: Array) -> Array:
         """Return the median of each parameter over the latest steps."""
-        recent = measure[self.window]
-        return np.nanmedian(recent, axis=0) if len(recent) else np.full(len(self.counts), np.nan)
+        return medians(measure[self.window], axis=0)
 
     @property
     def too_short(self) -> str:
@@ -146,6 +145,24 @@ class Evidence:
     def numbers(self, rows: Sequence[int] | Indices) -> tuple[int, ...]:
         """Return the numbers of some steps."""
         return tuple(int(self.steps[row]) for row in rows)
+
+
+def medians(values: Array, *, axis: int) -> Array:
+    """Return the medians of the rows or columns of a table, without what is NaN; NaN where nothing else is.
+
+    ``np.nanmedian`` warns of that, as of a parameter without a gradient, and a filter of warnings is every thread's.
+
+    Examples
+    --------
+    >>> medians(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
+    [2.0, nan]
+    """
+    rows = np.moveaxis(values, axis, -1)
+    known = ~np.isnan(rows).all(axis=-1)
+    found = np.full(len(rows), np.nan)
+    if known.any():
+        found[known] = np.nanmedian(rows[known], axis=-1)
+    return found
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 
 import numpy as np
 
-from course_lib.monitoring.diagnosis.evidence import FIRST, WINDOW, Evidence, Finding, Indices, span
+from course_lib.monitoring.diagnosis.evidence import FIRST, WINDOW, Evidence, Finding, Indices, medians, span
 from course_lib.monitoring.diagnosis.vanishing import APART, is_bias
 from course_lib.monitoring.parameters import Array
 
@@ -103,7 +103,7 @@ def grown(e: Evidence, finite: Indices, total: Array) -> str:
 
 def beginnings(e: Evidence, finite: Indices) -> int:
     """Return how many steps show where it began: three, or those before a violent update."""
-    violent = np.flatnonzero(np.nanmedian(updates(e, finite[:FIRST]), axis=1) >= VIOLENT)
+    violent = np.flatnonzero(medians(updates(e, finite[:FIRST]), axis=1) >= VIOLENT)
     return max(1, int(violent[0])) if len(violent) else FIRST
 
 

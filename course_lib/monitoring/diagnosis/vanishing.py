@@ -7,7 +7,7 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, span
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, medians, span
 
 __all__ = ["APART", "dead", "is_bias", "vanishing"]
 
@@ -76,7 +76,7 @@ def from_zero(e: Evidence) -> NDArray[np.bool_]:
     if not 1 < len(norm) <= STARTING:
         return np.zeros(len(e.names), dtype=np.bool_)
     half = len(norm) // 2
-    rises = np.nanmedian(norm[half:], axis=0) > RISES * np.nanmedian(norm[:half], axis=0)
+    rises = medians(norm[half:], axis=0) > RISES * medians(norm[:half], axis=0)
     return np.asarray((norm[0] == 0) & rises)
 
 

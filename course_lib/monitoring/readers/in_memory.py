@@ -23,8 +23,13 @@ NUMBER = np.dtype(np.float64).itemsize
 class InMemory:
     """Parameters in memory, in single precision or less; offers what :class:`InRows` offers.
 
+<<<<<<< HEAD
     Each gradient is read once, where it lies. One that is not contiguous, or of less precision, is copied; of one that
     is sparse, as an embedding's can be, the elements that are not 0.
+=======
+    Each gradient is read once, where it lies. One that is sparse, or with gaps, or of less precision, is copied.
+    In which order the elements lie, channels first or last, is the same to a sum, a norm and a maximum.
+>>>>>>> bfa0cca6070140e07fb027512b418b04b17787b1
 
     A step calls nothing from NumPy: training sweeps NumPy's code out of the caches, and each first call then takes a
     third of the time of the loop.
@@ -35,8 +40,12 @@ class InMemory:
         self.parameters = [parameters[i] for i in where]
         self.single = torch.FloatTensor  # what is dense, in memory, and of this precision
         self.own = torch.Tensor, torch.nn.Parameter  # not a class that may keep its elements elsewhere
+<<<<<<< HEAD
         self.wide = torch.float64, torch.complex64, torch.complex128
         self.outgrown = False  # whether a tensor was met that has come to be elsewhere, or of more precision
+=======
+        self.orders = {4: torch.channels_last, 5: torch.channels_last_3d}  # without gaps too, by number of dimensions
+>>>>>>> bfa0cca6070140e07fb027512b418b04b17787b1
         self.nothing = torch.empty(0, dtype=torch.float32, device="cpu")
         self.expected = self.told = [p.numel() for p in self.parameters]
         self.counts, numbers = np.array(self.expected, np.int64), ctypes.c_int64 * len(where)
@@ -48,6 +57,7 @@ class InMemory:
         self.shown = self.starts.ctypes.data, self.seen.ctypes.data
         self.tables: list[tuple[Array, int]] = []
         self.kept: Any = None
+        self.turned: list[int] = []  # which are kept in another order than that of their elements
         self.known = False
 
     def measure(self, step: int, *, weights: bool, extra: Any = None) -> Part:
@@ -55,11 +65,8 @@ class InMemory:
         grads, (numbers, at) = [p.grad for p in self.parameters], self.table()
         readable = self.readable(grads)
         nonfinite = self.run(self.loops.measure, readable, at, *self.shown, len(grads), step)
-        if weights:
-            known = self.known
-            self.compare(at + 3 * len(grads) * NUMBER)
-            if not known:
-                numbers[3:5] = math.nan
+        if weights and not self.compare(at + 3 * len(grads) * NUMBER):
+            numbers[3:5] = math.nan
         return Part(
             numbers,
             sizes=self.counts,
@@ -82,12 +89,19 @@ class InMemory:
         """Keep the parameters as they are."""
         self.compare(self.unread)
 
-    def compare(self, out: Any) -> None:
-        """Write the norms of the parameters' change, of what they were, and of what they are, and keep them."""
+    def compare(self, out: Any) -> bool:
+        """Write the norms of the parameters' change, of what they were, and of what they are, and keep them.
+
+        The first two are worth something if this returns True: they were known, and lay in the order in which they lie.
+        """
         if self.kept is None:
             self.kept = (ctypes.c_float * sum(self.expected))()
-        self.run(self.loops.compare, self.readable(self.parameters), self.kept, out, len(self.where))
+        readable = self.readable(self.parameters)
+        turned = [] if readable is self.parameters else [i for i, t in enumerate(readable) if not t.is_contiguous()]
+        known, self.turned = self.known and turned == self.turned, turned
+        self.run(self.loops.compare, readable, self.kept, out, len(self.where))
         self.known = True
+        return known
 
     def forget_weights(self) -> None:
         """Let the kept parameters go: they are not those of the step before."""
@@ -109,7 +123,13 @@ class InMemory:
         readable = [isinstance(t, single) and type(t) in own and t.is_contiguous() for t in tensors]
         if all(readable):
             return tensors
-        return [t if can else self.plain(t) for t, can in zip(tensors, readable, strict=True)]
+        return [t if can or self.is_turned(t) else self.plain(t) for t, can in zip(tensors, readable, strict=True)]
+
+    def is_turned(self, tensor: Any) -> bool:
+        """Say whether a tensor differs from what the loops read in nothing but the order of its elements."""
+        if not isinstance(tensor, self.single) or type(tensor) not in self.own or tensor.ndim not in self.orders:
+            return False
+        return bool(tensor.is_contiguous(memory_format=self.orders[tensor.ndim]))
 
     def plain(self, tensor: Any) -> Any:
         """Return a copy that is dense, contiguous and of single precision; of a sparse matrix only what is not 0."""
