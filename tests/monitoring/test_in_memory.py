@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import MonitorError
-from course_lib.monitoring import GradientMonitor
+from course_lib.monitoring import GradientMonitor, compute_grad_norm
 from course_lib.monitoring.readers import TorchReader
 from course_lib.monitoring.readers.in_memory import InMemory
 from course_lib.monitoring.readers.loops import loops
@@ -69,6 +70,35 @@ def test_rounding_does_not_add_up(size, spread):
     p.grad = 0.1 + 0.1 * spread * torch.randn(size, generator=torch.Generator().manual_seed(0))
     found = TorchReader([p]).measure().measures.std.item()
     assert found == pytest.approx(p.grad.double().std().item() if spread else 0, rel=0.02, abs=1e-8)
+
+
+class Dense(TorchDispatchMode):
+    """Notes the size of the largest dense tensor that is made."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        """Make a call, and look at what it makes."""
+        made = function(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor) and made.layout is torch.strided:
+            self.largest = max(self.largest, made.numel())
+        return made
+
+
+@pytest.mark.parametrize("measure", ["monitor", "norm"])
+def test_of_a_sparse_gradient_only_what_is_there_is_read(measure):
+    """Of a thousand rows, a batch has five: a dense copy would take more than the step itself."""
+    model = nn.EmbeddingBag(1000, 8, sparse=True, mode="sum")
+    with GradientMonitor(model, update_every=None) as monitor:
+        read = monitor.step if measure == "monitor" else lambda: compute_grad_norm(model)
+        for _ in range(3):
+            model.zero_grad()
+            model(torch.randint(1000, (1, 5))).square().sum().backward()
+            with Dense() as made:
+                read()
+            assert 0 < made.largest <= 5 * 8
 
 
 def test_the_code_stays_as_long_as_the_loops(monkeypatch):
