@@ -23,13 +23,9 @@ NUMBER = np.dtype(np.float64).itemsize
 class InMemory:
     """Parameters in memory, in single precision or less; offers what :class:`InRows` offers.
 
-<<<<<<< HEAD
-    Each gradient is read once, where it lies. One that is not contiguous, or of less precision, is copied; of one that
-    is sparse, as an embedding's can be, the elements that are not 0.
-=======
-    Each gradient is read once, where it lies. One that is sparse, or with gaps, or of less precision, is copied.
-    In which order the elements lie, channels first or last, is the same to a sum, a norm and a maximum.
->>>>>>> bfa0cca6070140e07fb027512b418b04b17787b1
+    Each gradient is read once, where it lies. One with gaps, or of less precision, is copied; of one that is sparse, as
+    an embedding's can be, the elements that are not 0. In which order the elements lie, channels first or last, is the
+    same to a sum, a norm and a maximum.
 
     A step calls nothing from NumPy: training sweeps NumPy's code out of the caches, and each first call then takes a
     third of the time of the loop.
@@ -40,12 +36,9 @@ class InMemory:
         self.parameters = [parameters[i] for i in where]
         self.single = torch.FloatTensor  # what is dense, in memory, and of this precision
         self.own = torch.Tensor, torch.nn.Parameter  # not a class that may keep its elements elsewhere
-<<<<<<< HEAD
         self.wide = torch.float64, torch.complex64, torch.complex128
         self.outgrown = False  # whether a tensor was met that has come to be elsewhere, or of more precision
-=======
         self.orders = {4: torch.channels_last, 5: torch.channels_last_3d}  # without gaps too, by number of dimensions
->>>>>>> bfa0cca6070140e07fb027512b418b04b17787b1
         self.nothing = torch.empty(0, dtype=torch.float32, device="cpu")
         self.expected = self.told = [p.numel() for p in self.parameters]
         self.counts, numbers = np.array(self.expected, np.int64), ctypes.c_int64 * len(where)
