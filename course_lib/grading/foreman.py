@@ -129,7 +129,7 @@ def _load() -> None:
     gc.disable()
     for name in LOADED:
         importlib.import_module(name)
-    sys.modules["course_lib.grading.session"].keep_compiled()
+    sys.modules["course_lib.grading.alone"].keep_compiled()
     gc.freeze()
 
 

@@ -1,11 +1,5 @@
 """One pytest session per submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
 
-import contextlib
-import functools
-import io
-import os
-import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +10,7 @@ import pytest
 from nbformat import NotebookNode
 from nbval import plugin as nbval
 
-from course_lib.grading import temporary
+from course_lib.grading.alone import forgetting, quiet_and_alone
 from course_lib.grading.bounded import bounded
 from course_lib.grading.cells import Cell, Notebook
 from course_lib.grading.kernel import Kernel, Stopped
@@ -25,7 +19,7 @@ from course_lib.grading.points import Mistake, points_of
 from course_lib.grading.report import Row
 from course_lib.grading.words import excerpt, one_line
 
-__all__ = ["KeyFailure", "Session", "collect_tests", "keep_compiled", "run"]
+__all__ = ["KeyFailure", "Session", "collect_tests", "run"]
 
 # What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
 NOTEBOOK, TESTS = "notebook", "tests"
@@ -213,7 +207,7 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
     options += ["--import-mode=importlib", "--color=no", *off, *(extra or [])]
     for name in placeholders:
         (folder / name).touch()
-    with _quiet_and_alone() as said, _forgetting(session.tests):
+    with quiet_and_alone() as said, forgetting(session.tests):
         code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, OPTIONS])
     if session.broken:
         raise KeyFailure("\n".join(session.broken))
@@ -221,37 +215,3 @@ def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: l
         raise KeyboardInterrupt
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
         raise KeyFailure(f"pytest could not run: {said.getvalue()[-2000:]}")
-
-
-@functools.cache
-def keep_compiled() -> str:
-    """Return where this process and its forks keep hidden tests compiled: compiling takes as long as all the rest."""
-    return tempfile.mkdtemp(prefix="bytecode", dir=temporary.own())
-
-
-@contextlib.contextmanager
-def _quiet_and_alone() -> Iterator[io.StringIO]:
-    """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
-    kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
-        os.environ.pop(name, None)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.dont_write_bytecode, sys.pycache_prefix = False, keep_compiled()
-    try:
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
-            yield said
-    finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = writes, prefix
-        os.environ.clear()
-        os.environ.update(kept)
-
-
-@contextlib.contextmanager
-def _forgetting(tests: Path | None) -> Iterator[None]:
-    """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
-    try:
-        yield
-    finally:
-        for name, module in list(sys.modules.items()):
-            if tests is not None and getattr(module, "__file__", None) == str(tests):
-                del sys.modules[name]
