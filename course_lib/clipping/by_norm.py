@@ -60,8 +60,7 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
     Notes
     -----
     Torch: one host synchronisation per call, one pass to measure, accumulated in float64, and one to scale, if needed;
-    float64 gradients whose squares may overflow or vanish, at the price of a second synchronisation, and all on Apple's
-    GPUs, are divided by their largest entry first. XLA treats subnormal numbers
+    float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
     as zero on many devices, so JAX measures them as zero there.
 
     Torch's gradients are those in ``.grad``. What ``torch.func.grad`` and ``torch.autograd.grad`` return belongs to no

@@ -20,7 +20,7 @@ class Gradients(ABC):
 
     @abstractmethod
     def measure(self) -> list[Magnitude]:
-        """Return the norm of each gradient; waits for the device once, or twice for what float64 cannot square."""
+        """Return the norm of each gradient; waits for the device once."""
 
     @abstractmethod
     def multiply(self, norm: Magnitude, bound: float) -> None:

@@ -12,7 +12,6 @@ from course_lib.training.in_backward import taken_in_backward
 
 __all__ = ["TorchGradients"]
 
-SQUARED = 1e-140  # a norm from here on lost nothing to squares that vanish in float64; one of 0 may have lost all
 LEAST_FLOAT = -125  # the exponent of the smallest normal float32, in which torch also scales half precision
 
 
@@ -48,10 +47,7 @@ class TorchGradients(Gradients):
         )
 
     def measure(self) -> list[Magnitude]:
-        """Measure each group of tensors by kernels over all of it, and wait once for all groups.
-
-        A second time, if there are gradients in float64 whose squares are too large or too small for it, or that are 0.
-        """
+        """Measure each group of tensors by kernels over all of it, and wait once for all groups."""
         host: list[tuple[list[int], Any]] = []
         device: list[tuple[list[int], Any]] = []
         with self.torch.no_grad():
@@ -65,30 +61,15 @@ class TorchGradients(Gradients):
                 units, scaled = self.torch.cat([m.to(hub, non_blocking=True) for _, m in parts], dim=1).tolist()
                 places = (i for group, _ in parts for i in group)
                 found |= dict(zip(places, map(Magnitude, units, scaled), strict=True))
-        return self._surely([found[i] for i in range(len(self.grads))])
-
-    def _surely(self, found: list[Magnitude]) -> list[Magnitude]:
-        """Measure again, in units of the largest entry, what double precision cannot square: seldom anything."""
-        doubtful = (i for i, m in enumerate(found) if m.unit < SQUARED or m.unit == math.inf)
-        with self.torch.no_grad():
-            for group in self._groups(i for i in doubtful if self.grads[i].dtype == self.torch.float64):
-                again = self._scaled([self.grads[i] for i in group]).tolist()
-                for i, unit, scaled in zip(group, *again, strict=True):
-                    found[i] = Magnitude(unit, scaled)
-        return found
+        return [found[i] for i in range(len(self.grads))]
 
     def _norms(self, grads: Sequence[Any]) -> Any:
         """Return units and scaled norms, (2, n), of gradients that share a dtype and a device."""
-        torch = self.torch
-        if grads[0].device.type == "mps":  # which has no float64, in which squares of float32 do not overflow
-            return self._scaled(grads)
-        norms = torch.stack(torch._foreach_norm(grads, 2, dtype=torch.float64))
-        return torch.stack([norms, torch.ones_like(norms)])
-
-    def _scaled(self, grads: Sequence[Any]) -> Any:
-        """Return the same with the largest entries as units, whose squares neither overflow nor vanish."""
-        torch = self.torch
-        wide = torch.float32 if grads[0].device.type == "mps" else torch.float64
+        torch, apple = self.torch, grads[0].device.type == "mps"
+        if grads[0].dtype != torch.float64 and not apple:  # squares of float32 do not overflow in float64
+            norms = torch.stack(torch._foreach_norm(grads, 2, dtype=torch.float64))
+            return torch.stack([norms, torch.ones_like(norms)])
+        wide = torch.float32 if apple else torch.float64
         units = torch._foreach_norm(grads, math.inf)
         scaled = [
             torch.linalg.vector_norm(g.to(wide) / torch.where((u > 0) & u.isfinite(), u, 1).to(wide))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,14 @@ from course_lib.monitoring.parameters import Array, array_of, is_torch, with_gra
 
 __all__ = ["combined", "compute_grad_norm"]
 
-SQUARED = 1e-140  # a norm from here on lost nothing to squares that vanish in float64; one of 0 may have lost all
-
 
 def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     r"""Return the norm of all gradients of a model together, as if they were one vector.
 
     .. math:: \|g\|_p = \Bigl( \sum_i |g_i|^p \Bigr)^{1/p}, \qquad \|g\|_\infty = \max_i |g_i|
 
-    Powers of finite numbers neither overflow nor vanish: where they could, each gradient is divided by its largest
-    absolute value first. On a device, everything is read in one transfer, and what has to be divided in a second.
+    Each gradient is divided by its largest absolute value first, so that powers of finite numbers neither overflow nor
+    vanish. On a device, everything is read in one transfer.
 
     Parameters
     ----------
@@ -54,12 +51,10 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     """
     p = power(norm_type)
     grads = [g.grad.detach() for g in with_gradient(as_model(model)).values() if g.grad is not None]
-    if is_torch(grads[0]):
-        norms, left = wide_norms(grads) if p == 2 else ([], grads)
-        scaled = scaled_sums(left, p)
-    else:
-        norms, scaled = [], [scaled_array(array_of(g), p) for g in grads]
-    return combined([*norms, *(m * root(total, p) if math.isfinite(m) and m > 0 else m for m, total in scaled)], p)
+    if p == 2 and is_torch(grads[0]) and (norms := wide_norms(grads)):
+        return combined(norms, p)
+    scaled = scaled_sums(grads, p) if is_torch(grads[0]) else [scaled_array(array_of(g), p) for g in grads]
+    return combined([m * root(total, p) if math.isfinite(m) and m > 0 else m for m, total in scaled], p)
 
 
 class Parameters:
@@ -91,23 +86,21 @@ def power(norm_type: Any) -> float:
     return p
 
 
-def wide_norms(grads: Sequence[Any]) -> tuple[list[float], Sequence[Any]]:
-    """Return Euclidean norms of torch tensors, by one call for all, in double precision, and the tensors left over.
+def wide_norms(grads: Sequence[Any]) -> list[float]:
+    """Return the Euclidean norms of torch tensors by one call for all, in double precision, which their squares fit.
 
-    Those are all, if one is not dense, is complex, or lies on another device or in another precision; and of tensors in
-    double precision those whose squares may be too large or too small for it.
+    An empty list, if one is not dense, is wider itself, is complex, or lies on another device or in another precision.
     """
     torch, first = load("torch", extra="torch"), grads[0]
-    real = first.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and first.device.type != "mps"
+    narrow = first.dtype in (torch.float16, torch.bfloat16, torch.float32) and first.device.type != "mps"
     alike = all(
         g.layout is torch.strided and not g.is_nested and (g.dtype, g.device) == (first.dtype, first.device)
         for g in grads
     )
-    if not (real and alike):
-        return [], grads
+    if not (narrow and alike):
+        return []
     norms: list[float] = torch.stack(torch._foreach_norm(grads, 2, dtype=torch.float64)).tolist()
-    left = [first.dtype == torch.float64 and (n < SQUARED or n == math.inf) for n in norms]
-    return [n for n, over in zip(norms, left, strict=True) if not over], list(compress(grads, left))
+    return norms
 
 
 def scaled_sums(grads: Sequence[Any], p: float) -> list[tuple[float, float]]:
