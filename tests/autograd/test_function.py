@@ -12,6 +12,21 @@ from course_lib.errors import AutogradError
 BASES = ((ag, ag.Function, ag.grad), (torch, torch.autograd.Function, torch.autograd.grad))
 
 
+class Square(ag.Function):
+    """An operation that saves its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Compute the square."""
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        """Send the cotangent back."""
+        return g * 2 * ctx.saved_tensors[0]
+
+
 def test_saved_inputs_outputs_and_settings_reach_backward():
     """Inputs and outputs can be saved, attributes set, None returned; it can be differentiated twice."""
     answers = []
@@ -136,17 +151,6 @@ def test_a_tuple_of_one_stays_a_tuple():
 
 def test_a_saved_tensor_is_watched_and_freed():
     """A change in place is noticed, and a second walk refused, as for any operation."""
-
-    class Square(ag.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2 * ctx.saved_tensors[0]
-
     x = ag.tensor([1.0, 2.0], requires_grad=True)
     h = x * 1
     y = Square.apply(h)
@@ -306,17 +310,6 @@ def test_a_list_of_gradients_is_no_tuple():
 
 def test_what_was_saved_is_gone_after_the_walk():
     """Though the result, and with it the graph, is still there."""
-
-    class Square(ag.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2 * ctx.saved_tensors[0]
-
     h = ag.ones(2, requires_grad=True) * 1
     y, alive = Square.apply(h).sum(), weakref.ref(h.value)
     del h
