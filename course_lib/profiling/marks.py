@@ -1,5 +1,6 @@
 """The marks that bottlenecks leave in what a profiler records: each call's own time, by what kind of work it is."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ __all__ = ["Kind", "Marks", "read"]
 
 Kind = Literal["data", "outside", "calls", "products", "copies", "passes"]
 
+RUNTIME = re.compile(r"(cuda|cu|hip|xpu|ze|ur)[A-Z]")  # cudaLaunchKernel, cuLaunchKernelEx, hipMemcpyAsync
 SMALL_SECONDS = 1e-5  # a call that is shorter is mostly the calling
 PAUSE_SECONDS = 1e-4  # between operations; one that is longer is not the calling of the next
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "addr", "linear", "_addmm_activation")
@@ -168,7 +170,10 @@ def is_node(event: Any) -> bool:
 
 def is_runtime(event: Any) -> bool:
     """Say whether an event is a call of the device's own library, in which the host waits for the device."""
-    return event.activity_type in ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "xpu_runtime")
+    try:
+        return event.activity_type in ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "xpu_runtime")
+    except AttributeError:  # older releases of torch give an event no type, but its name says it
+        return bool(RUNTIME.match(event.name)) and not event.is_user_annotation
 
 
 def is_operation(event: Any) -> bool:
