@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.shape import viewed
+from course_lib.autograd.creation import zeros_like
+from course_lib.autograd.differentiate import grad
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Inputs", "alike", "direction", "leaves"]
+__all__ = ["Inputs", "alike", "direction", "pulled"]
 
 Inputs = Tensor | Sequence[Tensor]
 
@@ -18,11 +19,6 @@ Inputs = Tensor | Sequence[Tensor]
 def alike(results: Sequence[Any], given: Any) -> Any:
     """Return one tensor for one, and a tuple for several."""
     return results[0] if isinstance(given, Tensor) else tuple(results)
-
-
-def leaves(inputs: Inputs, create_graph: bool) -> list[Tensor]:
-    """Make inputs that require grad: new leaves, or, to be differentiated through, views of the given tensors."""
-    return [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
 
 
 def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
@@ -40,3 +36,12 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
             f"Pass one tensor for each of the {what}."
         )
     return vs
+
+
+def pulled(
+    ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Tensor | None], create_graph: bool, retain: bool | None = None
+) -> list[Tensor]:
+    """Pull cotangents of outputs back to inputs: zeros for an input that was not used."""
+    used = [(y, v) for y, v in zip(ys, vs, strict=True) if y is not None and y.requires_grad]
+    found = grad([y for y, _ in used], xs, [v for _, v in used], retain, create_graph, allow_unused=True)
+    return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]

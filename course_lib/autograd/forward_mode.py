@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.arguments import Inputs, alike, direction, leaves
-from course_lib.autograd.differentiate import grad
+from course_lib.autograd.arguments import Inputs, alike, direction, pulled
+from course_lib.autograd.creation import zeros_like
 from course_lib.autograd.function import Call
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
@@ -51,9 +51,9 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
         raise AutogradError(
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
-    xs = leaves(inputs, create_graph=False)
+    xs = [Tensor(x.value, True) for x in listed(inputs)]
     for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
-        x.node.tangent = t.value.astype(x.dtype)
+        x.node.tangent = new_tensor(t.value.astype(x.dtype))
     grad_mode.observers.insert(0, push_forward)  # before anyone packs what was saved
     try:
         with grad_mode.enable_grad():
@@ -61,42 +61,32 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     finally:
         grad_mode.observers.remove(push_forward)
     ys = listed(out)
-    tangents = [getattr(y.node, "tangent", None) for y in ys]
-    tangents = [new_tensor(np.zeros(y.shape, y.dtype) if t is None else t) for y, t in zip(ys, tangents, strict=True)]
+    tangents = [getattr(y.node, "tangent", zeros_like(y)) for y in ys]
     return alike([y.detach() for y in ys], out), alike(tangents, out)
 
 
 def push_forward(tensor: Tensor) -> None:
-    """Give a new tensor its tangent, the sum over the inputs of the operation, and forget how it was computed."""
-    node, total = tensor.node, None
-    saved, rules = node.saved, [*zip(node.parents, node.op.vjps, strict=False)]
-    behind = node.parents[0]
-    if behind is not None and isinstance(behind.op, Call) and not hasattr(behind, "tangent"):  # one of its outputs
-        part, saved = node.op.vjps[0], behind.saved
-        calls = zip(behind.parents, behind.op.vjps, strict=True)
-        rules = [(parent, lambda g, *saved, rule=rule: rule(part(g), *saved)) for parent, rule in calls]
-    watching, grad_mode.observers[:] = grad_mode.observers[:], []
+    """Give a new tensor its tangent, and forget how it was computed."""
+    node, g = tensor.node, zeros_like(tensor, requires_grad=True)
+    watching, grad_mode.observers = grad_mode.observers, []
     try:
         with np.errstate(all="ignore"):
-            for parent, rule in rules:
-                if getattr(parent, "tangent", None) is not None:
-                    pushed = transposed(rule, saved, tensor, parent.tangent)
-                    total = pushed if total is None else total + pushed
+            pairs = pulled_through(node, g)
+        if pairs:
+            cotangents, tangents = zip(*pairs, strict=True)
+            node.tangent = pulled(cotangents, [g], tangents, create_graph=False)[0]
     finally:
-        grad_mode.observers[:] = watching
-    node.tangent = total
+        grad_mode.observers = watching
     node.parents, node.saved = (None,), None
 
 
-def transposed(rule: Any, saved: Any, out: Tensor, tangent: Any) -> Any:
-    """Run a vjp backwards: from the tangent of an input to that of the output."""
-    g = Tensor(np.zeros(out.shape, out.dtype), True)
-    x = rule(g, *saved)
-    return (
-        grad(x, g, new_tensor(tangent))[0].value
-        if getattr(x, "requires_grad", False)
-        else np.zeros(out.shape, out.dtype)
-    )
+def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
+    """Return the cotangent of each input of an operation that has a tangent, and that tangent."""
+    source = node.parents[0]
+    if source is not None and isinstance(source.op, Call) and len(source.op.forms) > 1:  # the node is one output of it
+        return pulled_through(source, node.op.vjps[0](g))
+    rules = zip(node.parents, node.op.vjps, strict=True)
+    return [(vjp(g, *node.saved), parent.tangent) for parent, vjp in rules if hasattr(parent, "tangent")]
 
 
 def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:

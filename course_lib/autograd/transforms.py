@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.arguments import Inputs, alike, direction, leaves
-from course_lib.autograd.differentiate import grad
+from course_lib.autograd.arguments import Inputs, alike, direction, pulled
 from course_lib.autograd.forward_mode import by_columns, jvp
-from course_lib.autograd.ops.shape import reshape, stack
+from course_lib.autograd.ops.shape import reshape, stack, viewed
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
@@ -47,21 +46,17 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     >>> vjp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    xs = leaves(inputs, create_graph)
-    with grad_mode.enable_grad():
-        out = func(*xs)
+    xs, out = evaluated(func, inputs, create_graph)
     ys = listed(out)
     found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
     return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
 
 
-def pulled(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor | None], create_graph: bool, retain: bool = False
-) -> list[Tensor]:
-    """Pull cotangents of outputs back to inputs: zeros for an input that was not used."""
-    used = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
-    found = grad([y for y, _ in used], xs, [v for _, v in used], retain or None, create_graph, allow_unused=True)
-    return [new_tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, xs, strict=True)]
+def evaluated(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
+    """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
+    with grad_mode.enable_grad():
+        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
+        return xs, func(*xs)
 
 
 def jacobian(
@@ -99,9 +94,8 @@ def jacobian(
         )
     if strategy == "forward-mode":
         return by_columns(func, inputs)
-    xs = leaves(inputs, create_graph)
+    xs, out = evaluated(func, inputs, create_graph)
     with grad_mode.enable_grad():
-        out = func(*xs)
         rows = [alike([row_block(y, x, create_graph) for x in xs], inputs) for y in listed(out)]
     return alike(rows, out)
 
@@ -128,7 +122,7 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacobian(gradient_of(func, inputs, []), inputs, create_graph)
+    return jacobian(lambda *xs: alike(gradient(func(*xs), xs), inputs), inputs, create_graph)
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
@@ -145,22 +139,15 @@ def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     >>> hvp(lambda x: (x**3).sum(), tensor([1.0, 2.0]), tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    out: list[Tensor] = []
-    direction(v, listed(inputs), "inputs")
-    _, product = vjp(gradient_of(func, inputs, out), inputs, v, create_graph)
-    return out[0] if create_graph else out[0].detach(), product
+    xs, y = evaluated(func, inputs, create_graph)
+    product = pulled(gradient(y, xs), xs, direction(v, xs, "inputs"), create_graph)
+    return y if create_graph else y.detach(), alike(product, inputs)
 
 
-def gradient_of(func: Callable[..., Any], inputs: Inputs, out: list[Tensor]) -> Callable[..., Any]:
-    """Make the function that returns the gradient of ``func``, and leaves its value in ``out``."""
-
-    def gradient(*xs: Tensor) -> Any:
-        y = func(*xs)
-        if y.numel() != 1:
-            raise AutogradError(
-                f"a Hessian needs a function that returns a single number, but its shape is {y.shape}. Reduce it first."
-            )
-        out.append(y)
-        return alike(pulled([y], xs, [None], create_graph=True), inputs)
-
-    return gradient
+def gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
+    """Differentiate a single number, in a way that can itself be differentiated."""
+    if y.numel() != 1:
+        raise AutogradError(
+            f"a Hessian needs a function that returns a single number, but its shape is {y.shape}. Reduce it first."
+        )
+    return pulled([y], xs, [None], create_graph=True)
