@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from course_lib.autograd.creation import zeros_like
+from course_lib.autograd.creation import ones_like, zeros_like
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import listed, new_tensor
+from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError
 
 __all__ = ["Inputs", "alike", "direction", "pulled"]
@@ -23,17 +21,16 @@ def alike(results: Sequence[Any], given: Any) -> Any:
 
 def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
     """Check the vector of a product; if there is none, use 1 for a single number."""
+    shapes = [x.shape for x in like]
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise AutogradError(
-                f"without v, the {what} must be a single number, but the shapes are {[x.shape for x in like]}. Pass v."
-            )
-        return [new_tensor(np.ones(like[0].shape, like[0].dtype))]
+            raise AutogradError(f"without v, the {what} must be a single number, but the shapes are {shapes}. Pass v.")
+        return [ones_like(like[0])]
     vs = listed(v)
-    if [x.shape for x in vs] != [x.shape for x in like]:
+    if [x.shape for x in vs] != shapes:
         raise AutogradError(
-            f"v must have the shapes of the {what}, {[x.shape for x in like]}, but it has {[x.shape for x in vs]}. "
-            f"Pass one tensor for each of the {what}."
+            f"v must have the shapes of the {what}, {shapes}, but it has {[x.shape for x in vs]}. Pass one tensor for "
+            f"each of the {what}."
         )
     return vs
 

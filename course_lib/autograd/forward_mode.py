@@ -1,6 +1,6 @@
 """Forward mode: derivatives that travel along with the values, in one pass and without a graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,14 +89,13 @@ def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
     return [(vjp(g, *node.saved), parent.tangent) for parent, vjp in rules if hasattr(parent, "tangent")]
 
 
-def by_columns(func: Callable[..., Any], inputs: Inputs) -> Any:
-    """Push the tangent of each element of each input forward."""
-    xs, out = listed(inputs), func(*listed(inputs))
-    blocks = [[new_tensor(np.empty(y.shape + x.shape, y.dtype)) for x in xs] for y in listed(out)]
+def by_columns(push: Callable[..., Any], xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Push a unit step along each element of each input forward: it makes a column of the block of each output."""
+    blocks = [[new_tensor(np.empty(y.shape + x.shape, y.dtype)) for x in xs] for y in ys]
     for i, x in enumerate(xs):
         for at in np.ndindex(x.shape):
-            v = [new_tensor(np.zeros(z.shape, z.dtype)) for z in xs]
+            v = [*map(zeros_like, xs)]
             v[i].value[at] = 1
-            for row, column in zip(blocks, listed(jvp(func, xs, v)[1]), strict=True):
+            for row, column in zip(blocks, push(v), strict=True):
                 row[i].value[..., *at] = column.value
-    return alike([alike(row, inputs) for row in blocks], out)
+    return blocks

@@ -92,12 +92,14 @@ def jacobian(
             f"strategy must be 'reverse-mode', or 'forward-mode' without create_graph, but it is {strategy!r} with "
             f"create_graph={create_graph}. Use reverse mode to differentiate the result."
         )
-    if strategy == "forward-mode":
-        return by_columns(func, inputs)
     xs, out = evaluated(func, inputs, create_graph)
-    with grad_mode.enable_grad():
-        rows = [alike([row_block(y, x, create_graph) for x in xs], inputs) for y in listed(out)]
-    return alike(rows, out)
+    ys = listed(out)
+    if strategy == "forward-mode":
+        blocks = by_columns(lambda v: listed(jvp(func, xs, v)[1]), xs, ys)
+    else:
+        with grad_mode.enable_grad():
+            blocks = [[row_block(y, x, create_graph) for x in xs] for y in ys]
+    return alike([alike(row, inputs) for row in blocks], out)
 
 
 def row_block(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
