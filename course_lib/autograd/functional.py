@@ -1,7 +1,4 @@
-"""Derivatives of functions: products with the Jacobian from either side, and the matrices themselves.
-
-torch keeps them in ``torch.autograd.functional``.
-"""
+"""What torch keeps in ``torch.autograd.functional``: Jacobians, Hessians, and their products with vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,57 +6,14 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.arguments import Inputs, alike, direction, pulled
-from course_lib.autograd.forward_mode import by_columns, jvp
-from course_lib.autograd.ops.shape import reshape, stack, viewed
+from course_lib.autograd.creation import zeros, zeros_like
+from course_lib.autograd.ops.shape import reshape, stack
+from course_lib.autograd.products import Inputs, alike, direction, evaluated, jvp, pulled, vjp
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
-
-
-def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    r"""Multiply a vector by the Jacobian: :math:`v^T J`, in one forward and one backward pass.
-
-    Parameters
-    ----------
-    func : callable
-        Takes tensors and returns one or several.
-    inputs : Tensor or sequence of Tensor
-        Where to take the Jacobian.
-    v : Tensor or sequence of Tensor, optional
-        Of the shapes of the outputs; 1 if the output is a single number.
-    create_graph : bool
-        Let the results be differentiated.
-
-    Returns
-    -------
-    tuple
-        The outputs of ``func``, and the product, of the shapes of the inputs.
-
-    Raises
-    ------
-    AutogradError
-        If ``v`` does not have the shapes of the outputs.
-
-    Examples
-    --------
-    >>> from course_lib.autograd import tensor, vjp
-    >>> vjp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
-    (tensor([1., 4.]), tensor([ 2., 40.]))
-    """
-    xs, out = evaluated(func, inputs, create_graph)
-    ys = listed(out)
-    found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
-    return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
-
-
-def evaluated(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
-    """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
-    with grad_mode.enable_grad():
-        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
-        return xs, func(*xs)
 
 
 def jacobian(
@@ -109,7 +63,19 @@ def row_block(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
     """Walk back from each element of one output to one input."""
     basis = [new_tensor(v.reshape(y.shape)) for v in np.eye(y.numel(), dtype=y.dtype)]
     rows = [pulled([y], [x], [v], create_graph, retain=True)[0] for v in basis]
-    return reshape(stack(rows), (*y.shape, *x.shape)) if rows else new_tensor(np.zeros((*y.shape, *x.shape), x.dtype))
+    return reshape(stack(rows), y.shape + x.shape) if rows else zeros(y.shape + x.shape, dtype=x.dtype)
+
+
+def by_columns(push: Callable[..., Any], xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Push a unit step along each element of each input forward: it makes a column of the block of each output."""
+    blocks = [[zeros(y.shape + x.shape, dtype=y.dtype) for x in xs] for y in ys]
+    for i, x in enumerate(xs):
+        for at in np.ndindex(x.shape):
+            v = [*map(zeros_like, xs)]
+            v[i].value[at] = 1
+            for row, column in zip(blocks, push(v), strict=True):
+                row[i].value[..., *at] = column.value
+    return blocks
 
 
 def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False) -> Any:

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.arguments import pulled
-from course_lib.autograd.forward_mode import by_columns
-from course_lib.autograd.functional import row_block
+from course_lib.autograd.functional import by_columns, row_block
 from course_lib.autograd.grad_mode import enable_grad
+from course_lib.autograd.products import pulled
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError, GradcheckError
