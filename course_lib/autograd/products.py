@@ -83,12 +83,10 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
 
 
-def pulled(
-    ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Tensor | None], create_graph: bool, retain: bool | None = None
-) -> list[Tensor]:
-    """Pull cotangents of outputs back to inputs: zeros for an input that was not used."""
+def pulled(ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool) -> list[Tensor]:
+    """Pull cotangents of outputs back to inputs, any number of times: zeros for an input that was not used."""
     used = [(y, v) for y, v in zip(ys, vs, strict=True) if y is not None and y.requires_grad]
-    found = grad([y for y, _ in used], xs, [v for _, v in used], retain, create_graph, allow_unused=True)
+    found = grad([y for y, _ in used], xs, [v for _, v in used], True, create_graph, allow_unused=True)
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
