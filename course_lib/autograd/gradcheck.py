@@ -29,7 +29,8 @@ def gradcheck(
     Parameters
     ----------
     func : callable
-        Takes ``inputs`` and returns a tensor or several.
+        Takes ``inputs`` and returns a tensor or several. Outputs that are not floating point are passed over, and not
+        counted.
     inputs : Tensor or sequence
         Those that require grad are checked; they must be float64, or rounding would drown the differences.
     eps, atol, rtol : float
