@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.differentiate import grad
+from course_lib.autograd.functional import by_columns, row_block
 from course_lib.autograd.grad_mode import enable_grad
+from course_lib.autograd.products import pulled
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.transforms import row_block
 from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError, GradcheckError
 
@@ -29,7 +29,8 @@ def gradcheck(
     Parameters
     ----------
     func : callable
-        Takes ``inputs`` and returns a tensor or several.
+        Takes ``inputs`` and returns a tensor or several. Outputs that are not floating point are passed over, and not
+        counted.
     inputs : Tensor or sequence
         Those that require grad are checked; they must be float64, or rounding would drown the differences.
     eps, atol, rtol : float
@@ -55,30 +56,27 @@ def gradcheck(
                 f"gradcheck takes this engine's tensors, but got a {type(x).__name__} of another library. Use "
                 "torch.autograd.gradcheck or jax.test_util.check_grads there, or course_lib.oracle.compare."
             )
-    xs = listed(inputs)
-    checked = [i for i, x in enumerate(xs) if isinstance(x, Tensor) and x.requires_grad]
+    args = dict(enumerate(listed(inputs)))
+    checked = {i: x for i, x in args.items() if isinstance(x, Tensor) and x.requires_grad}
     if not checked:
         raise AutogradError(
             "gradcheck needs an input that requires grad, but none does. Pass requires_grad=True to tensor()."
         )
-    for i in checked:
-        if xs[i].dtype != np.float64:
+    for i, x in checked.items():
+        if x.dtype != np.float64:
             raise AutogradError(
-                f"gradcheck needs float64 inputs, but input {i} is {xs[i].dtype}. Pass dtype=float64 to tensor()."
+                f"gradcheck needs float64 inputs, but input {i} is {x.dtype}. Pass dtype=float64 to tensor()."
             )
-    with enable_grad():
-        ys = listed(func(*xs))
-    try:
-        for k, y in enumerate(ys):
-            if y.dtype.kind == "f":
-                for i in checked:
-                    analytical = row_block(y, xs[i], create_graph=False).value.reshape(y.numel(), xs[i].numel())
-                    compare(analytical, numerical(func, xs, k, i, eps), y, xs[i], (k, i), (atol, rtol))
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+
+    def f(*xs: Tensor) -> tuple[Tensor, ...]:
+        given = args | dict(zip(checked, xs, strict=True))
+        with enable_grad():  # func itself may take gradients
+            return tuple(y for y in listed(func(*given.values())) if y.dtype.kind == "f")
+
+    found = disagreement(f, checked, eps, atol, rtol)
+    if found and raise_exception:
+        raise GradcheckError(found)
+    return not found
 
 
 def gradgradcheck(
@@ -100,38 +98,31 @@ def gradgradcheck(
     def gradients(*args: Any) -> Any:
         given, gs = args[: len(xs)], args[len(xs) :]
         wanted = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
-        found = grad(listed(func(*given)), wanted, gs, create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+        return tuple(pulled(listed(func(*given)), wanted, gs, create_graph=True))
 
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
-def numerical(func: Callable[..., Any], xs: list[Any], k: int, i: int, eps: float) -> list[Any]:
-    """Compute the columns of the Jacobian of output ``k`` in input ``i``, by moving each element of the input."""
+def disagreement(f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, atol: float, rtol: float) -> str:
+    """Say which gradient is the first that finite differences do not give, and at which element it is farthest off."""
+    xs = [*inputs.values()]
 
-    def moved(j: int, step: float) -> Any:
-        value = xs[i].value.copy()
-        value.flat[j] += step
-        with enable_grad():  # func itself may take gradients
-            return listed(func(*xs[:i], Tensor(value, requires_grad=True), *xs[i + 1 :]))[k].value.ravel()
+    def difference(v: list[Tensor]) -> list[Tensor]:
+        steps = ([Tensor(x.value + e * t.value, True) for x, t in zip(xs, v, strict=True)] for e in (eps, -eps))
+        return [(y - z) / (2 * eps) for y, z in zip(*(f(*moved) for moved in steps), strict=True)]
 
-    return [(moved(j, eps) - moved(j, -eps)) / (2 * eps) for j in range(xs[i].numel())]
-
-
-def compare(
-    ours: Any, columns: list[Any], y: Tensor, x: Tensor, names: tuple[int, int], tolerance: tuple[float, float]
-) -> None:
-    """Raise at the element that differs most."""
-    theirs = np.reshape(columns, ours.T.shape).T  # there may be none
-    with np.errstate(all="ignore"):
-        excess = np.abs(ours - theirs) - tolerance[0] - tolerance[1] * np.abs(theirs)
-    if np.all(excess <= 0):
-        return
-    row, column = np.unravel_index(np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape)
-    out, at = (tuple(int(n) for n in np.unravel_index(i, t.shape)) for i, t in ((row, y), (column, x)))
-    raise GradcheckError(
-        f"the gradient of output {names[0]} at element {out} with respect to input {names[1]} at element {at} must "
-        f"agree with finite differences, but the backward pass gives {ours[row, column]:.6g} and they give "
-        f"{theirs[row, column]:.6g}. Look at the vjps of the operations on input {names[1]}, or, if the function has a "
-        "kink there, move the input away from it."
-    )
+    ys = f(*xs)
+    for k, (y, blocks) in enumerate(zip(ys, by_columns(difference, xs, ys), strict=True)):
+        for (i, x), block in zip(inputs.items(), blocks, strict=True):
+            ours, theirs = row_block(y, x, create_graph=False).value, block.value
+            with np.errstate(all="ignore"):
+                excess = np.nan_to_num(np.abs(ours - theirs) - atol - rtol * np.abs(theirs), nan=np.inf)
+            if np.any(excess > 0):
+                at = tuple(map(int, np.unravel_index(np.argmax(excess), excess.shape)))
+                return (
+                    f"the gradient of output {k} at element {at[: y.ndim]} with respect to input {i} at element "
+                    f"{at[y.ndim :]} must agree with finite differences, but the backward pass gives {ours[at]:.6g} "
+                    f"and they give {theirs[at]:.6g}. Look at the vjps of the operations on input {i}, or, if the "
+                    "function has a kink there, move the input away from it."
+                )
+    return ""

@@ -160,14 +160,19 @@ class Tensor(Variable):
         """Convert to another dtype; the gradient is converted back."""
         return to(self, np.dtype(dtype))
 
-    def __reduce__(self) -> Any:
+    def __getstate__(self) -> Any:
         """Say what a copy or a pickle is made of: a leaf with its gradient, and nothing of the graph it is part of."""
         if not self.is_leaf:
             raise AutogradError(
                 f"only a leaf can be copied or pickled, but this tensor was computed by {self.node.name()}. Use "
                 ".detach() or .clone()."
             )
-        return restored, (type(self), self.value, self.requires_grad, self.grad)
+        return self.value, self.requires_grad, self.grad
+
+    def __setstate__(self, state: Any) -> None:
+        value, requires_grad, grad = state
+        Tensor.__init__(self, value, requires_grad)
+        self.grad = grad
 
     def __bool__(self) -> bool:
         return bool(self.item())
@@ -233,14 +238,6 @@ class Tensor(Variable):
     double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name
     long = lambda self: self.to(np.int64)  # noqa: E731 - def would hide the type's name
     bool = lambda self: self.to(np.bool_)  # noqa: E731 - def would hide the type's name
-
-
-def restored(kind: type[Tensor], value: Any, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    """Make a copy of a leaf, for ``copy`` and ``pickle``."""
-    x = object.__new__(kind)
-    Tensor.__init__(x, value, requires_grad)
-    x.grad = grad
-    return x
 
 
 for name, function in METHODS.items():

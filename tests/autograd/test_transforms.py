@@ -236,3 +236,35 @@ def test_a_direction_has_the_shapes_of_the_inputs(name):
     """And not those of the outputs."""
     with pytest.raises(AutogradError, match=r"v must have the shapes of the inputs, \[\(3,\)\], but it has \[\(2,\)\]"):
         getattr(ag, name)(lambda x: (x * x).sum(), ag.tensor(Y), ag.ones(2))
+
+
+def test_forward_mode_takes_what_a_function_computed_outside_of_it_for_a_constant():
+    """It requires grad, but does not depend on the inputs."""
+
+    class Cube(ag.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    w = Cube.apply(ag.tensor([2.0, 3.0], requires_grad=True))
+    for f in (lambda x: w * x, lambda x: x * w):
+        assert ag.jvp(f, ag.ones(2), ag.ones(2))[1].tolist() == [8, 27]
+
+
+@pytest.mark.parametrize("name", ["vjp", "jacobian", "hessian", "hvp"])
+def test_results_can_be_differentiated_where_nothing_is_recorded(name):
+    """With create_graph=True, under no_grad() too."""
+    arrays = []
+    for lib, g in FUNCTIONAL:
+        x = lib.tensor(Y, requires_grad=True)
+        v = (lib.tensor(Y),) if name == "hvp" else ()
+        with lib.no_grad():
+            found = getattr(g, name)(lambda x: (x**3).sum(), x, *v, create_graph=True)
+        out = found[1] if isinstance(found, tuple) else found
+        arrays.append(lib.autograd.grad(out.sum(), x)[0].numpy())
+    np.testing.assert_allclose(*arrays, rtol=1e-9)

@@ -1,0 +1,163 @@
+"""Products of a vector and the Jacobian, from either side: pulled back with a graph, or pushed forward without one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.autograd import grad_mode
+from course_lib.autograd.creation import ones_like, zeros_like
+from course_lib.autograd.differentiate import grad
+from course_lib.autograd.function import Call
+from course_lib.autograd.ops.shape import viewed
+from course_lib.autograd.tensor import Tensor
+from course_lib.autograd.variable import listed, new_tensor
+from course_lib.errors import AutogradError
+
+__all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "vjp"]
+
+Inputs = Tensor | Sequence[Tensor]
+
+
+def alike(results: Sequence[Any], given: Any) -> Any:
+    """Return one tensor for one, and a tuple for several."""
+    return results[0] if isinstance(given, Tensor) else tuple(results)
+
+
+def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
+    """Check the vector of a product; if there is none, use 1 for a single number."""
+    shapes = [x.shape for x in like]
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise AutogradError(f"without v, the {what} must be a single number, but the shapes are {shapes}. Pass v.")
+        return [ones_like(like[0])]
+    vs = listed(v)
+    if [x.shape for x in vs] != shapes:
+        raise AutogradError(
+            f"v must have the shapes of the {what}, {shapes}, but it has {[x.shape for x in vs]}. Pass one tensor for "
+            f"each of the {what}."
+        )
+    return vs
+
+
+def evaluated(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
+    """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
+    with grad_mode.enable_grad():
+        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
+        return xs, func(*xs)
+
+
+def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    r"""Multiply a vector by the Jacobian: :math:`v^T J`, in one forward and one backward pass.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors and returns one or several.
+    inputs : Tensor or sequence of Tensor
+        Where to take the Jacobian.
+    v : Tensor or sequence of Tensor, optional
+        Of the shapes of the outputs; 1 if the output is a single number.
+    create_graph : bool
+        Let the results be differentiated.
+
+    Returns
+    -------
+    tuple
+        The outputs of ``func``, and the product, of the shapes of the inputs.
+
+    Raises
+    ------
+    AutogradError
+        If ``v`` does not have the shapes of the outputs.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor, vjp
+    >>> vjp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    xs, out = evaluated(func, inputs, create_graph)
+    ys = listed(out)
+    found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
+    return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
+
+
+def pulled(ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool) -> list[Tensor]:
+    """Pull cotangents of outputs back to inputs, any number of times: zeros for an input that was not used."""
+    used = [(y, v) for y, v in zip(ys, vs, strict=True) if y is not None and y.requires_grad]
+    found = grad([y for y, _ in used], xs, [v for _, v in used], True, create_graph, allow_unused=True)
+    return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]
+
+
+def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, Any]:
+    r"""Multiply the Jacobian by a vector: :math:`J v`, in one forward pass that keeps no graph.
+
+    Each tensor carries its tangent along. The rule of an operation is its vjp transposed: a vjp is linear in the
+    cotangent, and differentiating it with respect to the cotangent gives :math:`J` where it was :math:`J^T`.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors and returns one or several.
+    inputs : Tensor or sequence of Tensor
+        Where to take the Jacobian.
+    v : Tensor or sequence of Tensor, optional
+        Of the shapes of the inputs; 1 if the input is a single number.
+
+    Returns
+    -------
+    tuple
+        The outputs of ``func``, and the product, of the shapes of the outputs.
+
+    Raises
+    ------
+    AutogradError
+        If ``v`` does not have the shapes of the inputs, or ``func`` itself calls jvp or walks a graph.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import jvp, tensor
+    >>> jvp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    if push_forward in grad_mode.observers:
+        raise AutogradError(
+            "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
+        )
+    xs = [Tensor(x.value, True) for x in listed(inputs)]
+    for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
+        x.node.tangent = new_tensor(t.value.astype(x.dtype))
+    grad_mode.observers.insert(0, push_forward)  # before anyone packs what was saved
+    try:
+        with grad_mode.enable_grad():
+            out = func(*xs)
+    finally:
+        grad_mode.observers.remove(push_forward)
+    ys = listed(out)
+    tangents = [getattr(y.node, "tangent", zeros_like(y)) for y in ys]
+    return alike([y.detach() for y in ys], out), alike(tangents, out)
+
+
+def push_forward(tensor: Tensor) -> None:
+    """Give a new tensor its tangent, and forget how it was computed."""
+    node, g = tensor.node, zeros_like(tensor, requires_grad=True)
+    watching, grad_mode.observers = grad_mode.observers, []
+    try:
+        with np.errstate(all="ignore"):
+            pairs = pulled_through(node, g)
+        if pairs:
+            cotangents, tangents = zip(*pairs, strict=True)
+            node.tangent = pulled(cotangents, [g], tangents, create_graph=False)[0]
+    finally:
+        grad_mode.observers = watching
+    node.parents, node.saved = (None,), None
+
+
+def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
+    """Return the cotangent of each input of an operation that has a tangent, and that tangent."""
+    source = node.parents[0]
+    if source is not None and isinstance(source.op, Call) and len(source.op.forms) > 1:  # the node is one output of it
+        return pulled_through(source, node.op.vjps[0](g))
+    rules = zip(node.parents, node.op.vjps, strict=True)
+    return [(vjp(g, *node.saved), parent.tangent) for parent, vjp in rules if hasattr(parent, "tangent")]
