@@ -82,7 +82,7 @@ def extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
 maximum: Op = extreme("maximum", np.maximum, operator.lt, "larger")
 minimum: Op = extreme("minimum", np.minimum, operator.gt, "smaller")
 clip: Primitive = Primitive(
-    "clamp", np.clip, lambda g, x, min, max: select(g, 0, within(x, min, max)), takes="x min max"
+    "clamp", np.clip, lambda g, x, min, max: select(g, 0, clip(x, min, max) == x), takes="x min max"
 )
 power: Primitive = Primitive(
     "pow",
@@ -96,11 +96,6 @@ tensor_power: Op = binary(
     lambda g, x, y: select(0, g * tensor_power(x, y) * log(x), (x == 0) & (y >= 0)),
     doc=":math:`x^y`",
 )
-
-
-def within(x: Any, min: Any, max: Any) -> Any:
-    """Say which elements are inside the bounds."""
-    return (x >= (-math.inf if min is None else min)) & (x <= (math.inf if max is None else max))
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
