@@ -62,9 +62,7 @@ def summed(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 sum_to: Primitive = Primitive("sum_to_size", summed, lambda g, x_shape: expand_to(g, x_shape))
-expand_to: Primitive = Primitive(
-    "expand", lambda x, shape: np.broadcast_to(x, shape), lambda g, x_shape: sum_to(g, x_shape)
-)
+expand_to: Primitive = Primitive("expand", np.broadcast_to, lambda g, x_shape: sum_to(g, x_shape), takes="x shape")
 repeat_to: Primitive = Primitive("expand", lambda x, shape: repeated(x, shape), lambda g, x_shape: sum_to(g, x_shape))
 
 
