@@ -14,17 +14,23 @@ __all__ = ["gather", "index_select"]
 def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Add into zeros; an element that was picked twice gets both cotangents."""
     x = np.zeros(shape, g.dtype)
-    if is_basic(index):
-        x[index] = g
-    else:
+    if kind_of(index) == "index":
         np.add.at(x, index, g)
+    else:
+        x[index] = g
     return x
 
 
-def is_basic(index: Any) -> bool:
-    """Say whether an index picks each element at most once, and so makes a view."""
+def kind_of(index: Any) -> str:
+    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name.
+
+    All but "index" make a view, which has each element at most once.
+    """
     parts = index if isinstance(index, tuple) else (index,)
-    return all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts)
+    if not all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts):
+        return "index"
+    last = [..., *(i for i in parts if i not in (slice(None), ...))][-1]
+    return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
 put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
@@ -61,15 +67,6 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
     first, index = parted(plain(index))
     return picks[kind_of(index)](input if first is None else input[first], index)
-
-
-def kind_of(index: Any) -> str:
-    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
-    if not is_basic(index):
-        return "index"
-    parts = [i for i in (index if isinstance(index, tuple) else (index,)) if i not in (slice(None), Ellipsis)]
-    last = parts[-1] if parts else ...
-    return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
 def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
