@@ -72,12 +72,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     x = as_tensor_like(input, other)
     y = as_tensor_like(other, x)
     check("matmul", x, y)
-    if x.ndim <= 2 and y.ndim <= 2:
-        if x.ndim == 2:
-            return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
-        return dot_of(x, y) if y.ndim == 1 else mv_of(swap(y), x)
     if x.ndim == 1:
-        return matmul(swap(y), x)
+        return dot_of(x, y) if y.ndim == 1 else matmul(swap(y), x)
+    if x.ndim == 2 and y.ndim <= 2:
+        return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
     if y.ndim <= 2:  # one matrix or vector for the whole stack: stack the rows instead
         return viewed(matmul(viewed(x, (prod(x.shape[:-1]), x.shape[-1])), y), (*x.shape[:-1], *y.shape[1:]))
     try:
