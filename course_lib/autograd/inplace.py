@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import parted, picked, plain
+from course_lib.autograd.ops.indexing import getitem, parted, plain
 from course_lib.autograd.ops.operands import as_tensor_like, sum_to, to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, new_tensor
@@ -73,14 +73,14 @@ put_in: Primitive = Primitive(
     "index_put",
     lambda x, y, index: assigned(np.array(x), index, y),
     lambda g, y_shape, index: put_in(g, np.zeros((), g.dtype), index),  # what was overwritten is cut off
-    lambda g, y_shape, index: sum_to(picked(g, parted(index)), y_shape),
+    lambda g, y_shape, index: sum_to(getitem(g, index), y_shape),
 )
 
 
 def assigned(x: Any, index: Any, y: Any) -> Any:
     """Assign, and return the array."""
-    *before, last = parted(index)
-    picked(x, before)[last] = y
+    first, last = parted(index)
+    (x if first is None else x[first])[last] = y
     return x
 
 

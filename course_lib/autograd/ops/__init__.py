@@ -1,6 +1,5 @@
 """Ops under torch's names: all that are differentiable, and the comparisons."""
 
-from course_lib.autograd.ops.activations import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.comparison import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.elementwise import *  # noqa: F403 - its __all__
 from course_lib.autograd.ops.indexing import *  # noqa: F403 - its __all__

@@ -15,10 +15,14 @@ from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tens
 
 __all__ = [
     "abs", "add", "atan", "clamp", "cos", "cosh", "div", "erf", "exp", "expm1", "log", "log1p", "maximum", "minimum",
-    "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "where",
+    "mul", "neg", "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "sub",
+    "tan", "tanh", "where",
 ]  # fmt: skip
 
 Operand = Any  # a tensor, an array, or a number
+FLOAT32 = np.dtype(np.float32)
+ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, which costs 0.4 us
+BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 
 def signs(x: Any) -> Any:
@@ -57,6 +61,16 @@ erf: Op = unary(
     lambda g, x: g * exp(-x * x) * (2 / math.sqrt(math.pi)),
     r":math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`",
 )
+sigmoid: Op = unary(
+    "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r":math:`1 / (1 + e^{-x})`"
+)
+relu: Op = unary(
+    "relu",
+    lambda x: np.maximum(x, ZERO if x.dtype is FLOAT32 else 0),
+    lambda g, out: passed(g, out),
+    r":math:`\max(x, 0)`; at 0 its gradient is 0",
+    floating=False,
+)
 
 # select(x, y, c) takes x where c holds and y elsewhere: x and y, which have gradients, come first
 select: Primitive = Primitive(
@@ -82,7 +96,7 @@ def extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
 maximum: Op = extreme("maximum", np.maximum, operator.lt, "larger")
 minimum: Op = extreme("minimum", np.minimum, operator.gt, "smaller")
 clip: Primitive = Primitive(
-    "clamp", np.clip, lambda g, x, min, max: select(g, 0, within(x, min, max)), takes="x min max"
+    "clamp", np.clip, lambda g, x, min, max: select(g, 0, clip(x, min, max) == x), takes="x min max"
 )
 power: Primitive = Primitive(
     "pow",
@@ -98,9 +112,16 @@ tensor_power: Op = binary(
 )
 
 
-def within(x: Any, min: Any, max: Any) -> Any:
-    """Say which elements are inside the bounds."""
-    return (x >= (-math.inf if min is None else min)) & (x <= (math.inf if max is None else max))
+def passed(g: Any, out: Any) -> Any:
+    """Keep ``g`` where ``out`` is not 0, as ``select(g, 0, out != 0)`` does, but on arrays up to thirty times as fast.
+
+    The bits of ``g`` are multiplied by 1 or 0 as if they were integers: 0 times infinity would be NaN.
+    """
+    if type(g) is not np.ndarray:
+        return select(g, 0, out != 0)
+    bits = (out != (ZERO if out.dtype is FLOAT32 else 0)).astype(BITS[g.itemsize])
+    bits *= g.view(bits.dtype)
+    return bits.view(g.dtype)
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:

@@ -14,17 +14,23 @@ __all__ = ["gather", "index_select"]
 def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Add into zeros; an element that was picked twice gets both cotangents."""
     x = np.zeros(shape, g.dtype)
-    if is_basic(index):
-        x[index] = g
-    else:
+    if kind_of(index) == "index":
         np.add.at(x, index, g)
+    else:
+        x[index] = g
     return x
 
 
-def is_basic(index: Any) -> bool:
-    """Say whether an index picks each element at most once, and so makes a view."""
+def kind_of(index: Any) -> str:
+    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name.
+
+    All but "index" make a view, which has each element at most once.
+    """
     parts = index if isinstance(index, tuple) else (index,)
-    return all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts)
+    if not all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts):
+        return "index"
+    last = [..., *(i for i in parts if i not in (slice(None), ...))][-1]
+    return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
 put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
@@ -36,50 +42,31 @@ picks: dict[str, Primitive] = {
 
 
 def plain(index: Any) -> Any:
-    """Turn the tensors and lists in an index into arrays."""
-    if isinstance(index, tuple):  # copies of arrays, so that later writes to them do not matter
-        return tuple(np.array(i) if isinstance(i, np.ndarray) else i for i in map(plain, index))
-    if isinstance(index, Variable):
-        index = index.value
-    elif isinstance(index, list):
-        index = np.asarray(index, None if index else np.int64)
-    if isinstance(index, (np.integer, np.ndarray)) and not index.ndim and index.dtype.kind in "iu":
-        return int(index)
+    """Turn the tensors and lists in an index into arrays: copies, so that later writes to them do not matter."""
+    if isinstance(index, tuple):
+        return tuple(map(plain, index))
+    index = index.value if isinstance(index, Variable) else index
+    if isinstance(index, (list, np.ndarray, np.integer)):
+        index = np.array(index, np.int64 if isinstance(index, list) and not index else None)
+        return index if index.ndim or index.dtype.kind not in "iu" else int(index)
     return index
 
 
-def parted(index: Any) -> list[Any]:
-    """Split an index that mixes integers and arrays: NumPy treats the integers as arrays, torch applies them first."""
+def parted(index: Any) -> tuple[Any, Any]:
+    """Split off the integers that are beside arrays: NumPy would treat them as arrays, torch applies them first."""
     if not isinstance(index, tuple) or not {int, np.ndarray} <= set(map(type, index)):
-        return [index]
+        return None, index
     first: list[Any] = []
     for i in index:
         first += [slice(None)] * (i.ndim if i.dtype == bool else 1) if isinstance(i, np.ndarray) else [i]
     rest = [i if isinstance(i, np.ndarray) or i is Ellipsis else slice(None) for i in index if type(i) is not int]
-    return [tuple(first), tuple(rest)]
-
-
-def picked(x: Any, indices: list[Any]) -> Any:
-    """Apply one index after another."""
-    for index in indices:
-        x = x[index]
-    return x
+    return tuple(first), tuple(rest)
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
-    *before, index = parted(plain(index))
-    input = picked(input, before)
-    return picks[kind_of(index)](input, index)
-
-
-def kind_of(index: Any) -> str:
-    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
-    if not is_basic(index):
-        return "index"
-    parts = [i for i in (index if isinstance(index, tuple) else (index,)) if i not in (slice(None), Ellipsis)]
-    last = parts[-1] if parts else ...
-    return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
+    first, index = parted(plain(index))
+    return picks[kind_of(index)](input if first is None else input[first], index)
 
 
 def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:

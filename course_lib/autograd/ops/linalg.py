@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.operands import as_tensor_like, expand_to, promoted
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
-from course_lib.autograd.ops.shape import squeeze, transposed, unsqueeze, viewed
+from course_lib.autograd.ops.shape import transposed, viewed
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
 
@@ -72,16 +72,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     x = as_tensor_like(input, other)
     y = as_tensor_like(other, x)
     check("matmul", x, y)
-    if x.ndim <= 2 and y.ndim <= 2:
-        if x.ndim == 2:
-            return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
-        return dot_of(x, y) if y.ndim == 1 else mv_of(swap(y), x)
     if x.ndim == 1:
-        return squeeze(matmul(unsqueeze(x, 0), y), -2)
-    if y.ndim == 1:
-        return squeeze(matmul(x, unsqueeze(y, 1)), -1)
-    if y.ndim == 2:  # one matrix for the whole stack: stack the rows instead
-        return viewed(mm_of(viewed(x, (prod(x.shape[:-1]), x.shape[-1])), y), (*x.shape[:-1], y.shape[1]))
+        return dot_of(x, y) if y.ndim == 1 else matmul(swap(y), x)
+    if x.ndim == 2 and y.ndim <= 2:
+        return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
+    if y.ndim <= 2:  # one matrix or vector for the whole stack: stack the rows instead
+        return viewed(matmul(viewed(x, (prod(x.shape[:-1]), x.shape[-1])), y), (*x.shape[:-1], *y.shape[1:]))
     try:
         lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
@@ -100,7 +96,7 @@ def stacked(x: Tensor, lead: tuple[int, ...]) -> Tensor:
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two matrices."""
     check("mm", input, mat2, dims=(2, 2))
-    return matmul(input, mat2)
+    return mm_of(input, mat2)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -111,19 +107,19 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             f"bmm() needs as many matrices in one stack as in the other, but the shapes are {input.shape} and "
             f"{mat2.shape}. matmul() broadcasts."
         )
-    return matmul(input, mat2)
+    return bmm_of(input, mat2)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Multiply a matrix and a vector."""
     check("mv", input, vec, dims=(2, 1))
-    return matmul(input, vec)
+    return mv_of(input, vec)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Multiply two vectors and add up."""
     check("dot", input, tensor, dims=(1, 1))
-    return matmul(input, tensor)
+    return dot_of(input, tensor)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:

@@ -45,15 +45,10 @@ lse = Primitive(
 )
 softmax_of = Primitive("softmax", stable_softmax, lambda g, out, dim: out * (g - total(g * out, dim)))
 log_softmax_of = Primitive("log_softmax", stable_log_softmax, lambda g, out, dim: g - total(g, dim) * exp(out))
-euclidean = Primitive(
-    "linalg_vector_norm",
-    lambda x, dim, keepdim: np.sqrt(np.add.reduce(x * x, dim, keepdims=keepdim)),
-    lambda g, x, out, dim, keepdim: unit(x, keep(out, x.shape, dim, keepdim)) * spread(g, x.shape, dim, keepdim),
-)
 p_norm = Primitive(
     "linalg_vector_norm",
     lambda x, dim, keepdim, p: norm(np.abs(x), dim, keepdim, p),
-    lambda g, x, out, dim, keepdim, p: sign(x) * norm_slope(g, abs(x), out, dim, keepdim, p),
+    lambda g, x, out, dim, keepdim, p: norm_vjp(g, x, out, dim, keepdim, p),
 )
 
 
@@ -66,21 +61,18 @@ def norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     return np.add.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
 
 
-def norm_slope(g: Any, a: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
-    """Differentiate the p-norm in the absolute values: 0 where the norm is 0, or does not depend on them."""
+def norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+    """Send 0 where the norm is 0, or does not depend on an element."""
+    a = abs(x)
     if math.isinf(p):
         a, out = (select(x, -1, x == x) for x in (a, out))  # let NaN be equal to NaN, as torch does here
-        return shared(g, a, out, dim, keepdim)
+        return sign(x) * shared(g, a, out, dim, keepdim)
+    g, out = spread(g, x.shape, dim, keepdim), keep(out, x.shape, dim, keepdim)
     if p in (0, 1):
-        return spread(g * p, a.shape, dim, keepdim)
-    out = keep(out, a.shape, dim, keepdim)
-    scale = select(0, spread(g, a.shape, dim, keepdim) * power(out, 1 - p), out == 0)
-    return select(0, power(a, p - 1), a == 0) * scale
-
-
-def unit(x: Any, norm: Any) -> Any:
-    """Divide by the norm; where that is 0, the answer is 0."""
-    return select(0, x / norm, norm == 0)
+        return sign(x) * (g * p)
+    if p == 2:
+        return g * select(0, x / out, out == 0)
+    return sign(x) * select(0, power(a, p - 1), a == 0) * select(0, g * power(out, 1 - p), out == 0)
 
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
@@ -103,4 +95,4 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = Fals
     x, dim = floating(x, "vector_norm"), dims_of(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         nonempty(x, dim, "vector_norm")
-    return euclidean(x, dim, keepdim) if ord == 2 else p_norm(x, dim, keepdim, ord)
+    return p_norm(x, dim, keepdim, ord)

@@ -62,9 +62,7 @@ def summed(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 sum_to: Primitive = Primitive("sum_to_size", summed, lambda g, x_shape: expand_to(g, x_shape))
-expand_to: Primitive = Primitive(
-    "expand", lambda x, shape: np.broadcast_to(x, shape), lambda g, x_shape: sum_to(g, x_shape)
-)
+expand_to: Primitive = Primitive("expand", np.broadcast_to, lambda g, x_shape: sum_to(g, x_shape), takes="x shape")
 repeat_to: Primitive = Primitive("expand", lambda x, shape: repeated(x, shape), lambda g, x_shape: sum_to(g, x_shape))
 
 
@@ -75,18 +73,15 @@ def repeated(x: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
-def mismatch(name: str, *shapes: tuple[int, ...], error: Exception) -> AutogradError:
-    """Say why shapes do not broadcast, and what to do; if they do, what NumPy said."""
-    width = max(map(len, shapes))
-    a, b = ((1,) * (width - len(s)) + s for s in shapes)
-    unlike = [i for i in range(width) if a[i] != b[i] and 1 not in (a[i], b[i])]
-    if not unlike:
-        return AutogradError(
-            f"{name} must be defined for these numbers, but: {str(error).rstrip('.')}. Convert them first."
-        )
-    dim = unlike[-1] - width
+def mismatch(name: str, x: tuple[int, ...], y: tuple[int, ...], *, error: Exception) -> AutogradError:
+    """Say why two shapes do not broadcast, and what to do; if they do, what NumPy said."""
+    for i, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
+        if m != n and 1 not in (m, n):
+            return AutogradError(
+                f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, "
+                f"but the shapes are {x} and {y}: sizes {m} and {n} at dimension -{i}. Insert a dimension of size 1 "
+                "with unsqueeze(), or transpose one of them."
+            )
     return AutogradError(
-        f"{name} pairs dimensions from the last to the first, and two sizes must be equal or one of them 1, but the "
-        f"shapes are {shapes[0]} and {shapes[1]}: sizes {a[dim]} and {b[dim]} at dimension {dim}. Insert a dimension "
-        "of size 1 with unsqueeze(), or transpose one of them."
+        f"{name} must be defined for these numbers, but: {str(error).rstrip('.')}. Convert them first."
     )

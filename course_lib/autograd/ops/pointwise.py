@@ -55,7 +55,9 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
             x, y = input.value, other.value
             s, t = input.dims, other.dims
         except AttributeError:
-            return mixed(op, forward, input, other)
+            if isinstance(input, Variable) or isinstance(other, Variable):
+                return op(as_tensor_like(input, other), as_tensor_like(other, input))
+            return forward(input, other)  # a vjp at work on arrays
         if x.dtype is not y.dtype or (floating and x.dtype.kind != "f"):
             input, other = promoted(input, other, floating=floating)
             p, q, x, y = input.node, other.node, input.value, other.value
@@ -73,13 +75,6 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         return record(unlike, z, (p, q), (s, t, *saved))
 
     return named(op, name, doc)
-
-
-def mixed(op: Any, forward: Any, input: Any, other: Any) -> Any:
-    """Compute with an operand that is not a tensor: make it one if the other is, else work on arrays."""
-    if isinstance(input, Variable) or isinstance(other, Variable):
-        return op(as_tensor_like(input, other), as_tensor_like(other, input))
-    return forward(input, other)
 
 
 def unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:

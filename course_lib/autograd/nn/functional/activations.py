@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.activations import sigmoid
-from course_lib.autograd.ops.elementwise import erf, exp, select, tanh
+from course_lib.autograd.ops.elementwise import erf, exp, select, sigmoid, tanh
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive
 from course_lib.autograd.variable import Tensor

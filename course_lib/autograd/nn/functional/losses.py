@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.node import Node
-from course_lib.autograd.ops.activations import sigmoid
-from course_lib.autograd.ops.elementwise import add, mul, select, square, sub
+from course_lib.autograd.ops.elementwise import add, mul, select, sigmoid, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
 from course_lib.autograd.ops.operands import values
 from course_lib.autograd.ops.pointwise import unary
