@@ -62,7 +62,7 @@ def jacobian(
 def row_block(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
     """Walk back from each element of one output to one input."""
     basis = [new_tensor(v.reshape(y.shape)) for v in np.eye(y.numel(), dtype=y.dtype)]
-    rows = [pulled([y], [x], [v], create_graph)[0] for v in basis]
+    rows = [pulled([y], [x], [v], create_graph, again=True)[0] for v in basis]
     return reshape(stack(rows), y.shape + x.shape) if rows else zeros(y.shape + x.shape, dtype=x.dtype)
 
 

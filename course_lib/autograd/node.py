@@ -19,13 +19,12 @@ class Node:
     drops it.
     """
 
-    __slots__ = ("__weakref__", "grad", "op", "parents", "saved", "seq", "tangent", "watch")
+    __slots__ = ("__weakref__", "grad", "op", "parents", "saved", "seq", "watch")
 
     op: "Operation"
     parents: tuple["Node | None", ...]  # empty for a leaf, None for an input without gradient
     saved: tuple[Any, ...] | None  # None once freed
     grad: Any  # the cotangent collected so far; set during a walk only
-    tangent: Any  # set in forward mode only
     watch: Any  # hooks, and the tensor whose ``.grad`` is to be filled; None for most nodes
 
     def __init__(self, op: Any, parents: tuple["Node | None", ...] = (), saved: tuple[Any, ...] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from course_lib.errors import AutogradError
 __all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "vjp"]
 
 Inputs = Tensor | Sequence[Tensor]
+tangents: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()  # of the nodes in the latest call of jvp
 
 
 def alike(results: Sequence[Any], given: Any) -> Any:
@@ -83,10 +85,12 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
 
 
-def pulled(ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool) -> list[Tensor]:
-    """Pull cotangents of outputs back to inputs, any number of times: zeros for an input that was not used."""
+def pulled(
+    ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool, *, again: bool = False
+) -> list[Tensor]:
+    """Pull cotangents of outputs back to inputs: zeros for an input that was not used. The graph serves ``again``."""
     used = [(y, v) for y, v in zip(ys, vs, strict=True) if y is not None and y.requires_grad]
-    found = grad([y for y, _ in used], xs, [v for _, v in used], True, create_graph, allow_unused=True)
+    found = grad([y for y, _ in used], xs, [v for _, v in used], again or None, create_graph, allow_unused=True)
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
@@ -126,8 +130,9 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
     xs = [Tensor(x.value, True) for x in listed(inputs)]
+    tangents.clear()
     for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
-        x.node.tangent = new_tensor(t.value.astype(x.dtype))
+        tangents[x.node] = new_tensor(t.value.astype(x.dtype))
     grad_mode.observers.insert(0, push_forward)  # before anyone packs what was saved
     try:
         with grad_mode.enable_grad():
@@ -135,8 +140,8 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     finally:
         grad_mode.observers.remove(push_forward)
     ys = listed(out)
-    tangents = [getattr(y.node, "tangent", zeros_like(y)) for y in ys]
-    return alike([y.detach() for y in ys], out), alike(tangents, out)
+    found = [tangents[y.node] if y.node in tangents else zeros_like(y) for y in ys]
+    return alike([y.detach() for y in ys], out), alike(found, out)
 
 
 def push_forward(tensor: Tensor) -> None:
@@ -147,8 +152,8 @@ def push_forward(tensor: Tensor) -> None:
         with np.errstate(all="ignore"):
             pairs = pulled_through(node, g)
         if pairs:
-            cotangents, tangents = zip(*pairs, strict=True)
-            node.tangent = pulled(cotangents, [g], tangents, create_graph=False)[0]
+            cotangents, directions = zip(*pairs, strict=True)
+            tangents[node] = pulled(cotangents, [g], directions, create_graph=False)[0]
     finally:
         grad_mode.observers = watching
     node.parents, node.saved = (None,), None
@@ -160,4 +165,4 @@ def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
     if source is not None and isinstance(source.op, Call) and len(source.op.forms) > 1:  # the node is one output of it
         return pulled_through(source, node.op.vjps[0](g))
     rules = zip(node.parents, node.op.vjps, strict=True)
-    return [(vjp(g, *node.saved), parent.tangent) for parent, vjp in rules if hasattr(parent, "tangent")]
+    return [(vjp(g, *node.saved), tangents[parent]) for parent, vjp in rules if parent in tangents]

@@ -256,6 +256,13 @@ def test_forward_mode_takes_what_a_function_computed_outside_of_it_for_a_constan
         assert ag.jvp(f, ag.ones(2), ag.ones(2))[1].tolist() == [8, 27]
 
 
+def test_forward_mode_takes_what_an_earlier_call_left_behind_for_a_constant():
+    """It had a tangent there."""
+    left = []
+    ag.jvp(lambda x: left.append(x * 3) or x, ag.ones(2), ag.ones(2))
+    assert ag.jvp(lambda x: x * left[0], ag.ones(2), ag.ones(2))[1].tolist() == [3, 3]
+
+
 @pytest.mark.parametrize("name", ["vjp", "jacobian", "hessian", "hvp"])
 def test_results_can_be_differentiated_where_nothing_is_recorded(name):
     """With create_graph=True, under no_grad() too."""
