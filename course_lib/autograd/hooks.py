@@ -47,9 +47,9 @@ class Watch:
             g = run(self.on_enter, g)
         tensor = self.tensor()
         if deposit and tensor is not None:
-            # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
+            # three references, the walk's, this method's and getrefcount's own: nobody else sees g
             alone = last and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None
-            keep(tensor, g if alone else copied(g))
+            keep(tensor, g, alone)
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
@@ -81,11 +81,6 @@ def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", g: Any) -> Any:
     return g
 
 
-def copied(g: Any) -> Any:
-    """Give a cotangent memory of its own, in the form it has."""
-    return new_tensor(g.value.copy(), g.node) if isinstance(g, Variable) else g.copy()
-
-
 def replaced(g: Any, new: Any) -> Any:
     """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
     if new is None:
@@ -100,15 +95,15 @@ def replaced(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def keep(tensor: Tensor, g: Any) -> None:
-    """Add ``g``, which nobody else can see, to ``tensor.grad``."""
-    old = tensor.kept
+def keep(tensor: Tensor, g: Any, alone: bool) -> None:
+    """Add ``g`` to ``tensor.grad``, without a copy if it is ``alone``: nobody else can see it."""
+    old, new = tensor.kept, as_tensor(g)
     if old is None:
-        tensor.kept = as_tensor(g)
-    elif isinstance(g, Variable) or old.node is not None:
-        tensor.kept = old + as_tensor(g)
+        tensor.kept = new if alone else new_tensor(new.value.copy(), new.node)
+    elif grad_mode.recording or old.node is not None:
+        tensor.kept = old + new
     else:
-        old.value += g
+        old.value += new.value
         clock.stamp("a second backward()", old.value)
 
 
