@@ -54,24 +54,16 @@ class Watch:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
             if self.on_leave and last:
-                for hook in tuple(self.on_leave.values()):
-                    hook((), (as_tensor(g),))
+                self.after(g, [])
         return g
 
-    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Undo what a pack hook did to saved arrays."""
-        return tuple(s().value if isinstance(s, partial) else s for s in saved)
-
-    def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the rules of the node, or, if a hook must see all results, functions that return the results."""
-        if not self.on_leave:
-            return vjps
-        results = [None if p is None else vjp(g, *saved) for p, vjp in zip(parents, vjps, strict=False)]
+    def after(self, g: Any, results: list[Any]) -> list[Any]:
+        """Run the hooks on what the vjps made of a cotangent: each gets what the one before returned."""
         for hook in tuple(self.on_leave.values()):
             new = hook(tuple(map(as_tensor, results)), (as_tensor(g),))
             if new is not None:
                 results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
-        return tuple(lambda *_, r=r: r for r in results)
+        return results
 
 
 def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", g: Any) -> Any:
