@@ -42,9 +42,10 @@ class Watch:
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
-            g = run(self.on_tensor, g)
+            for hook in tuple(self.on_tensor.values()):
+                g = replaced(g, hook(as_tensor(g)))
         if self.on_enter and last and deposit:
-            g = run(self.on_enter, g)
+            (g,) = run(self.on_enter, [g])
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g
@@ -54,23 +55,18 @@ class Watch:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
             if self.on_leave and last:
-                self.after(g, [])
+                run(self.on_leave, [], (as_tensor(g),))
         return g
 
-    def after(self, g: Any, results: list[Any]) -> list[Any]:
-        """Run the hooks on what the vjps made of a cotangent: each gets what the one before returned."""
-        for hook in tuple(self.on_leave.values()):
-            new = hook(tuple(map(as_tensor, results)), (as_tensor(g),))
-            if new is not None:
-                results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
-        return results
 
-
-def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", g: Any) -> Any:
-    """Pass a cotangent through hooks: each gets what the one before returned."""
+def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *given: Any) -> list[Any]:
+    """Pass what enters or leaves a node through its hooks: each gets what the one before returned."""
     for hook in tuple(hooks.values()):
-        g = replaced(g, hook(as_tensor(g)))
-    return g
+        new = hook(tuple(map(as_tensor, gs)), *given)
+        if new is not None:
+            new = (new,) if isinstance(new, Variable) else new
+            gs = [replaced(g, n) for g, n in zip(gs, new, strict=True)]
+    return gs
 
 
 def replaced(g: Any, new: Any) -> Any:

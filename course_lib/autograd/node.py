@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode, hooks
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["LEAF", "OUT", "Node", "Operation"]
@@ -56,12 +56,7 @@ class Node:
 
     def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
-
-        def on_first(g: Any) -> Any:
-            new = hook((g,))
-            return new[0] if isinstance(new, tuple) else new
-
-        return hooks.RemovableHandle(hooks.watch(self).on_enter, on_first)
+        return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
 
     def taken_out(self) -> tuple[Any, ...]:
         """Return what was saved, if it is still there and unchanged."""
@@ -84,10 +79,11 @@ class Node:
         if create_graph:
             saved = self.op.recorded(self, saved)
         if watch is not None:
-            g = hooks.run(watch.on_enter, g)
+            (g,) = hooks.run(watch.on_enter, [g])
             if watch.on_leave:  # which must see all results, so the rules only hand them out
                 results = [None if p is None else vjp(g, *saved) for p, vjp in zip(self.parents, vjps, strict=False)]
-                vjps = tuple(lambda *_, r=r: r for r in watch.after(g, results))
+                results = hooks.run(watch.on_leave, results, (as_tensor(g),))
+                vjps = tuple(lambda *_, r=r: r for r in results)
         return g, saved, vjps
 
     def __call__(self, grad_output: Any) -> Any:
