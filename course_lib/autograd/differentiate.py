@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.autograd import engine, hooks
 from course_lib.autograd.node import Node
-from course_lib.autograd.variable import Tensor, Variable, as_tensor, listed
+from course_lib.autograd.variable import Tensor, as_tensor, listed
 from course_lib.errors import AutogradError
 
 __all__ = ["backward", "grad"]
@@ -30,16 +30,14 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
                 f"without gradient=, the output must be a single number, but its shape is {x.shape}. Reduce it first, "
                 "for instance with .sum(), or pass a gradient of that shape."
             )
-        g = np.array(1, x.dtype, ndmin=x.ndim)  # as np.ones, in a quarter of the time
-    else:
-        g = np.asarray(gradient.value if isinstance(gradient, Variable) else gradient, x.dtype)
-        if g.shape != x.shape:
-            raise AutogradError(
-                f"gradient must have the shape of the output, {x.shape}, but its shape is {g.shape}. Expand or sum it."
-            )
-    if not create_graph:
-        return output.node, g
-    return output.node, as_tensor(gradient if isinstance(gradient, Variable) else g).to(x.dtype)
+        one = np.array(1, x.dtype, ndmin=x.ndim)  # as np.ones, in a quarter of the time
+        return output.node, as_tensor(one) if create_graph else one
+    g = as_tensor(gradient).to(x.dtype)
+    if g.shape != x.shape:
+        raise AutogradError(
+            f"gradient must have the shape of the output, {x.shape}, but its shape is {g.shape}. Expand or sum it."
+        )
+    return output.node, g if create_graph else g.value
 
 
 def targeted(inputs: list[Tensor]) -> set[Node]:
@@ -88,11 +86,10 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    targets = None
-    if inputs is not None:
-        targets = targeted(listed(inputs))
-        for x in listed(inputs):
-            hooks.keep_grad(x)  # as retain_grad() does, if x is not a leaf
+    xs = None if inputs is None else listed(inputs)
+    targets = None if xs is None else targeted(xs)
+    for x in xs or ():
+        hooks.keep_grad(x)  # as retain_grad() does, if x is not a leaf
     engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets, catch=False)
 
 
@@ -145,12 +142,13 @@ def grad(
     roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
     caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)
     found: list[Any] = [caught.get(x.node) for x in xs]
-    if not allow_unused and any(g is None for g in found):
-        i = next(i for i, g in enumerate(found) if g is None)
-        raise AutogradError(
-            f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was not. "
-            "Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None for it."
-        )
+    for i, g in enumerate(found):
+        if g is None and not allow_unused:
+            raise AutogradError(
+                f"every input must have been used to compute the outputs, but input {i}, of shape {xs[i].shape}, was "
+                "not. Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None "
+                "for it."
+            )
     return tuple(found) if create_graph else tuple(apart(found, [g for _, g in roots]))
 
 

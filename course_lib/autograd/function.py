@@ -32,20 +32,16 @@ class Context:
         self.constants = tensors
 
 
-class Cotangents:
-    """The cotangents of a function with several outputs, None where none has arrived."""
-
-    def __init__(self, parts: tuple[Any, ...]) -> None:
-        self.parts = parts
+class Cotangents(dict[int, Any]):
+    """The cotangents of a function with several outputs, by their numbers: each output sends its own, once."""
 
     def __add__(self, other: "Cotangents") -> "Cotangents":
-        pairs = zip(self.parts, other.parts, strict=True)
-        return Cotangents(tuple(b if a is None else a if b is None else a + b for a, b in pairs))
+        return Cotangents({**self, **other})
 
 
-def output(name: str, i: int, n: int) -> Operation:
+def output(name: str, i: int) -> Operation:
     """Make the operation that links one of several outputs to the node of the function."""
-    return Operation(name, (lambda g: Cotangents(tuple(g if j == i else None for j in range(n))),))
+    return Operation(name, (lambda g: Cotangents({i: g}),))
 
 
 def form_of(x: Any) -> Any:
@@ -71,14 +67,14 @@ class Call(Operation):
         latest: list[Any] = [None]  # a cotangent, and what ``backward`` made of it
 
         def pull(i: int, g: Any, *saved: Any) -> Any:
-            parts = g.parts if isinstance(g, Cotangents) else (g,)
+            parts = g if isinstance(g, Cotangents) else {0: g}
             if latest[0] is not g:
                 self.ctx.saved_tensors = tuple(map(as_tensor, saved))
-                gs = (np.zeros(*form) if g is None and form else g for g, form in zip(parts, self.forms, strict=True))
+                gs = (parts[k] if k in parts else form and np.zeros(*form) for k, form in enumerate(self.forms))
                 latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, gs)))
                 self.ctx.saved_tensors = ()
             x = latest[1 + i]
-            return x if x is None or any(isinstance(p, Variable) for p in parts) else x.value
+            return x if x is None or any(isinstance(p, Variable) for p in parts.values()) else x.value
 
         return tuple(partial(pull, i) for i in range(len(self.takes)))
 
@@ -147,10 +143,8 @@ class Function:
         with grad_mode.no_grad():
             result = cls.forward(ctx, *args)
         outs = result if isinstance(result, tuple) else (result,)
-        if not grad_mode.recording or not any(parents):
-            return result
-        constants = [x for x in outs if any(x is c for c in ctx.constants) or not form_of(x) or x.dtype.kind != "f"]
-        if len(constants) == len(outs):
+        live = [form_of(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
+        if not (grad_mode.recording and any(parents) and any(live)):
             return result
         call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them
@@ -158,7 +152,4 @@ class Function:
             out = record(call, outs[0].value, parents, saved)
             return (out,) if isinstance(result, tuple) else out
         node = Node(call, parents, saved)
-        return tuple(
-            x if any(x is c for c in constants) else record(output(call.name, i, len(outs)), x.value, (node,), ())
-            for i, x in enumerate(outs)
-        )
+        return tuple(record(output(call.name, i), x.value, (node,), ()) if live[i] else x for i, x in enumerate(outs))

@@ -68,10 +68,7 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
     def __call__(self, func: Any) -> Any:
         """Decorate a function: nothing changes until it is called."""
         self.__exit__()
-        return super().__call__(func)
-
-    def _recreate_cm(self) -> "set_grad_enabled":
-        return set_grad_enabled(self.mode)
+        return (enable_grad if self.mode else no_grad)()(func)
 
 
 def is_grad_enabled() -> bool:

@@ -42,48 +42,36 @@ class Watch:
     def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
-            g = run(self.on_tensor, g)
+            for hook in tuple(self.on_tensor.values()):
+                g = replaced(g, hook(as_tensor(g)))
         if self.on_enter and last and deposit:
-            g = run(self.on_enter, g)
+            (g,) = run(self.on_enter, [g])
         tensor = self.tensor()
         if deposit and tensor is not None:
-            # three references, the walk's, this method's and getrefcount's own: nobody else sees g, so no copy
+            # three references, the walk's, this method's and getrefcount's own: nobody else sees g
             alone = last and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None
-            keep(tensor, g if alone else copied(g))
+            keep(tensor, g, alone)
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
             if self.on_leave and last:
-                for hook in tuple(self.on_leave.values()):
-                    hook((), (as_tensor(g),))
+                run(self.on_leave, [], (as_tensor(g),))
         return g
 
-    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Undo what a pack hook did to saved arrays."""
-        return tuple(s().value if isinstance(s, partial) else s for s in saved)
 
-    def vjps(self, vjps: tuple[Any, ...], g: Any, saved: tuple[Any, ...], parents: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the rules of the node, or, if a hook must see all results, functions that return the results."""
-        if not self.on_leave:
-            return vjps
-        results = [None if p is None else vjp(g, *saved) for p, vjp in zip(parents, vjps, strict=False)]
-        for hook in tuple(self.on_leave.values()):
-            new = hook(tuple(map(as_tensor, results)), (as_tensor(g),))
-            if new is not None:
-                results = [replaced(r, n) for r, n in zip(results, new, strict=True)]
-        return tuple(lambda *_, r=r: r for r in results)
-
-
-def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", g: Any) -> Any:
-    """Pass a cotangent through hooks: each gets what the one before returned."""
+def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *given: Any) -> list[Any]:
+    """Pass what enters or leaves a node through its hooks: each gets what the one before returned."""
     for hook in tuple(hooks.values()):
-        g = replaced(g, hook(as_tensor(g)))
-    return g
-
-
-def copied(g: Any) -> Any:
-    """Give a cotangent memory of its own, in the form it has."""
-    return new_tensor(g.value.copy(), g.node) if isinstance(g, Variable) else g.copy()
+        new = hook(tuple(map(as_tensor, gs)), *given)
+        if new is not None:
+            new = tuple(new) if isinstance(new, (tuple, list)) else (new,)
+            if len(new) != len(gs):
+                raise AutogradError(
+                    f"a hook on a node must return one gradient for each of the {len(gs)} that it may replace, or "
+                    f"None, but it returned {len(new)}. Put None where one is to stay."
+                )
+            gs = [replaced(g, n) for g, n in zip(gs, new, strict=True)]
+    return gs
 
 
 def replaced(g: Any, new: Any) -> Any:
@@ -100,15 +88,15 @@ def replaced(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def keep(tensor: Tensor, g: Any) -> None:
-    """Add ``g``, which nobody else can see, to ``tensor.grad``."""
-    old = tensor.kept
+def keep(tensor: Tensor, g: Any, alone: bool) -> None:
+    """Add ``g`` to ``tensor.grad``, without a copy if it is ``alone``: nobody else can see it."""
+    old, new = tensor.kept, as_tensor(g)
     if old is None:
-        tensor.kept = as_tensor(g)
-    elif isinstance(g, Variable) or old.node is not None:
-        tensor.kept = old + as_tensor(g)
+        tensor.kept = new if alone else new_tensor(new.value.copy(), new.node)
+    elif grad_mode.recording or old.node is not None:
+        tensor.kept = old + new
     else:
-        old.value += g
+        old.value += new.value
         clock.stamp("a second backward()", old.value)
 
 

@@ -1,12 +1,13 @@
 """The node that an operation leaves in the graph."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd import clock, grad_mode, hooks
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["LEAF", "OUT", "Node", "Operation"]
@@ -54,12 +55,7 @@ class Node:
 
     def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
-
-        def on_first(g: Any) -> Any:
-            new = hook((g,))
-            return new[0] if isinstance(new, tuple) else new
-
-        return hooks.RemovableHandle(hooks.watch(self).on_enter, on_first)
+        return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
 
     def taken_out(self) -> tuple[Any, ...]:
         """Return what was saved, if it is still there and unchanged."""
@@ -69,20 +65,25 @@ class Node:
                 f"{self.name()} has been walked before, or was computed inside jvp(), which keeps no graph. Run the "
                 "forward pass again, or pass retain_graph=True to the earlier backward() or grad()."
             )
-        saved = self.saved if self.watch is None else self.watch.unpack(self.saved)
+        saved = self.saved
+        if self.watch is not None:  # a pack hook may have put it away
+            saved = tuple(s().value if isinstance(s, partial) else s for s in saved)
         if self.seq > clock.latest:  # something was written to since this node was made
             clock.check_unchanged(self, saved)
         return saved
 
     def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
         """Return cotangent, what was saved, and rules, where hooks, a write or ``create_graph`` need a closer look."""
-        saved, watch = self.taken_out(), self.watch
+        saved, vjps, watch = self.taken_out(), self.op.vjps, self.watch
         if create_graph:
             saved = self.op.recorded(self, saved)
-        if watch is None:
-            return g, saved, self.op.vjps
-        g = hooks.run(watch.on_enter, g)
-        return g, saved, watch.vjps(self.op.vjps, g, saved, self.parents)
+        if watch is not None:
+            (g,) = hooks.run(watch.on_enter, [g])
+            if watch.on_leave:  # which must see all results, so the rules only hand them out
+                results = [None if p is None else vjp(g, *saved) for p, vjp in zip(self.parents, vjps, strict=False)]
+                results = hooks.run(watch.on_leave, results, (as_tensor(g),))
+                vjps = tuple(lambda *_, r=r: r for r in results)
+        return g, saved, vjps
 
     def __call__(self, grad_output: Any) -> Any:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result per input, nothing kept or freed."""

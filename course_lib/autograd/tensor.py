@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course_lib.autograd import differentiate, hooks, inplace, ops, printing, variable
-from course_lib.autograd.methods import METHODS
 from course_lib.autograd.node import LEAF, Node
 from course_lib.autograd.ops.indexing import getitem
 from course_lib.autograd.ops.operands import to
@@ -225,7 +224,7 @@ class Tensor(Variable):
     __or__ = ops.bitwise_or
     __invert__ = ops.bitwise_not
 
-    if TYPE_CHECKING:  # METHODS, which are set below
+    if TYPE_CHECKING:  # the methods that are set below
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -240,6 +239,7 @@ class Tensor(Variable):
     bool = lambda self: self.to(np.bool_)  # noqa: E731 - def would hide the type's name
 
 
-for name, function in METHODS.items():
-    setattr(Tensor, name, function)
+for module in (ops, inplace):  # functions that are methods too, as in torch: x.sum() is sum(x)
+    for name in sorted({*module.__all__} - {"cat", "stack", "vector_norm", "where"}):
+        setattr(Tensor, name, getattr(module, name))
 variable.kind = Tensor
