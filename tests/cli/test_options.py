@@ -8,6 +8,7 @@ import zipfile
 import nbformat
 import pytest
 
+from course_lib.cli import app
 from course_lib.cli.progress import Progress
 from course_lib.grading import selfcheck
 from course_lib.grading.exercise import load
@@ -80,13 +81,14 @@ def test_broken_off_it_counts_those_who_were_graded(course, classroom, monkeypat
     assert err == f"course: stopped with 3 of 6 submissions in {shown}; {how_to_go_on}\n"
 
 
-def test_a_command_that_is_interrupted_has_a_status_of_its_own(course, classroom, monkeypatch):
-    """As shells have it: not that of a notebook that does not pass, nor of one that cannot be used."""
+@pytest.mark.parametrize(("module", "name"), [(selfcheck, "check_notebook"), (app, "_build")])
+def test_a_command_that_is_interrupted_has_a_status_of_its_own(course, classroom, monkeypatch, module, name):
+    """As shells have it, also while it loads: not that of a notebook that does not pass, nor of one it cannot use."""
 
-    def interrupt(path):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(selfcheck, "check_notebook", interrupt)
+    monkeypatch.setattr(module, name, interrupt)
     assert course("check", "submissions/ada/double.ipynb") == (130, "", "")
 
 
