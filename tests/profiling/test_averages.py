@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from course_lib.errors import InputError
 from course_lib.profiling import ModuleTime, StepProfile, profile_step
 from course_lib.profiling import step as measuring
 from course_lib.profiling.clocks import HostClock
@@ -106,6 +107,22 @@ def test_measuring_goes_on_until_the_parts_agree(monkeypatch, agreement, rounds)
     assert (found.steps, found.noisy) == (6 * rounds, rounds > 1)
     assert (ran.count("loss"), ran.count("step")) == (1 + 4 + 18 * rounds, 1 + 4 + 12 * rounds)
     assert all(torch.equal(weight, before) and grad is None for weight, grad in seen)  # each does the same work
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"warmup": 0},
+            "warmup must be a whole number, at least 1, but it is 0: an optimizer makes its state in a first",
+        ),
+        ({"budget_seconds": 0}, "budget_seconds must be a time above 0, but it is 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(step, options, message):
+    """Before anything is run."""
+    with pytest.raises(InputError, match=message):
+        profile_step(step.model, torch.sum, step.optimizer, *step.inputs, **options)
 
 
 def test_what_modules_took_is_added_up(step):

@@ -137,7 +137,11 @@ def test_lists_and_dicts_in_an_optimizers_state_are_put_back():
     """With the tensors in them, at any depth."""
 
     class Remembers(torch.optim.SGD):
+        steps = 0
+
         def step(self):
+            self.steps += 1
+            self.param_groups[0].setdefault("rates", [self.param_groups[0]["lr"]]).append(0.1)
             for p in self.param_groups[0]["params"]:
                 state = self.state[p]
                 state.setdefault("seen", []).append(p.grad)
@@ -149,6 +153,7 @@ def test_lists_and_dicts_in_an_optimizers_state_are_put_back():
     model(x).sum().backward()
     steps.step()
     profile_step(model, torch.sum, steps, x, **SHORT)
+    assert (steps.steps, steps.param_groups[0]["rates"]) == (1, [0.1, 0.1])
     for state in steps.state.values():
         assert len(state["seen"]) == 1
         assert state["deep"]["sums"] == [1]
