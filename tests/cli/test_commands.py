@@ -152,7 +152,10 @@ def test_bad_input_is_one_line(course, tmp_path, arguments, came):
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file", "kept")]
 
 
-@pytest.mark.parametrize("arguments", [["grade"], ["nothing"], ["check", "a", "b"], ["grade", "x", "-j", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["grade"], ["nothing"], ["check", "a", "b"], ["grade", "x", "-j", "0"], ["similar", "x", "--at-least", "2"]],
+)
 def test_a_wrong_command_line_is_status_2(course, arguments):
     """What cannot be parsed is bad input, too."""
     status, _, err = course(*arguments)
@@ -210,6 +213,7 @@ def test_demo_prints_a_table_fit_for_a_readme(course, tmp_path):
     status, out, err = course("demo", "double", "--exercises", tmp_path)
     assert (status, err) == (0, "")
     assert out.startswith("Twice as much: 4 submissions\n")
+    assert "┃ submission " in out
     assert all(len(line) <= 100 for line in out.splitlines())
     assert "/tmp" not in out
     assert re.findall(r"│ (\S.*?) +│ +(\d+ / 3) │ (\w+) +│ (.*?) +│", out) == [

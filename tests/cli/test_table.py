@@ -55,18 +55,20 @@ def test_on_a_narrow_terminal_short_names_stay_whole():
 def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
     """By learner, then by exercise; the exercises only where there are several; points by hand are in the sum."""
     reports = [
-        SubmissionReport("bob", "halve", "graded", 1, 2, ("one", "two", "three"), sandbox="bubblewrap"),
+        SubmissionReport("bob", "double", "graded", 1, 2, ("one", "two", "three"), sandbox="bubblewrap"),
         SubmissionReport("ada", "halve", "graded", 2, 2, (), sandbox="bubblewrap"),
         SubmissionReport("ada", "double", "error", 0, 2, ("only",), sandbox="none"),
+        SubmissionReport("abe", "double", "rejected", 0, 2, ()),
     ]
-    given = ManualPoints("bob", "halve", 0.5, "for the drawing", datetime(2026, 1, 2, tzinfo=UTC))
+    given = ManualPoints("bob", "double", 0.5, "for the drawing", datetime(2026, 1, 2, tzinfo=UTC))
     standings = [Standing(reports[0], manual=(given,)), *map(Standing, reports[1:])]
     lines = printed(grades_table(standings)).splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
     assert rows == [
+        ["abe", "double", "0 / 2", "rejected", ""],
         ["ada", "double", "0 / 2", "error", "only"],
         ["ada", "halve", "2 / 2", "graded", ""],
-        ["bob", "halve", "1.5 / 2", "graded", "one (and 3 more)"],
+        ["bob", "double", "1.5 / 2", "graded", "one (and 3 more)"],
     ]
     said = " ".join(lines)
     assert "graded without a sandbox: this code could read and change anything you can" in said

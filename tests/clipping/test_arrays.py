@@ -2,6 +2,7 @@
 
 import math
 from collections import OrderedDict, deque, namedtuple
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -49,11 +50,12 @@ def test_norm_is_exact_and_the_clipped_is_within_the_bound(data, dtype):
 
 
 def test_every_form_of_tree_comes_back_in_its_form():
-    """Nested lists, tuples, named tuples, dicts in their order, None, 0-d arrays and scalars."""
+    """Nested lists, tuples, named tuples, dicts in their order, None, 0-d arrays, scalars; other mappings as dicts."""
     tree = {
         "a": [np.array([2.0]), None],
         "b": Pair(np.array(1.0), (np.float64(2.0),)),
         "c": OrderedDict(z=np.zeros((2, 0))),
+        "d": MappingProxyType({"w": np.zeros(1)}),
     }
     clipped, norm = clip_by_global_norm(tree, 1.5)
     assert norm == 3
@@ -61,6 +63,7 @@ def test_every_form_of_tree_comes_back_in_its_form():
     assert clipped["b"] == Pair(np.array(0.5), (1.0,))
     assert isinstance(clipped["c"], OrderedDict)
     assert clipped["c"]["z"].shape == (2, 0)
+    assert clipped["d"] == {"w": np.zeros(1)}
     assert clip_by_global_norm((np.array([3.0]), np.array([4.0])), 2.5)[0] == (np.array([1.5]), np.array([2.0]))
     assert clip_by_global_norm((g for g in [np.array([3.0])]), 1.0)[0] == [np.array([1.0])]
 
@@ -114,6 +117,7 @@ def test_the_message_names_the_first_three_and_counts_all():
         (math.nan, "must be above 0, but it is nan: no gradient can be compared with it"),
         (-math.inf, "must be above 0"),
         ("1.0", "must be a number, but it is '1.0'"),
+        (b"1.0", "must be a number, but it is b'1.0'"),
         (None, "max_norm must be a number, but it is None"),
         ([1.0, 2.0], "must be a number"),
         pytest.param(10**400, r"that fits a float, but it does not\. Pass float\('inf'\)", id="10**400"),
@@ -135,6 +139,8 @@ def test_refuses_a_bound_that_is_not_above_zero(bound, message):
         (3.0, "but target is 3.0"),
         ({"w": [1.0, 2.0]}, r"but target\['w'\]\[0\] is 1.0"),
         ("weights", "but target is 'weights'"),
+        (b"weights", "but target is b'weights'"),
+        pytest.param("w" * 100, rf"but target is '{'w' * 59}\. Pass", id="long"),
         (np.arange(3), "of target must be dense and one of float16, .* but it is int64"),
         (np.ones(2, complex), "but it is complex128"),
         (np.ma.masked_array([1.0, 2.0], [False, True]), r"but it is masked\. Say what the masked entries are"),
@@ -158,10 +164,11 @@ def test_containers_that_cannot_be_given_back_are_refused_inside_of_others(form)
         clip_by_global_norm({"a": form(pair)}, 2.5)
 
 
-def test_refuses_an_unknown_policy():
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_refuses_an_unknown_policy(clip):
     """A misspelt one must not mean the default."""
     with pytest.raises(InputError, match='must be "error", "skip" or "zero", but it is \'ignore\''):
-        clip_by_global_norm(np.ones(2), 1.0, nonfinite="ignore")
+        clip(np.ones(2), 1.0, nonfinite="ignore")
 
 
 def test_parameters_of_the_engine_are_clipped_in_place():
@@ -245,10 +252,13 @@ def test_a_parameter_of_the_engine_counts_once_however_often_it_is_listed():
 
 
 def test_a_graph_that_saved_a_gradient_notices_that_it_was_clipped():
-    """Its backward pass would take the new elements for the old ones."""
+    """Its backward pass would take the new elements for the old ones; within the bound they are the old ones."""
     w, x = tensor([3.0, 4.0], requires_grad=True), tensor([1.0, 1.0], requires_grad=True)
     (w * w).sum().backward()
-    y = (w.grad * x).sum()
+    y, within = (w.grad * x).sum(), (w.grad * x).sum()
+    clip_by_global_norm([w], 10.0)
+    within.backward()
+    assert x.grad.tolist() == [6, 8]
     clip_by_global_norm([w], 1.0)
     with pytest.raises(AutogradError, match=r"its x, of shape \(2,\), was changed in place by clipping"):
         y.backward()
@@ -265,3 +275,5 @@ def test_named_arrays_come_back_with_their_names():
     """As named_parameters() would have them."""
     clipped, norm = clip_by_global_norm([("w", np.array([3.0])), ("b", np.array([4.0]))], 2.5)
     assert (clipped, norm) == ([("w", np.array([1.5])), ("b", np.array([2.0]))], 5)
+    with pytest.raises(NonFiniteError, match="that of b holds NaN"):
+        clip_by_global_norm([("w", np.array([3.0])), ("b", np.array([math.nan]))], 2.5)

@@ -75,6 +75,14 @@ def test_float64_in_its_whole_range():
             assert norm.dtype == jnp.float64
             assert float(norm) == pytest.approx(5 * unit, rel=1e-14)
             np.testing.assert_allclose(clipped[0] * 1e300, [0.6e-5, 0.8e-5], rtol=1e-12)
+        mixed, norm = clip_by_global_norm([jnp.array([3e300]), jnp.ones(1, jnp.float32)], 1.5e300)
+        assert (float(norm), mixed[0].tolist(), mixed[1].tolist()) == (3e300, [1.5e300], [0.5])
+
+
+def test_the_largest_gradient_can_be_made_as_small_as_the_least():
+    """The factor, about 2^-250, is no number of float32, so it is multiplied by in parts."""
+    clipped, norm = clip_by_global_norm(jnp.array([3e38]), 1.2e-37)
+    np.testing.assert_allclose([clipped[0], norm], [1.2e-37, 3e38], rtol=1e-6)
 
 
 def test_finite_gradients_that_optax_silences():
@@ -104,6 +112,8 @@ def test_only_leaves_that_are_floating_point_are_clipped():
     clipped, norm = clip_by_global_norm(grads, 1.0)
     assert clipped["n"].dtype == jax.dtypes.float0
     assert float(clipped["x"]) == 1
+    with pytest.raises(NonFiniteError, match=r"that of target\['x'\] holds inf\. Nothing"):
+        clip_by_global_norm({**grads, "x": jnp.inf * grads["x"]}, 1.0)
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
@@ -113,7 +123,7 @@ def test_what_is_not_finite_outside_jit(value):
     with pytest.raises(NonFiniteError, match=r"target\['b'\]\[1\] holds (inf|NaN)\. Nothing was changed"):
         clip_by_global_norm(tree, 1.0)
     clipped, norm = clip_by_global_norm(tree, 1.0, nonfinite="skip")
-    assert not math.isfinite(norm)
+    assert str(float(norm)) == str(value)
     np.testing.assert_array_equal(clipped["b"][1], [value, 2.0])
     clipped, norm = clip_by_value(tree, 1.0, nonfinite="zero")
     assert not math.isfinite(norm)
@@ -173,6 +183,13 @@ def test_arrays_in_no_pytree_are_refused(form):
         clip_by_global_norm(form({"w": jnp.ones(2), "b": jnp.array(1.0)}), 1.0)
 
 
+@pytest.mark.parametrize("form", [lambda t: iter(t.values()), lambda t: t.values()], ids=["generator", "values"])
+def test_what_can_be_read_once_becomes_a_list(form):
+    """At the top; a list is a pytree."""
+    clipped, norm = clip_by_global_norm(form({"w": jnp.array([3.0]), "b": jnp.array([4.0])}), 2.5)
+    assert ([x.tolist() for x in clipped], float(norm)) == ([[1.5], [2.0]], 5)
+
+
 def test_float64_of_numpy_must_fit_what_jax_computes_with():
     """1e200 is not infinite until JAX makes float32 of it; smaller numbers, and infinities, pass as ever."""
     tree = {"a": jnp.zeros(2), "b": np.array([1e200])}
@@ -195,11 +212,13 @@ def test_by_value_agrees_with_optax():
 
 
 def test_refuses_what_has_no_norm():
-    """Integers and complex numbers, traced ones too."""
+    """Integers and complex numbers, traced ones too; and Python's numbers, which have no dtype."""
     with pytest.raises(InputError, match=r"of target\[0\] must be dense and one of .* but it is int32"):
         jax.jit(lambda g: clip_by_global_norm(g, 1.0))([jnp.arange(3)])
     with pytest.raises(InputError, match="complex64"):
         clip_by_global_norm(jnp.ones(2, jnp.complex64), 1.0)
+    with pytest.raises(InputError, match=r"of target\[1\] must be dense .* but it is float\. Convert it, or l"):
+        clip_by_global_norm([jnp.ones(2), 3.0], 1.0)
 
 
 def test_an_axis_over_which_gradients_are_split():

@@ -243,6 +243,7 @@ def test_parameters_without_gradient_and_without_entries_are_passed_over():
     params = parameters(None, [3.0], [], [4.0], None)
     assert clip_by_global_norm(params, 1.0).item() == 5
     assert params[0].grad is None
+    assert clip_by_global_norm(parameters([]), 1.0).item() == 0
 
 
 def test_mixed_dtypes_have_one_norm():
@@ -275,9 +276,9 @@ def test_by_value_agrees_with_torch():
     torch.nn.utils.clip_grad_value_(theirs, 1.0)
     assert clip_by_value(ours, 1.0).item() == pytest.approx(math.sqrt(0.25 + 9 + 16))
     assert all(torch.equal(p.grad, q.grad) for p, q in zip(ours, theirs, strict=True))
-    (half,) = parameters([6e4, -6e4], dtype=torch.float16)
-    clip_by_value(half, 1e6)
-    assert half.grad.tolist() == [6e4, -6e4]
+    (half,) = parameters([6e4, -6e4] * 200, dtype=torch.float16)
+    assert clip_by_value(half, 1e6).item() == pytest.approx(1.2e6)
+    assert half.grad.tolist() == [6e4, -6e4] * 200
 
 
 @pytest.mark.parametrize("grads", [[3.0, 4.0], [3e19, 4e19], [0.1], [math.inf]], ids=str)
@@ -328,6 +329,10 @@ def test_refuses_what_it_would_get_wrong():
     m.grad = torch.ones_like(m)
     with pytest.raises(InputError, match="on the meta device"):
         clip_by_value(m, 1.0)
+    n = torch.nn.Parameter(torch.ones(2, dtype=torch.int64), requires_grad=False)
+    n.grad = torch.ones_like(n)
+    with pytest.raises(InputError, match=r"but it is int64\. Leave that parameter out\."):
+        clip_by_global_norm([n], 1.0)
 
 
 @pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
@@ -375,10 +380,11 @@ def test_gradients_that_are_tensors_are_refused_with_what_scales_them(clip):
 
 
 def test_refuses_where_nothing_has_a_gradient():
-    """Before backward(), or gradients passed for parameters, torch says 0 and does nothing."""
+    """Before backward(), also if all are frozen, or gradients passed for parameters, torch says 0 and does nothing."""
     model = torch.nn.Linear(2, 2)
-    with pytest.raises(InputError, match=r"none of the 2 has\. Call backward\(\) first, and pass the parameters"):
-        clip_by_global_norm(model, 1.0)
+    for target in (model, [torch.nn.Parameter(p, requires_grad=False) for p in model.parameters()]):
+        with pytest.raises(InputError, match=r"none of the 2 has\. Call backward\(\) first, and pass the parameters"):
+            clip_by_global_norm(target, 1.0)
     model(torch.ones(1, 2)).sum().backward()
     with pytest.raises(InputError, match="not their gradients"):
         clip_by_global_norm([p.grad for p in model.parameters()], 1.0)

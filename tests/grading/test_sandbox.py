@@ -170,7 +170,6 @@ def test_what_lies_in_a_folder_that_is_shown_is_covered(course, warm):
 def test_the_command_says_what_is_to_be_covered(course):
     """``course grade`` names every folder it reads from or writes to."""
     words = ["grade", "submissions", "--exercises", "exercises", "--out", "grades", "--gradebook", "books/one.sqlite"]
-    (course / "grades" / "gradebook.sqlite").unlink()
     (course / "books").mkdir()
     command = [sys.executable, "-m", "course_lib.cli", *words]
     done = subprocess.run(command, cwd=course, capture_output=True, text=True)

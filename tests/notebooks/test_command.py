@@ -24,6 +24,19 @@ def test_what_is_no_text_of_a_page_is_refused(given):
     assert done.stderr.count("\n") == 1
 
 
+def test_it_says_what_it_wrote(project):
+    """Of all pages, or of those that are named; those that are up to date are run only if asked for."""
+    for arguments, written, counted in (
+        ([], "ab", "2 notebooks, 2 written"),
+        ([], "", "2 notebooks, 0 written"),
+        (["chapters/part/b.md"], "", "1 notebook, 0 written"),
+        (["--all", "chapters/part/b.md"], "b", "1 notebook, 1 written"),
+    ):
+        done = course(*arguments, cwd=project)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines() == [*(f"wrote chapters/part/{name}.ipynb" for name in written), counted]
+
+
 def test_elsewhere_than_at_the_root_it_says_where_to_run(tmp_path):
     """A folder without a course has no notebooks to build."""
     done = course(cwd=tmp_path)

@@ -142,6 +142,10 @@ def test_it_prints_the_largest_and_where_the_peak_is():
         "(outside modules)  exp  (1024,)  float32  4.00 KiB",
         "8.00 KiB alive after exp in (outside modules), operation 1 of 1",
     ]
+    early = memory_timeline(lambda: x.mul(2).add(1).exp())
+    assert repr(early).endswith("12.0 KiB alive after add in (outside modules), operation 2 of 3")
+    beside = memory_timeline(lambda: held.extend([torch.empty(0), torch.ones(3)]))
+    assert [a.bytes for a in beside.alive_at_peak] == [12]  # what has no entries takes nothing
     many = memory_timeline(lambda: held.extend([torch.ones(3) for _ in range(20)]))
     assert repr(many).splitlines()[13] == "and 8 smaller"
     assert repr(memory_timeline(lambda: None)).endswith("0 B alive at the start, operation 0 of 0")

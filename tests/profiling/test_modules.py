@@ -113,6 +113,7 @@ def test_inside_an_older_checkpoint_there_is_no_backward_time():
         (nn.Linear(4, 2), None, "loss_fn must be a module or a function, but got a NoneType"),
         (nn.Linear, torch.sum, r"model must be a module or a function, but got the class Linear\. Add \(\)\."),
         (nn.Linear(4, 2), nn.MSELoss, r"loss_fn must be a module or a function, but got the class MSELoss\. Add"),
+        (nn.Linear(4, 2), nn.LazyLinear(1), "loss_fn must know the shapes of its parameters, but got a LazyLinear"),
         (nn.LazyLinear(2), torch.sum, "must know the shapes of its parameters, but got a LazyLinear with lazy ones"),
         (nn.Linear(4, 2), lambda out: out.sum() * 1j, r"its dtype is torch\.complex64\. Take its \.real or \.abs\(\)"),
     ],

@@ -60,7 +60,7 @@ def test_profiling_does_not_train(optimizer):
     model, loss_fn, steps, batch = make(optimizer)
     model[3].eval()
     before, grads = everything(model, steps), [p.grad for p in model.parameters()]
-    profile_step(model, loss_fn, steps, batch, **SHORT)
+    profile_step(model, lambda out, y: loss_fn(out, y) + 0 * random.random() * np.random.rand(), steps, batch, **SHORT)
     assert same(everything(model, steps), before)
     assert all(p.grad is g for p, g in zip(model.parameters(), grads, strict=True))
     assert not nn.modules.module._global_forward_hooks
@@ -118,19 +118,24 @@ def test_a_batch_that_wants_gradients_gets_none():
 
 
 def test_attributes_that_modules_count_up_are_put_back():
-    """A module's own numbers too."""
+    """A module's own numbers too; where it puts new tensors in the place of old ones, the old ones are back."""
 
     class Counts(nn.Linear):
         seen = 0
 
         def forward(self, x):
-            self.seen = self.seen + 1
-            return super().forward(x)
+            self.seen, self.count = self.seen + 1, self.count + 1
+            self.scale = nn.Parameter(self.scale.detach() + 1)
+            return super().forward(x * self.scale)
 
     model = Counts(4, 2)
+    model.register_buffer("count", count := torch.zeros(()))
+    model.scale = scale = nn.Parameter(torch.ones(()))
     steps = torch.optim.SGD(model.parameters(), lr=0.1)
     profile_step(model, lambda out: out.sum(), steps, torch.ones(3, 4), **SHORT)
     assert model.seen == 0
+    assert model.count is count
+    assert model.scale is scale
 
 
 def test_the_parts_add_up():
@@ -337,14 +342,15 @@ def test_under_autocast_each_step_converts_the_weights_as_in_training():
 
 
 def test_processes_that_train_together_are_refused(monkeypatch):
-    """Each would run another number of steps."""
+    """Each would run another number of steps; one alone in its group waits for nobody."""
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
     model = nn.Linear(2, 1)
+    step = (model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), (torch.ones(1, 2), torch.ones(1, 1)))
     with pytest.raises(InputError, match=r"in one process, but 4 train together here.*trace\(\.\.\.\)"):
-        profile_step(
-            model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), (torch.ones(1, 2), torch.ones(1, 1))
-        )
+        profile_step(*step)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 1)
+    assert profile_step(*step, **SHORT).steps >= 6
 
 
 def test_a_complex_loss_is_refused_before_anything_is_timed():

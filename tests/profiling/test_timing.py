@@ -3,18 +3,17 @@
 import contextlib
 import gc
 import sqlite3
-import sys
 from concurrent.futures import Future
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import torch
 
 from course_lib.errors import InputError
 from course_lib.profiling import time_call
-from course_lib.profiling.clocks import CudaClock, HostClock, clock_for
+from course_lib.profiling.clocks import clock_for
 from course_lib.profiling.text import bytes_text, seconds_text
 
 
@@ -31,6 +30,8 @@ def test_the_figures_are_those_of_the_samples():
     assert (
         timing.min_seconds <= timing.q25_seconds <= timing.median_seconds <= timing.q75_seconds <= max(timing.samples)
     )
+    assert (timing.q25_seconds, timing.median_seconds) == tuple(np.percentile(timing.samples, [25, 50]))
+    assert timing.q75_seconds == np.percentile(timing.samples, 75)
     assert timing.cpu_seconds > 0
     assert timing.noisy == (timing.q75_seconds - timing.q25_seconds > 0.1 * timing.median_seconds)
 
@@ -69,12 +70,13 @@ def test_first_calls_that_return_at_once_are_no_measure():
     assert time_call(soon_slow, repeats=2).calls_per_sample <= 16
 
 
-def test_it_waits_for_jax():
-    """Every result is waited for, wherever it is in what is returned."""
+@pytest.mark.parametrize("form", [lambda y: {"y": y}, lambda y: jax.tree_util.Partial(print, y)], ids=["dict", "own"])
+def test_it_waits_for_jax(form):
+    """Every result is waited for, wherever it is in what is returned, also in a tree of somebody's own."""
     waited = []
     real = jax.block_until_ready
     x = jnp.ones((64, 64))
-    product, made = jax.jit(lambda x: {"y": x @ x}), []
+    product, made = jax.jit(lambda x: form(x @ x)), []
 
     def call(x):
         made.append(None)
@@ -84,7 +86,7 @@ def test_it_waits_for_jax():
         patch.setattr(jax, "block_until_ready", lambda tree: waited.append(tree) or real(tree))
         timing = time_call(call, x, warmup=1, repeats=3)
     assert len(waited) == len(made) >= 1 + 3 * timing.calls_per_sample
-    assert all(set(tree) == {"y"} for tree in waited)
+    assert {jax.tree.structure(tree) for tree in waited} == {jax.tree.structure(form(x))}
 
 
 def test_it_waits_for_nothing_else(monkeypatch):
@@ -137,6 +139,12 @@ def test_the_garbage_collector_is_as_it_was():
     with pytest.raises(ZeroDivisionError):
         time_call(lambda: 1 / 0)
     assert gc.isenabled()
+    gc.disable()
+    try:
+        time_call(spin, repeats=2)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 async def later():
@@ -150,15 +158,18 @@ async def later():
         (lambda: time_call(3.0), "needs a function to call, but it got float: pass it uncalled"),
         (lambda: time_call(spin, warmup=0), "warmup must be a whole number, at least 1, but it is 0"),
         (lambda: time_call(spin, warmup=1.5), "at least 1, but it is 1.5"),
+        (lambda: time_call(spin, warmup=True), "at least 1, but it is True"),
         (lambda: time_call(spin, repeats=2.5), "at least 2, but it is 2.5"),
         (lambda: time_call(spin, budget_seconds=0), "budget_seconds must be a time above 0, but it is 0"),
         (lambda: time_call(spin, budget_seconds=float("nan")), "above 0, but it is nan"),
+        (lambda: time_call(spin, budget_seconds=float("inf")), "above 0, but it is inf"),
         (lambda: time_call(spin, repeats=1), "repeats must be a whole number, at least 2, but it is 1"),
         (lambda: time_call(spin, budget_seconds="1"), "above 0, but it is '1'"),
         (lambda: time_call(spin, budget_seconds=None), "above 0, but it is None"),
         (lambda: time_call(lambda: (n for n in "ab")), "returned a generator, which has done nothing yet"),
         (lambda: time_call(map, str, "ab"), "returned a map, which has done nothing yet: consume it inside"),
         (lambda: time_call(zip, "ab"), "returned a zip, which has done nothing yet"),
+        (lambda: time_call(filter, str, "ab"), "returned a filter, which has done nothing yet"),
         (lambda: time_call(later), "returned a async_generator, which has done nothing yet"),
         (lambda: time_call(torch.futures.Future), "returned a Future, which may not be done yet"),
         (lambda: time_call(Future), "returned a Future, which may not be done yet: wait for it inside"),
@@ -199,77 +210,8 @@ def test_times_have_three_digits_and_a_unit(seconds, text):
 
 def test_sizes_have_a_unit():
     """Powers of 1024."""
-    assert [bytes_text(n) for n in (7, 2048, 5 * 2**30)] == ["7 B", "2.00 KiB", "5.00 GiB"]
-
-
-class FakeCuda:
-    """Stands where torch.cuda stands, and notes what is asked of it."""
-
-    def __init__(self):
-        self.log, self.now = [], 0.0
-
-    def device(self, device):
-        """Make it current."""
-        self.log.append(f"on {device}")
-        return contextlib.nullcontext()
-
-    def Event(self, enable_timing):
-        """Return one that is recorded two milliseconds after the one before."""
-        assert enable_timing
-        cuda = self
-
-        class Event:
-            def record(self):
-                cuda.now += 2.0
-                cuda.log.append("record")
-                self.at = cuda.now
-
-            def elapsed_time(self, end):
-                return end.at - self.at
-
-        return Event()
-
-    def synchronize(self, device):
-        """Wait."""
-        self.log.append(f"wait for {device}")
-
-
-def test_the_clock_of_cuda_records_events_and_waits_once():
-    """Without a device, held against what torch.cuda would be asked; events give milliseconds."""
-    cuda = FakeCuda()
-    clock = CudaClock(cuda, "cuda:1")
-    start, end = clock.mark(), clock.mark()
-    clock.settle()
-    assert clock.seconds(start, end) == pytest.approx(2e-3)
-    assert cuda.log == ["on cuda:1", "record", "on cuda:1", "record", "wait for cuda:1"]
-
-
-def test_the_clock_is_chosen_by_where_the_tensors_are():
-    """In any nest; CPU and meta tensors have the host's clock; CUDA's is taken where a tensor is there."""
-    assert isinstance(clock_for(torch.ones(1), [{"x": torch.ones(1)}], 3, None), HostClock)
-    assert isinstance(clock_for(torch.ones(1, device="meta")), HostClock)
-    assert clock_for(torch.nn.Linear(2, 2)).device == "cpu"
-    there = torch.device("cuda", 1)
-    tensor = type("Tensor", (), {"device": there})
-    fake = SimpleNamespace(Tensor=tensor, nn=torch.nn, cuda=SimpleNamespace(is_initialized=lambda: False))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "torch", fake)
-        clock = clock_for([{"deep": (tensor(),)}])
-    assert isinstance(clock, CudaClock)
-    assert clock.device == "cuda:1"
-
-
-@pytest.mark.parametrize(("things", "name"), [((), "cuda:1"), ((torch.ones(1),), "cpu")])
-def test_work_that_no_argument_shows_is_waited_for_on_every_device_in_use(monkeypatch, things, name):
-    """A closure over tensors of the second device, while the current one is idle."""
-    waited = []
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 512 * (device == 1))
-    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
-    clock = clock_for(*things)
-    clock.mark()
-    assert (type(clock), clock.device, waited) == (HostClock, name, [torch.device("cuda", 1)])
+    found = [bytes_text(n) for n in (7, 2048, 5 * 2**30, 3 * 2**40)]
+    assert found == ["7 B", "2.00 KiB", "5.00 GiB", "3.00 TiB"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

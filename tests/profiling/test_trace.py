@@ -49,17 +49,19 @@ def test_tensorboard_finds_what_is_written_for_it(tmp_path):
     assert counts(run)["mine"] == 1
 
 
-def test_stacks_are_recorded_only_if_asked_for(tmp_path):
-    """Shapes and stacks are options; by default the trace is small."""
-    with trace(tmp_path, wait=0, active=1) as plain:
-        loop(plain, 2)
-    events = json.loads(plain.files[0].read_text(encoding="utf-8"))["traceEvents"]
-    assert not [event for event in events if event.get("cat") == "python_function"]
-    with trace(tmp_path, wait=0, active=1, shapes=True, stacks=True) as full:
-        loop(full, 2)
-    events = json.loads(full.files[0].read_text(encoding="utf-8"))["traceEvents"]
-    assert [event for event in events if event.get("cat") == "python_function"]
-    assert [8, 8] in next(event["args"]["Input Dims"] for event in events if event.get("name") == "aten::mm")
+@pytest.mark.parametrize("option", [None, "shapes", "memory", "stacks"])
+def test_what_makes_a_trace_large_is_recorded_only_if_asked_for(tmp_path, option):
+    """Shapes, memory and stacks are options, each by itself; by default the trace is small."""
+    with trace(tmp_path, wait=0, active=1, **({option: True} if option else {})) as run:
+        loop(run, 2)
+    events = json.loads(run.files[0].read_text(encoding="utf-8"))["traceEvents"]
+    product = next(event for event in events if event.get("name") == "aten::mm")
+    found = {
+        "shapes": [8, 8] in product["args"].get("Input Dims", []),
+        "memory": any(event.get("name") == "[memory]" for event in events),
+        "stacks": any(event.get("cat") == "python_function" for event in events),
+    }
+    assert [name for name, recorded in found.items() if recorded] == [name for name in found if name == option]
 
 
 @pytest.mark.parametrize("steps", [0, 1])
@@ -69,8 +71,19 @@ def test_a_loop_that_never_steps_is_told_so(tmp_path, steps):
     with pytest.raises(ProfilingError, match=rf"record after 2 steps, but step\(\) was called {steps} times"), run:
         loop(run, steps)
     assert not torch.autograd.profiler._is_profiler_enabled
-    with pytest.raises(ProfilingError, match="a table needs steps that were recorded"):
+    with pytest.raises(ProfilingError, match=f"a table needs .*, but after {steps} steps none was: .* begins after 2"):
         run.averages()
+
+
+def test_steps_that_are_skipped_come_before_all_else(tmp_path):
+    """Two of them, one that is waited for and one that is dropped: the fifth is the first that is recorded."""
+    schedule = {"skip": 2, "wait": 1, "warmup": 1, "active": 1}
+    with pytest.raises(ProfilingError, match="record after 4 steps"), trace(tmp_path, **schedule) as run:
+        loop(run, 4)
+    with trace(tmp_path, **schedule) as run:
+        loop(run, 5)
+    assert [name for name in counts(run) if name.startswith("ProfilerStep")] == ["ProfilerStep*"]
+    assert "ProfilerStep#4" in run.files[0].read_text(encoding="utf-8")
 
 
 def test_an_error_of_the_loop_is_the_one_that_is_seen(tmp_path):
@@ -93,10 +106,13 @@ def test_a_cycle_cut_short_is_written(tmp_path):
 def test_a_table_is_of_the_last_cycle_alone(tmp_path):
     """Three cycles of two steps: each file has two products, and so has the table."""
     with trace(tmp_path, wait=1, warmup=1, active=2, repeat=3) as run:
-        loop(run, 12)
+        loop(run, 6)
+        first = run.averages()
+        loop(run, 6)
     events = [json.loads(path.read_text(encoding="utf-8"))["traceEvents"] for path in run.files]
     assert [[event.get("name") for event in cycle].count("aten::mm") for cycle in events] == [2, 2, 2]
     assert counts(run)["aten::mm"] == 2
+    assert run.averages() is not first
 
 
 def test_a_table_is_sorted_by_what_torch_counts(tmp_path):
@@ -104,6 +120,7 @@ def test_a_table_is_sorted_by_what_torch_counts(tmp_path):
     with trace(tmp_path, wait=0, active=1) as run:
         loop(run, 2)
     assert "aten::mm" in run.table(sort_by="count")
+    assert len(run.table(rows=2).splitlines()) == len(run.table(rows=1).splitlines()) + 1
     with pytest.raises(InputError, match="such as 'self_cpu_time_total' or 'count', but it is 'time'"):
         run.table(sort_by="time")
 
@@ -149,7 +166,7 @@ def test_a_folder_where_the_file_should_be_is_told(tmp_path, steps):
 
 
 def test_processes_that_train_together_write_files_of_their_own(tmp_path):
-    """Two that share a folder, for either reader; each file has the rank in its name and in its contents."""
+    """Two that share a folder, for either reader, and a cycle cut short when they have parted; in the contents, too."""
     code = """
 import sys
 import torch
@@ -162,8 +179,12 @@ for handler in ("chrome", "tensorboard"):
         for _ in range(2):
             torch.distributed.all_reduce(torch.ones(8))
             run.step()
-torch.distributed.barrier()
-torch.distributed.destroy_process_group()
+with trace(folder + "/short", wait=0, active=2) as run:
+    for _ in range(2):
+        torch.distributed.all_reduce(torch.ones(8))
+        run.step()
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
 """
     both = [subprocess.Popen([sys.executable, "-c", code, str(rank), str(tmp_path)]) for rank in range(2)]
     assert [process.wait() for process in both] == [0, 0]
@@ -172,6 +193,21 @@ torch.distributed.destroy_process_group()
             recorded = json.loads((tmp_path / f"cycle_1_rank_{rank}{ending}").read_text(encoding="utf-8"))
             assert recorded["distributedInfo"]["rank"] == rank
     assert len(list(tmp_path.glob("*.json"))) == 4
+    assert sorted(path.name for path in (tmp_path / "short").iterdir()) == [
+        "cycle_1_rank_0.json",
+        "cycle_1_rank_1.json",
+    ]
+
+
+def test_a_process_that_trains_alone_has_no_rank(tmp_path):
+    """Also in a group of its own, as where a script for several is started once."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        with trace(tmp_path, wait=0, active=1) as run:
+            loop(run, 2)
+    finally:
+        torch.distributed.destroy_process_group()
+    assert [path.name for path in run.files] == ["cycle_1.json"]
 
 
 def test_one_profiler_at_a_time(tmp_path):
@@ -201,6 +237,8 @@ def test_a_profiler_that_is_refused_says_what_to_do(tmp_path, monkeypatch):
         ({"active": 0}, "active must be a whole number, at least 1, but it is 0"),
         ({"wait": -1}, "wait must be a whole number, at least 0, but it is -1"),
         ({"skip": -1}, "skip must be a whole number, at least 0, but it is -1"),
+        ({"warmup": -1}, "warmup must be a whole number, at least 0, but it is -1"),
+        ({"repeat": 0}, "repeat must be a whole number, at least 1, but it is 0"),
         ({"active": 1.5}, "active must be a whole number, at least 1, but it is 1.5"),
         ({"handler": "html"}, "'chrome' or 'tensorboard', but it is 'html'"),
         ({"device": "tpu"}, "'cpu' or 'cuda', but it is 'tpu'"),
@@ -227,12 +265,13 @@ def test_a_file_is_no_folder(tmp_path):
     assert file.read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch):
-    """Below a file; and one that is there, but not to be written to."""
+@pytest.mark.parametrize("forbidden", [os.W_OK, os.X_OK])
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch, forbidden):
+    """Below a file; and one that is there, but not to be written to, or not to be entered."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"sub cannot be made: Not a directory\. Name another"):
         trace(tmp_path / "notes.txt" / "sub")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & forbidden)  # root may write everywhere
     with pytest.raises(InputError, match=r"may not be written to\. Name another"):
         trace(tmp_path)
 

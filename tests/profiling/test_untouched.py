@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - everybody's name for it
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from course_lib.profiling import count_flops, profile_step, saved_activations
@@ -46,6 +46,22 @@ def test_a_forward_pass_that_is_looked_at_moves_no_statistics():
     before = copy.deepcopy(norm.state_dict())
     saved_activations(lambda: norm(torch.randn(3, 4)).sum())
     assert same_state(norm, before)
+
+
+def test_what_the_optimizer_has_beside_the_model_is_as_it_was():
+    """A weight that the loss does not get to, and its gradient, where steps move it without a learning rate."""
+
+    class Restless(torch.optim.SGD):
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                p.detach().add_(1)
+
+    model, beside = nn.Linear(4, 2), nn.Parameter(torch.ones(2))
+    beside.grad = grad = torch.ones(2)
+    profile_step(model, torch.sum, Restless([*model.parameters(), beside], lr=0.1), torch.ones(3, 4), **SHORT)
+    assert beside.tolist() == [1, 1]
+    assert beside.grad is grad
+    assert grad.tolist() == [1, 1]
 
 
 def test_an_expanded_buffer_is_no_obstacle():
@@ -121,7 +137,11 @@ def test_lists_and_dicts_in_an_optimizers_state_are_put_back():
     """With the tensors in them, at any depth."""
 
     class Remembers(torch.optim.SGD):
+        steps = 0
+
         def step(self):
+            self.steps += 1
+            self.param_groups[0].setdefault("rates", [self.param_groups[0]["lr"]]).append(0.1)
             for p in self.param_groups[0]["params"]:
                 state = self.state[p]
                 state.setdefault("seen", []).append(p.grad)
@@ -133,6 +153,7 @@ def test_lists_and_dicts_in_an_optimizers_state_are_put_back():
     model(x).sum().backward()
     steps.step()
     profile_step(model, torch.sum, steps, x, **SHORT)
+    assert (steps.steps, steps.param_groups[0]["rates"]) == (1, [0.1, 0.1])
     for state in steps.state.values():
         assert len(state["seen"]) == 1
         assert state["deep"]["sums"] == [1]
@@ -146,17 +167,24 @@ def test_what_hooks_on_a_step_change_is_not_changed(fails):
     average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
     steps.register_step_pre_hook(lambda *_: ran.append("before"))
     steps.register_step_post_hook(lambda *_: average.update_parameters(model))
-    everywhere = register_optimizer_step_post_hook(lambda *_: ran.append("everywhere"))
+    everywhere = [
+        register(lambda *_, when=when: ran.append(f"{when} all"))
+        for when, register in {
+            "before": register_optimizer_step_pre_hook,
+            "after": register_optimizer_step_post_hook,
+        }.items()
+    ]
     try:
         with pytest.raises(ValueError, match="shape") if fails else nullcontext():
             profile_step(model, torch.square if fails else torch.sum, steps, x, **SHORT)
         assert not ran
         assert average.n_averaged == 0
         steps.step()
-        assert ran == ["before", "everywhere"]
+        assert ran == ["before all", "before", "after all"]
         assert average.n_averaged == 1
     finally:
-        everywhere.remove()
+        for hook in everywhere:
+            hook.remove()
 
 
 def test_an_optimizer_that_steps_inside_the_backward_pass_does_not():
