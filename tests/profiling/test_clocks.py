@@ -112,6 +112,18 @@ def test_a_sample_is_divided_by_its_calls(cuda):
     assert cuda.log[-2 * len(sample) :] == 2 * sample
 
 
+def test_warm_up_calls_are_not_counted(cuda):
+    """A first call a hundred times as long as the others comes before any clock is read."""
+
+    def first_is_slow():
+        cuda.now += 1.0 if "call" in cuda.log else 100.0
+        cuda.log.append("call")
+
+    found = time_call(first_is_slow, warmup=2, repeats=5)
+    assert cuda.log[: cuda.log.index("record")].count("call") == 2
+    assert found.samples == pytest.approx((1e-3 + 2e-3 / found.calls_per_sample,) * 5)
+
+
 @pytest.mark.parametrize(
     ("budget_seconds", "patience", "samples"), [(0.5, math.inf, 101), (1e-3, math.inf, 7), (0.5, -1, 7)]
 )
