@@ -109,6 +109,18 @@ def test_what_a_node_saved_is_freed_before_the_next_node_is_visited():
     assert [round(m / x.value.nbytes) for m in held] == [5, 4, 3, 2]  # what is saved, and the cotangent
 
 
+def test_one_matrix_for_a_whole_stack_is_not_copied_for_each():
+    """The product of 50 matrices and one takes the memory of its result alone, in a stack of stacks too."""
+    x, y = ag.tensor(np.ones((5, 10, 60, 60))), ag.tensor(np.ones((10, 60, 60)))
+    tracemalloc.start()
+    for stack in (x, x.transpose(-1, -2)):
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        out = stack @ y
+        assert tracemalloc.get_traced_memory()[1] - before < 1.5 * out.value.nbytes
+    tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     ("op", "saved"),
     [

@@ -14,8 +14,8 @@ __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
 
 
 def product(x: Any, y: Any) -> Any:
-    """Multiply matrices, copying broadcast views: BLAS takes no strides of 0, and NumPy would use a slow loop."""
-    if 0 in x.strides or 0 in y.strides:
+    """Multiply matrices, copying those with strides of 0, which BLAS does not take: NumPy would use a slow loop."""
+    if 0 in x.strides[-2:] or 0 in y.strides[-2:]:
         x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     return np.matmul(x, y)
 
