@@ -1,9 +1,9 @@
-# make book · make test · make notebooks · make bench · make demo · make lock · make clean
+# make book · make test · make notebooks · make bench · make oldest · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
 # but for bubblewrap, which `make test` and `make demo` need, and two more Debian packages for `make test` (see `tools`).
 
 .DEFAULT_GOAL := help
-.PHONY: help book test notebooks bench demo lock sandbox tools clean
+.PHONY: help book test notebooks bench oldest demo lock sandbox tools clean
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -29,6 +29,9 @@ bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.monitoring
 	@if command -v "$${CXX:-g++}" >/dev/null; then .venv/bin/python -m benchmarks.compile; fi
 	@.venv/bin/python -m benchmarks.grading
+
+oldest: .venv/installed ## run every page with the oldest packages that the ranges allow, in .venv-oldest
+	@.venv/bin/python -m tests.oldest
 
 demo: .venv/installed sandbox ## grade a small class and print the table
 	@.venv/bin/python -m course_lib.cli demo

@@ -28,8 +28,8 @@ KERNEL_ENVIRONMENT = {
 }
 
 
-def run(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
-    """Execute ``notebook`` in place, in ``folder``, with this interpreter, and clean its outputs.
+def run(notebook: NotebookNode, *, folder: Path, root: Path, python: str | Path = sys.executable) -> None:
+    """Execute ``notebook`` in place, in ``folder``, with this interpreter or another, and clean its outputs.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def run(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
     settings = {"timeout": CELL_TIMEOUT_SECONDS, "allow_errors": True, "resources": {"metadata": {"path": folder}}}
     metadata = notebook.metadata.copy()
     with _environment(), tempfile.TemporaryDirectory(prefix="k") as sockets:
-        client = NotebookClient(notebook, km=_manager(sockets), **settings)
+        client = NotebookClient(notebook, km=_manager(sockets, python), **settings)
         try:
             client.execute(cleanup_kc=True)
         except (CellControlSignal, DeadKernelError) as error:
@@ -51,14 +51,14 @@ def run(notebook: NotebookNode, *, folder: Path, root: Path) -> None:
     clean_outputs(notebook, root=root)
 
 
-def _manager(sockets: str) -> Any:
-    """Return a manager whose kernel runs this interpreter and is reached through files, so that no port is opened."""
+def _manager(sockets: str, python: str | Path) -> Any:
+    """Return a manager whose kernel runs this interpreter, and is reached through files, so that no port is opened."""
     from jupyter_client.manager import AsyncKernelManager
 
     manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/k")
     manager.connection_file = f"{sockets}/k.json"
     assert manager.kernel_spec is not None  # ipykernel brings one
-    manager.kernel_spec.argv[0] = sys.executable  # the kernelspec on the machine may start another Python
+    manager.kernel_spec.argv[0] = str(python)  # the kernelspec on the machine may start another Python
     return manager
 
 

@@ -1,0 +1,60 @@
+"""Run every page with the oldest packages that the ranges in pyproject.toml allow: about what Colab has.
+
+``make oldest`` runs it. A range is a promise, and the suite keeps it for the locked versions, which are the newest.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_lib.errors import NotebookError
+from course_lib.notebooks.build import generate, sources
+from course_lib.notebooks.run import run
+
+ROOT = Path(__file__).parents[1]
+PYTHON = ROOT / ".venv-oldest" / "bin" / "python"
+PAGES_NEED = ("ipykernel", "matplotlib", "tensorboard")  # beside the library and its extras torch and jax
+# torch 2.11 warns of profiles over several cycles where there is one; its message begins with this word.
+os.environ["PYTHONWARNINGS"] = "ignore:Warning"
+
+
+def lowest() -> Iterator[str]:
+    """Turn each ``torch>=2.11`` into ``torch==2.11.*``."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for required in sum(project["optional-dependencies"].values(), project["dependencies"]):
+        if found := re.match(r"([\w-]+)(?:\[\w+])?>=([\d.]+)", required):
+            yield f"{found[1]}=={found[2]}.*"
+
+
+def install() -> None:
+    """Make an environment of its own, or bring it up to date."""
+    subprocess.run([sys.executable, "-m", "venv", PYTHON.parents[1]], check=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        constraints.write("\n".join(lowest()))
+        constraints.flush()
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraints.name]
+        subprocess.run([*pip, "-e", f"{ROOT}[torch,jax]", *PAGES_NEED], check=True)
+
+
+def failures() -> Iterator[str]:
+    """Run the pages, and say what does not work."""
+    for text in sources(ROOT):
+        if text.is_relative_to(ROOT / "chapters"):
+            name = text.relative_to(ROOT).as_posix()
+            try:
+                run(generate(text, root=ROOT), folder=text.parent, root=ROOT, python=PYTHON)
+                print(f"{name}: runs", flush=True)
+            except NotebookError as error:
+                print(f"{name}: {error}", flush=True)
+                yield name
+
+
+if __name__ == "__main__":
+    install()
+    failed = list(failures())
+    sys.exit(f"{len(failed)} pages do not run: {', '.join(failed)}" if failed else 0)
