@@ -19,8 +19,9 @@ from course_lib.notebooks.run import run
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-oldest" / "bin" / "python"
 PAGES_NEED = ("ipykernel", "matplotlib", "tensorboard")  # beside the library and its extras torch and jax
-# torch 2.11 warns of profiles over several cycles where there is one; its message begins with this word.
-os.environ["PYTHONWARNINGS"] = "ignore:Warning"
+# What these versions say on stderr, where a page may say nothing: torch 2.11 that a profile over several cycles, which
+# is not made, would keep the last alone (the message begins with this word), and jax 0.7 that TensorFlow is not there.
+os.environ |= {"PYTHONWARNINGS": "ignore:Warning", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def lowest() -> Iterator[str]:
