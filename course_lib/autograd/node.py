@@ -77,7 +77,7 @@ class Node:
         saved, vjps, watch = self.taken_out(), self.op.vjps, self.watch
         if create_graph:
             saved = self.op.recorded(self, saved)
-        if watch is not None:
+        if watch is not None and self.parents:  # at the end of a path the hooks have run
             (g,) = hooks.run(watch.on_enter, [g])
             if watch.on_leave:  # which must see all results, so the rules only hand them out
                 results = [None if p is None else vjp(g, *saved) for p, vjp in zip(self.parents, vjps, strict=False)]

@@ -329,6 +329,18 @@ def on_the_end_of_a_path(x, hook):
     return y, y.grad_fn.next_functions[0][0].register_hook(lambda ins, outs: hook(outs[0]))
 
 
+def test_hooks_of_a_leaf_run_once_where_the_walk_begins_at_it():
+    """As at the end of any other path."""
+    for lib in LIBRARIES:
+        x, ran = lib.ones(2, requires_grad=True), []
+        (node, _), *_ = (x * 1).grad_fn.next_functions
+        node.register_hook(lambda ins, outs, ran=ran: ran.append("after"))
+        node.register_prehook(lambda outs, ran=ran: ran.append("before"))
+        x.register_hook(lambda g, ran=ran: ran.append("tensor"))
+        x.backward(lib.ones(2))
+        assert (ran, x.grad.tolist()) == (["tensor", "before", "after"], [1, 1])
+
+
 @pytest.mark.parametrize("register", [on_a_tensor, on_a_leaf, on_a_node, on_the_end_of_a_path])
 def test_a_hook_may_remove_itself(register):
     """It runs once, and the walk goes on."""
