@@ -22,6 +22,7 @@ __all__ = [
 Operand = Any  # a tensor, an array, or a number
 FLOAT32 = np.dtype(np.float32)
 ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, which costs 0.4 us
+FEW = 512  # elements, of which ``np.where`` is the quicker choice
 BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 
@@ -119,7 +120,10 @@ def passed(g: Any, out: Any) -> Any:
     """
     if type(g) is not np.ndarray:
         return select(g, 0, out != 0)
-    bits = (out != (ZERO if out.dtype is FLOAT32 else 0)).astype(BITS[g.itemsize])
+    zero = ZERO if out.dtype is FLOAT32 else 0
+    if g.size <= FEW:
+        return np.where(out, g, zero)
+    bits = (out != zero).astype(BITS[g.itemsize])
     bits *= g.view(bits.dtype)
     return bits.view(g.dtype)
 
