@@ -121,6 +121,24 @@ def test_a_figure_follows_the_colour_scheme(visit):
     assert styles(".text_html:has(.bp-figure)", "backgroundColor") == {"rgba(0, 0, 0, 0)"}
 
 
+def test_whatever_has_the_focus_shows_it(visit):
+    """A ring around it, around the name of a tab whose own button is not seen, too."""
+    page = visit("chapters/mechanics/what_backward_does")
+    ring = """() => {
+      const at = document.activeElement, shown = at.type === "radio" ? at.nextElementSibling : at;
+      if (at === document.body) return null;
+      const style = getComputedStyle(shown);
+      return [at.outerHTML.slice(0, 80), style.outlineStyle !== "none" || style.boxShadow !== "none"];
+    }"""
+    stops = []
+    page.keyboard.press("Tab")
+    while stop := page.evaluate(ring):
+        stops.append(stop)
+        page.keyboard.press("Tab")
+    assert len(stops) > 100
+    assert [what for what, seen in stops if not seen] == []
+
+
 def test_every_figure_says_what_it_shows(visit):
     """A drawing is an image with a name for those who cannot see it."""
     page = visit("chapters/mechanics/what_backward_does")
