@@ -1,13 +1,33 @@
 """Clip gradients by the norm of all of them together."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from course_lib.autograd import Tensor
 from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
+from course_lib.clipping.kinds import Array, OfAutograd, OfTorch
 from course_lib.clipping.targets import find
 
 __all__ = ["clip_by_global_norm"]
 
+if TYPE_CHECKING:
+    import torch
 
+Bare = TypeVar("Bare", bound=Array)
+Tree = TypeVar("Tree")
+
+
+@overload  # a bare array, then what has gradients, then trees of arrays
+def clip_by_global_norm(
+    target: Bare, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+) -> tuple[Bare, Any]: ...
+@overload
+def clip_by_global_norm(target: OfTorch, max_norm: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
+@overload
+def clip_by_global_norm(target: OfAutograd, max_norm: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
+@overload
+def clip_by_global_norm(
+    target: Tree, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+) -> tuple[Tree, Any]: ...
 def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
     r"""Scale all gradients by one number, so that their norm as one vector is at most ``max_norm``, up to rounding.
 

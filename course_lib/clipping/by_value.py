@@ -1,13 +1,33 @@
 """Clip gradients entry by entry."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from course_lib.autograd import Tensor
 from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
+from course_lib.clipping.kinds import Array, OfAutograd, OfTorch
 from course_lib.clipping.targets import find
 
 __all__ = ["clip_by_value"]
 
+if TYPE_CHECKING:
+    import torch
 
+Bare = TypeVar("Bare", bound=Array)
+Tree = TypeVar("Tree")
+
+
+@overload  # a bare array, then what has gradients, then trees of arrays
+def clip_by_value(
+    target: Bare, clip_value: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+) -> tuple[Bare, Any]: ...
+@overload
+def clip_by_value(target: OfTorch, clip_value: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
+@overload
+def clip_by_value(target: OfAutograd, clip_value: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
+@overload
+def clip_by_value(
+    target: Tree, clip_value: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+) -> tuple[Tree, Any]: ...
 def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
     r"""Move every entry of every gradient into ``[-clip_value, clip_value]``.
 
