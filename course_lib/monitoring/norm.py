@@ -72,6 +72,11 @@ def as_model(model: Any) -> Any:
     if hasattr(model, "named_parameters") or hasattr(model, "shape") or not isinstance(model, Iterable):
         return model
     given = list(model)
+    if not given:
+        raise InputError(
+            "there must be parameters, but the list is empty. Pass the model, or model.parameters() anew: a generator "
+            "can be read once."
+        )
     return Parameters(given) if any(getattr(p, "requires_grad", False) for p in given) else model
 
 

@@ -450,3 +450,13 @@ def test_the_norm_of_all_is_the_same_taken_by_one_call_and_one_by_one(dtype, uni
     model.append(nn.Parameter(torch.zeros(2, dtype=dtype)))
     model[-1].grad = torch.zeros(2, dtype=dtype).to_sparse()
     assert compute_grad_norm(model) == pytest.approx(alone, rel=1e-6, nan_ok=True)
+
+
+def test_a_generator_read_twice_is_named_as_such():
+    """The second reading finds nothing, and the message says why, not that parameters cannot be passed."""
+    model = nn.Linear(2, 1)
+    model(torch.ones(1, 2)).sum().backward()
+    parameters = model.parameters()
+    compute_grad_norm(parameters)
+    with pytest.raises(InputError, match=r"the list is empty\. Pass the model, or model\.parameters\(\) anew"):
+        compute_grad_norm(parameters)
