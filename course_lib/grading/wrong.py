@@ -14,11 +14,11 @@ from nbformat import NotebookNode
 
 from course_lib.errors import InputError
 from course_lib.grading.exercise import Exercise
-from course_lib.grading.merge import merge
+from course_lib.grading.merge import answers_of, merge
 
 __all__ = ["WrongAnswer", "read_wrong", "wrong_answers"]
 
-CELL = re.compile(r"^# %% (\w+)\s*$", re.MULTILINE)
+CELL = re.compile(r"^# %% ([\w-]+)\s*$", re.MULTILINE)
 FIELD = re.compile(r"^(expects|points): (.+)$", re.MULTILINE)
 
 
@@ -33,7 +33,19 @@ class WrongAnswer:
     answers: dict[str, str]
 
     def notebook(self, exercise: Exercise) -> NotebookNode:
-        """Return the reference notebook with this mistake in it."""
+        """Return the reference notebook with this mistake in it.
+
+        Raises
+        ------
+        InputError
+            If it replaces a cell that is no answer of the exercise.
+        """
+        known = answers_of(exercise.reference())
+        if strange := sorted(self.answers.keys() - known.keys()):
+            raise InputError(
+                f"{exercise.key / 'wrong' / self.name}.py: expected `# %%` and the name of an answer, one of "
+                f"{', '.join(known)}, found {strange[0]!r}; correct it"
+            )
         return merge(exercise.reference(), self.answers)
 
 
@@ -48,18 +60,31 @@ def read_wrong(path: Path) -> WrongAnswer:
     Raises
     ------
     InputError
-        If a part is missing.
+        If a part is missing, or the file is not Python, in UTF-8.
     """
-    text = path.read_text(encoding="utf-8")
-    docstring = ast.get_docstring(ast.parse(text)) or ""
+    try:
+        text = path.read_text(encoding="utf-8")
+        docstring = ast.get_docstring(ast.parse(text)) or ""
+    except (SyntaxError, ValueError) as error:  # ValueError: not UTF-8
+        raise InputError(f"{path}: expected Python in UTF-8, found other text: {error}; correct it") from error
     said = dict(FIELD.findall(docstring))
     parts = CELL.split(text)
     if said.keys() != {"expects", "points"} or len(parts) < 3:
-        raise InputError(f"{path}: expected a docstring with `expects:` and `points:`, then `# %% <cell>` sections")
+        missing = [f"{name}: ..." for name in ("expects", "points") if name not in said] or ["# %% <cell>"]
+        raise InputError(
+            f"{path}: expected a docstring with `expects:` and `points:`, then `# %% <cell>` sections, found no line "
+            f"`{missing[0]}`; add one"
+        )
+    try:
+        points = float(said["points"])
+    except ValueError:
+        raise InputError(
+            f"{path}: expected `points:` and the number that is left, found {said['points']!r}; write such as 8 or 7.5"
+        ) from None
     return WrongAnswer(
         name=path.stem,
         mistake=docstring.splitlines()[0],
         expects=said["expects"].strip(),
-        points=float(said["points"]),
+        points=points,
         answers={name: code.strip() + "\n" for name, code in zip(parts[1::2], parts[2::2], strict=True)},
     )
