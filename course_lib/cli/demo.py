@@ -1,6 +1,7 @@
 """``course demo``: grade a class made of one right, one untouched, one broken and every known-wrong notebook."""
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from course_lib.cli.options import Exercises, Key, Sandbox
 
 if TYPE_CHECKING:
     from course_lib.grading.exercise import Exercise
+    from course_lib.grading.report import SubmissionReport
 
 __all__ = ["demo"]
 
@@ -41,7 +43,21 @@ def demo(
         reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))
     console = make_console()
     console.print(f"{found.title}: {len(reports)} submissions", markup=False)
-    console.print(grades_table([Standing(report) for report in reports], names="submission", width=console.width))
+    standings = [Standing(report) for report in reports]
+    console.print(grades_table(standings, names="submission", width=console.width, details="below"))
+    for line in _broken(reports):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _broken(reports: "list[SubmissionReport]") -> Iterator[str]:
+    """Yield for each hidden test that broke what it said of the first submission: no report of a demo is kept."""
+    first: dict[str, tuple[str, str]] = {}
+    for report in sorted(reports, key=lambda report: report.learner):
+        for row in report.rows:
+            if row.status == "error":
+                first.setdefault(row.name, (report.learner, row.detail))
+    for name, (learner, detail) in first.items():
+        yield f"\n`detail` of {name} for {learner}:\n{detail}"
 
 
 def _make_class(exercise: "Exercise", folder: Path) -> None:

@@ -17,7 +17,9 @@ NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
 OTHERS_WIDTH = 60  # what the other columns of grades need where names are short
 
 
-def grades_table(standings: Sequence[Standing], *, names: str = "learner", width: int = WIDTH) -> Group:
+def grades_table(
+    standings: Sequence[Standing], *, names: str = "learner", width: int = WIDTH, details: str = "in grades.json"
+) -> Group:
     """Return one line for each submission: points, status, and the first thing the learner is told.
 
     Text from learners is never read as markup, nor obeyed by the terminal.
@@ -39,10 +41,10 @@ def grades_table(standings: Sequence[Standing], *, names: str = "learner", width
         cells = [report.learner, *([report.exercise] if several else [])]
         cells += [f"{each.points:g} / {report.max_points:g}", report.status, " ".join(said)]
         table.add_row(*map(shown, cells))
-    return Group(table, *_notes(standings))
+    return Group(table, *_notes(standings, details))
 
 
-def _notes(standings: Sequence[Standing]) -> list[Text]:
+def _notes(standings: Sequence[Standing], details: str) -> list[Text]:
     """Return what an instructor must not miss."""
     lines = []
     if any(each.report.sandbox == "none" for each in standings):
@@ -51,7 +53,7 @@ def _notes(standings: Sequence[Standing]) -> list[Text]:
         )
     if errors := [each.report.learner for each in standings if each.report.status == "error"]:
         lines.append(
-            shown(f"not the learners' fault, look at `detail` in grades.json: {', '.join(errors)}", style="bold red")
+            shown(f"not the learners' fault, look at `detail` {details}: {', '.join(errors)}", style="bold red")
         )
     return lines
 

@@ -202,6 +202,18 @@ def test_help_loads_nothing_that_grades():
     assert all(name in done.stdout for name in ("check", "grade", "points", "similar", "package", "demo"))
 
 
+def test_demo_shows_what_a_broken_hidden_test_said(course, tmp_path):
+    """Once, of the reference, which comes first: a demo keeps no report in which its author could look it up."""
+    (key := tmp_path / "double" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE, encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS.replace("!= SECRET", "/ 0 != SECRET"), encoding="utf-8")
+    status, out, err = course("demo", "double", "--exercises", tmp_path)
+    assert (status, err) == (0, "")
+    assert "not the learners' fault, look at `detail` below: (reference)" in out
+    assert out.count("`detail` of test_halve for (reference):") == out.count("`detail` of ") == 1
+    assert "ZeroDivisionError: float division by zero" in out
+
+
 def test_demo_prints_a_table_fit_for_a_readme(course, tmp_path):
     """At most 100 columns, no times and no paths, one line for each kind of submission."""
     (key := tmp_path / "double" / "key").mkdir(parents=True)
