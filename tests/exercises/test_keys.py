@@ -35,7 +35,7 @@ def test_the_reference_passes_everything(grade, slug):
     report = grade(exercise.reference(), exercise)
     assert (report.status, report.messages) == ("graded", ())
     assert report.points == report.max_points > 0
-    assert {row.status for row in report.rows} == {"passed"}
+    assert [row for row in report.rows if row.status != "passed"] == []
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -57,7 +57,7 @@ def test_the_untouched_notebook_earns_nothing(grade, slug):
     assert {row.status for row in report.rows if row.kind in ("check", "test")} == {"failed"}
 
 
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parents[2].name}-{path.stem}")
 def test_each_mistake_is_named_and_costs_what_it_should(grade, path):
     """The message promised by the file comes, and its exact points remain."""
     exercise = find(path.parents[2].name, exercises=EXERCISES)
