@@ -67,11 +67,18 @@ def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
         If there is no such exercise.
     """
     places = [exercises / slug / "key"] if key is None else [key / slug, key / slug / "key", key]
+    others = []
     for place in places:
         if (place / "source.md").is_file():
             exercise = load(place.resolve())
             if exercise.slug == slug:
                 return exercise
+            others.append(f"{exercise.slug!r} at {place}/source.md")
+    if others:
+        raise InputError(
+            f"expected the text of exercise {slug!r}, found that of {' and '.join(others)}; its front matter must say "
+            f"course: {{exercise: {slug}}}, or you meant another exercise"
+        )
     looked = " or ".join(f"{place}/source.md" for place in places)
     raise InputError(f"expected the text of exercise {slug!r} at {looked}, found none; check --exercises and --key")
 
@@ -94,7 +101,8 @@ def load(key: Path) -> Exercise:
         source = read_text(key / "source.md")
         handed_out, solved = learner_notebook(source), reference_notebook(source)
     except (NotebookError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{key / 'source.md'} is not an exercise: {error}") from error
+        said = str(error).removeprefix(f"{key / 'source.md'}: ")
+        raise InputError(f"{key / 'source.md'} is not an exercise: {said}") from error
     course = source.metadata["course"]
     seconds = float(course.get("timeout_seconds", Limits.cell_seconds))
     limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds)

@@ -1,5 +1,6 @@
 """What the author of an exercise writes hidden tests with: how much a test is worth, and what it tells the learner."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -35,7 +36,9 @@ def points(worth: float, /) -> Callable[[F], F]:
     >>> points_of(test_gradient_of_the_bias)
     2
     """
-    if not worth > 0:
+    if isinstance(worth, bool) or not isinstance(worth, (int, float)):
+        raise TypeError(f"a hidden test must be worth a number of points, not a {type(worth).__name__}: @points(2)")
+    if not 0 < worth < math.inf:
         raise ValueError(f"a hidden test must be worth more than zero points, not {worth}; leave @points out for none")
 
     def mark(test: F) -> F:

@@ -38,7 +38,9 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
             return tuple(session.collect_tests(exercise.tests, folder=Path(folder).resolve()))
         except session.KeyFailure as error:
             last = [line for line in str(error).splitlines() if line.strip()][-1]
-            raise InputError(f"{exercise.tests} cannot be used: {last.strip()}; run it through pytest") from error
+            raise InputError(
+                f"{exercise.tests} cannot be used: {last.removeprefix('E').strip()}; run it through pytest"
+            ) from error
 
 
 def grade_submission(

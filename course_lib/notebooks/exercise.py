@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from typing import TypeGuard
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -72,7 +73,10 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
             break
         if kind == "solution":
             if previous is None:
-                raise NotebookError(f"the solution {cell.id!r} must follow the answer it solves")
+                raise NotebookError(
+                    f"the solution {cell.id!r} must follow the answer it solves, but what comes before is not tagged "
+                    f"answer; put :tags: [answer] and :name: {cell.metadata['name']} there"
+                )
             previous.source = cell.source if solved else previous.source
             previous = None
             continue
@@ -88,6 +92,10 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
 
 def _say_where_to_work(opening: NotebookNode, exercise: str) -> None:
     """End the introduction with it, before the first section."""
+    if opening.cell_type != "markdown":
+        raise NotebookError(
+            "an exercise must begin with its title, as Markdown: # Title; put that before the first cell"
+        )
     introduction, heading, rest = opening.source.partition("\n## ")
     opening.source = f"{introduction.rstrip()}\n\n{WORKING.format(exercise)}{heading}{rest}".rstrip()
 
@@ -97,21 +105,37 @@ def _kind(cell: NotebookNode) -> str:
     if len(kinds) > 1:
         raise NotebookError(f"the cell {cell.id!r} is tagged {' and '.join(kinds)}; it can be only one of them")
     if kinds and "name" not in cell.metadata:
-        raise NotebookError(f"a cell tagged {kinds[0]} needs a :name:; {cell.id!r} has none")
+        first = cell.source.strip().splitlines()[:1]
+        raise NotebookError(f"a cell tagged {kinds[0]} needs a :name:; the one that begins {first} has none")
+    if "expect" in cell.metadata and kinds != ["check"]:
+        raise NotebookError(
+            f"a cell with an :expect: must be tagged check, but {cell.id!r} is not; write :tags: [check]"
+        )
     return kinds[0] if kinds else "given"
 
 
 def _check_settings(course: NotebookNode) -> None:
-    """Refuse unknown settings, which would be ignored in silence, and a tolerance that is not usable."""
+    """Refuse unknown settings, which would be ignored in silence, and values that are not usable."""
     if unknown := sorted(set(course) - set(SETTINGS)):
         raise NotebookError(
             f"course: in the front matter may hold only {', '.join(SETTINGS)}, but got {unknown[0]!r}; remove it"
         )
+    if not isinstance(title := course.get("title", ""), str):
+        raise NotebookError(f"title: in the front matter must be text, but got {title!r}; put it in quotes")
+    seconds = course.get("timeout_seconds", 1)
+    if not _is_number(seconds) or not 0 < seconds < math.inf:
+        raise NotebookError(
+            f"timeout_seconds: in the front matter must be a number above 0, but got {seconds!r}; try 20"
+        )
     tolerance = course.get("tolerance", 0)
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
+    if not _is_number(tolerance) or not 0 <= tolerance < math.inf:
         raise NotebookError(
             f"tolerance: in the front matter must be a finite number of 0 or more, but got {tolerance!r}; try 1.0e-6"
         )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> NotebookNode:
@@ -133,7 +157,10 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
 def _add_expected(check: NotebookNode, expect: object) -> None:
     """Store what the reference prints as the check's output, with the count that makes nbval compare it."""
     if not isinstance(expect, str):
-        raise NotebookError(f"the check {check.id!r} needs an :expect: with what the reference answer prints")
+        came = "there is none" if expect is None else f"got {expect!r}; put it in quotes"
+        raise NotebookError(
+            f"the check {check.id!r} needs an :expect: with what the reference answer prints, as text, but {came}"
+        )
     text = expect.rstrip("\n") + "\n" if expect.strip() else ""
     check.execution_count = 1
     check.outputs = [new_output("stream", name="stdout", text=text)] if text else []

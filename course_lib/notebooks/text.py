@@ -41,7 +41,7 @@ def read_text(path: Path) -> NotebookNode:
         or an output is exempted from comparison without a reason.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin UTF-8 with a mark
     except UnicodeDecodeError as error:
         raise NotebookError(
             f"{path}: expected UTF-8 text, found byte {error.start} outside it; save it as UTF-8"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from course_lib.grading.exercise import load
+from course_lib.errors import InputError
+from course_lib.grading.exercise import find, load
 from course_lib.grading.limits import Limits
 from tests.grading.conftest import SOURCE, TESTS
 
@@ -40,3 +41,18 @@ def test_imports_are_those_at_the_top_level_of_what_is_handed_out(loaded):
     source = source.replace("    return 2 * x", "    return 2 * x\nimport csv")
     exercise = loaded(source + "\n```{code-cell} ipython3\n%time import re\n```\n")
     assert exercise.imports == ("math", "numpy", "os.path", "sys")
+
+
+def test_a_text_under_another_name_is_found_and_named(tmp_path):
+    """That its file is there, and what it says, helps more than that there is none."""
+    (key := tmp_path / "treble" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE, encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
+    with pytest.raises(InputError, match=r"of exercise 'treble', found that of 'double' at .*; its front matter must"):
+        find("treble", exercises=tmp_path)
+
+
+def test_what_is_wrong_with_a_text_is_said_with_one_path(loaded):
+    """The reader of texts gives it, and so does what loads an exercise."""
+    with pytest.raises(InputError, match=r"source.md is not an exercise: a cell's name must be its own, but 'double'"):
+        loaded(SOURCE.replace(":name: check_double", ":name: double"))

@@ -63,6 +63,9 @@ def test_a_hidden_test_without_points_is_worth_none():
     """One with points is worth more than none."""
     assert points_of(print) == 0
     assert points_of(points(0.5)(lambda learner: None)) == 0.5
-    for worth in (0, -1, float("nan")):
+    for worth in (0, -1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=rf"must be worth more than zero points, not {worth}"):
             points(worth)
+    for strange in (print, "2", True):
+        with pytest.raises(TypeError, match=rf"a number of points, not a {type(strange).__name__}: @points\(2\)"):
+            points(strange)

@@ -46,6 +46,10 @@ def text(tmp_path):
             [cell("x", name="c", tags="[check]")],
             "the check 'c' needs an :expect: with what the reference answer prints",
         ),
+        ([cell("x", name="c", tags="[check]", expect="2.0")], "prints, as text, but got 2.0; put it in quotes"),
+        ([cell("x", name="c", tags="[Check]", expect='"2"')], "an :expect: must be tagged check, but 'c' is not"),
+        ([cell("x = 1\ny", tags="[check]")], r"the one that begins \['x = 1'\] has none"),
+        ([SOLUTION], r"what comes before is not tagged answer; put :tags: \[answer\] and :name: a there"),
     ],
 )
 def test_what_is_no_exercise_is_refused(text, parts, message):
@@ -59,6 +63,25 @@ def test_a_tolerance_is_a_number(text, value):
     """True is none."""
     with pytest.raises(NotebookError, match="tolerance: in the front matter must be a finite number of 0 or more"):
         learner_notebook(text(head=HEAD.replace("0.5", value)))
+
+
+@pytest.mark.parametrize("value", ["twenty", "0", "-1", ".nan", ".inf", "true"])
+def test_a_time_is_a_number_above_zero(text, value):
+    """With none, everything would be stopped; with a word, nothing could be graded."""
+    with pytest.raises(NotebookError, match="timeout_seconds: in the front matter must be a number above 0, but got"):
+        learner_notebook(text(head=HEAD.replace("tolerance: 0.5", f"timeout_seconds: {value}")))
+
+
+def test_a_title_is_text(text):
+    """YAML takes a year for a number."""
+    with pytest.raises(NotebookError, match="title: in the front matter must be text, but got 2026; put it in quotes"):
+        learner_notebook(text(head=HEAD.replace("tolerance: 0.5", "title: 2026")))
+
+
+def test_an_exercise_begins_with_its_title(text):
+    """What learners are told of handing in is put there, and would be taken for code."""
+    with pytest.raises(NotebookError, match="must begin with its title, as Markdown: # Title"):
+        learner_notebook(text(ANSWER, SOLUTION, head="---\ncourse: {exercise: double}\n---\n"))
 
 
 @pytest.mark.parametrize(

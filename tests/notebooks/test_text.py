@@ -131,3 +131,11 @@ def test_the_texts_own_settings_are_kept(page):
     metadata = read_text(path).metadata
     assert metadata["course"] == {"exercise": "double"}
     assert set(metadata) == {"course", "kernelspec", "language_info"}
+
+
+def test_a_mark_before_the_text_does_not_hide_the_front_matter(tmp_path):
+    """Some editors on Windows begin UTF-8 with one."""
+    text = "---\ncourse: {exercise: double}\n---\n\n# Double\n"
+    for name, encoding in (("with.md", "utf-8-sig"), ("without.md", "utf-8")):
+        (tmp_path / name).write_text(text, encoding=encoding)
+    assert read_text(tmp_path / "with.md") == read_text(tmp_path / "without.md")
