@@ -29,11 +29,12 @@ def owner(x: Any) -> Any:
     return x
 
 
-def stamp(what: str, *arrays: Any) -> None:
-    """Date a write to the memory of arrays, done by the method called ``what``."""
+def stamp(what: str, *tensors: Any) -> None:
+    """Date a write to the memory of tensors, done by the method called ``what``."""
     global latest
     latest = next_seq()
-    for x in arrays:
+    for tensor in tensors:
+        x = tensor.value
         buffer = x if x.base is None else owner(x)
         key = id(buffer)
         entry = written.get(key)

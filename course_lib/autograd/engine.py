@@ -14,6 +14,7 @@ import numpy as np
 from course_lib.autograd import clock, grad_mode
 from course_lib.autograd.node import Node
 from course_lib.autograd.reach import leading_to, taken_aside
+from course_lib.autograd.silence import ignore, state
 
 __all__ = ["backward"]
 
@@ -38,19 +39,20 @@ def backward(
     aside = taken_aside(nodes) if inside else []  # the cotangents of the walk that this one interrupts
     inside.append(True)
     outer, grad_mode.recording = grad_mode.recording, create_graph
+    quiet = state.set(ignore)  # hooks run in here too, so not in a context of our own
     try:
-        with np.errstate(all="ignore"):  # hooks run in here too, so not in a context of our own: see silence.py
-            for node, g in roots:
-                if wanted is None or node in wanted or len(roots) == 1:  # a lone root runs its hooks in any case
-                    add_into(node, g)
-                    heappush(heap, (node.seq, node))
-            walk(heap, leaves, wanted, caught, retain_graph, create_graph)
-            for node in leaves:
-                arrived(node, caught)
+        for node, g in roots:
+            if wanted is None or node in wanted or len(roots) == 1:  # a lone root runs its hooks in any case
+                add_into(node, g)
+                heappush(heap, (node.seq, node))
+        walk(heap, leaves, wanted, caught, retain_graph, create_graph)
+        for node in leaves:
+            arrived(node, caught)
     except BaseException:
         taken_aside(nodes)  # and dropped, or the next walk would add to them
         raise
     finally:
+        state.reset(quiet)
         grad_mode.recording = outer
         inside.pop()
         for node, g in aside:
@@ -89,13 +91,14 @@ def walk(
             g, saved, vjps = node.opened(g, create_graph)
         if op.frees and not retain_graph:  # a node that saved only sizes can be walked again
             node.saved = None
+        args: Any = (g, *saved)
         for parent, vjp in zip(node.parents, vjps):
             if parent is None or (wanted is not None and parent not in wanted):
                 continue
             if parent.grad is not None:
-                add_into(parent, vjp(g, *saved))
+                add_into(parent, vjp(*args))
                 continue
-            parent.grad = vjp(g, *saved)
+            parent.grad = vjp(*args)
             if not parent.parents:
                 leaves.append(parent)
             elif first is None:
@@ -103,7 +106,7 @@ def walk(
             else:
                 heappush(heap, (parent.seq, parent))
         # What was saved goes now, not while the next node is visited.
-        g = saved = vjps = vjp = None
+        g = saved = args = vjps = vjp = None
 
 
 def arrived(node: Node, caught: dict[Node, Any]) -> Any:

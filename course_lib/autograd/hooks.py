@@ -49,8 +49,10 @@ class Watch:
         tensor = self.tensor()
         if deposit and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g
-            alone = last and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None
-            keep(tensor, g, alone)
+            if last and tensor.kept is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
+                tensor.kept = new_tensor(g)
+            else:
+                keep(tensor, as_tensor(g))
             if self.on_deposit:
                 for hook in tuple(self.on_deposit.values()):
                     hook(tensor)
@@ -88,16 +90,16 @@ def replaced(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def keep(tensor: Tensor, g: Any, alone: bool) -> None:
-    """Add ``g`` to ``tensor.grad``, without a copy if it is ``alone``: nobody else can see it."""
-    old, new = tensor.kept, as_tensor(g)
+def keep(tensor: Tensor, g: Tensor) -> None:
+    """Add ``g`` to ``tensor.grad``, or put a copy there."""
+    old = tensor.kept
     if old is None:
-        tensor.kept = new if alone else new_tensor(new.value.copy(), new.node)
+        tensor.kept = new_tensor(g.value.copy(), g.node)
     elif grad_mode.recording or old.node is not None:
-        tensor.kept = old + new
+        tensor.kept = old + g
     else:
-        old.value += new.value
-        clock.stamp("a second backward()", old.value)
+        old.value += g.value
+        clock.stamp("a second backward()", old)
 
 
 def watch(node: Any) -> Watch:
@@ -109,7 +111,6 @@ def watch(node: Any) -> Watch:
 
 def keep_grad(tensor: Tensor) -> None:
     """Fill ``tensor.grad`` when its node is visited."""
-    tensor.kept = tensor.grad
     watch(tensor.node).tensor = ref(tensor)
 
 

@@ -46,9 +46,9 @@ class Optimizer:
             with grad_mode.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            changed = [p for p in group["params"] if getattr(p, "kept", None) is not None]
+            changed = [p for p in group["params"] if p.kept is not None]
             silent.copy().run(self.update_all, changed, group)
-            clock.stamp("an optimizer step", *[p.value for p in changed])
+            clock.stamp("an optimizer step", *changed)
         return loss
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
@@ -121,11 +121,11 @@ class SGD(Optimizer):
         """Change the parameters of one group; in the fewest steps if there is no momentum and no decay."""
         if group["momentum"] or group["weight_decay"]:
             return super().update_all(params, group)
-        lr: Any = group["lr"]
+        lr: Any = None
         for p in params:
             g = p.kept.value  # type: ignore[union-attr] # has a gradient
-            if getattr(lr, "dtype", None) is not g.dtype:  # NumPy converts a Python number at each use: 0.4 us
-                lr = np.asarray(lr, g.dtype)
+            if lr is None or lr.dtype is not g.dtype:  # NumPy converts a Python number at each use: 0.4 us
+                lr = np.asarray(group["lr"], g.dtype)
             p.value -= lr * g
         return None
 

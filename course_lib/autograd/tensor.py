@@ -44,7 +44,7 @@ class Tensor(Variable):
     grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
 
     def __init__(self, value: Any, requires_grad: bool = False) -> None:
-        self.value, self.dims, self.node = value, value.shape, None
+        self.value, self.dims, self.node, self.kept = value, value.shape, None, None
         if requires_grad:
             self.requires_grad_()
 
@@ -53,7 +53,7 @@ class Tensor(Variable):
     @property
     def grad(self) -> "Tensor | None":
         """The gradient collected so far."""
-        return getattr(self, "kept", None)
+        return self.kept
 
     @grad.setter
     def grad(self, g: "Tensor | None") -> None:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tensor", "Variable", "as_tensor", "listed", "new_tensor"]
 
+ndarray, new = np.ndarray, object.__new__
+
 
 class Variable:
     """An array with a place in a graph; without a node it is a constant."""
@@ -17,7 +19,7 @@ class Variable:
 
     value: Any  # a NumPy array, always
     node: Any  # None, unless it requires grad
-    kept: "Tensor | None"  # .grad; unset on most tensors
+    kept: "Tensor | None"  # .grad
     dims: tuple[int, ...]  # .shape: the array itself makes a new tuple whenever it is asked
     shape: Any
     dtype: Any
@@ -32,10 +34,13 @@ if not TYPE_CHECKING:
 
 def new_tensor(value: Any, node: Any = None) -> Tensor:
     """Wrap an array, or a NumPy scalar, without a copy."""
-    out: Tensor = object.__new__(kind)
-    out.value = value if type(value) is np.ndarray else np.asarray(value)
-    out.dims = out.value.shape
+    out: Tensor = new(kind)
+    if type(value) is not ndarray:
+        value = np.asarray(value)
+    out.value = value
+    out.dims = value.shape
     out.node = node
+    out.kept = None
     return out
 
 

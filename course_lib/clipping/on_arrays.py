@@ -78,7 +78,7 @@ class AutogradGradients(ArrayGradients):
         """Put the arrays into the gradients, and return the norm as a tensor."""
         for grad, array in zip(self.grads, self.arrays, strict=True):
             if grad.value is not array:
-                clock.stamp("clipping", grad.value)
+                clock.stamp("clipping", grad)
                 grad.value = array
         return new_tensor(np.float64(norm))
 

@@ -82,6 +82,14 @@ def test_groups_have_their_own_settings():
     np.testing.assert_allclose([a.item(), b.item(), c.item()], [0.9, 0.0, 1.0], atol=1e-6)
 
 
+def test_each_parameter_is_stepped_in_its_own_precision():
+    """A rate that was rounded for a float32 parameter is not used for the float64 one after it."""
+    single, double = (ag.tensor([1.0], dtype=dtype, requires_grad=True) for dtype in (np.float32, np.float64))
+    (single.sum() + double.sum()).backward()
+    ag.optim.SGD([single, double], lr=0.1).step()
+    assert (single.item(), double.item()) == (np.float32(1) - np.float32(0.1), 1 - 0.1)
+
+
 def test_recurrent_cells_agree_with_torch():
     """An RNN cell, unrolled over five steps, has torch's state and gradients."""
     cells = ag.nn.RNNCell(3, 4), torch.nn.RNNCell(3, 4)

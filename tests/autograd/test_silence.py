@@ -97,3 +97,21 @@ def test_a_hook_sees_the_context_of_the_caller():
     finally:
         cell.reset(token)
     assert seen == ["this one", "this one"]
+
+
+def test_a_walk_puts_the_settings_back():
+    """A walk that a hook begins leaves the outer one silent, and an error on the way leaves NumPy as it was."""
+    x = ag.tensor(BIG, requires_grad=True)
+
+    def walks_and_fails(g):
+        with ag.enable_grad():
+            (x * 2).sum().backward()
+        g.numpy() * BIG * BIG  # silent still, after the walk inside
+        raise LookupError
+
+    y = x * x
+    y.register_hook(walks_and_fails)
+    with np.errstate(over="raise"):
+        with pytest.raises(LookupError):
+            y.sum().backward()
+        assert np.geterr()["over"] == "raise"

@@ -119,6 +119,7 @@ def record(
     tensor: Tensor = new(variable.kind)
     tensor.value = out if type(out) is ndarray else np.asarray(out)
     tensor.dims = tensor.value.shape if dims is None else dims
+    tensor.kept = None
     tensor.node = node = new(Node)
     node.seq = clock.next_seq()
     node.op = op
