@@ -33,6 +33,15 @@ class Optimizer:
             check_settings(group)
         self.state: dict[Tensor, dict[str, Any]] = {}
 
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines += [
+                f"Parameter Group {i}",
+                *(f"    {name}: {group[name]}" for name in sorted(group.keys() - {"params"})),
+            ]
+        return "\n".join([*lines, ")"])
+
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
         for group in self.param_groups:

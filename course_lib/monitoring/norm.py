@@ -24,7 +24,8 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module, or iterable of their parameters
-        After ``backward()``. A parameter listed twice counts once.
+        After ``backward()``. A parameter listed twice counts once. One that is frozen does not count, even if an
+        earlier pass left it a gradient, which clipping counts and an optimizer steps by: set it to None.
     norm_type : float
         Any p above 0, or ``math.inf``; ``"inf"`` is one, too.
 

@@ -116,6 +116,10 @@ def test_modules_know_their_parts():
     shown = [repr(nn.Sequential(nn.Linear(2, 3), nn.Tanh())) for nn in (ag.nn, torch.nn)]
     assert shown[0] == shown[1]
     assert repr(ag.nn.Dropout(0.1)) == repr(torch.nn.Dropout(0.1))
+    assert repr(ag.nn.RNNCell(2, 3)) == repr(torch.nn.RNNCell(2, 3))
+    for nn in (ag.nn, torch.nn):  # of some settings torch has more
+        assert repr(nn.LayerNorm((2, 3), eps=1e-3)).startswith("LayerNorm((2, 3), eps=0.001")
+        assert repr(nn.BatchNorm1d(4)).startswith("BatchNorm1d(4, eps=1e-05, momentum=0.1")
     assert repr(ag.nn.Parameter(ag.ones(1))) == repr(torch.nn.Parameter(torch.ones(1)))
     assert len(ours) == len(theirs)
     with pytest.raises(AutogradError, match=r"\['bias', 'weight'\] are missing"):
@@ -223,10 +227,42 @@ def test_a_layer_without_parameters_keeps_its_settings(name, settings):
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_a_setting_that_no_layer_has_is_refused_when_it_is_made():
+@pytest.mark.parametrize(("name", "setting"), [("GELU", "tanh"), ("Flatten", 0)])
+def test_settings_may_be_given_by_place_and_are_shown(name, setting):
+    """The first place after the tensors is the setting's, as in torch, and the layer prints as torch's does."""
+    x = np.random.default_rng(0).standard_normal((4, 3)).astype("f")
+    layers = [getattr(lib.nn, name)(setting) for lib in (ag, torch)]
+    ours, theirs = (layer(lib.from_numpy(x)).numpy() for layer, lib in zip(layers, (ag, torch), strict=True))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert repr(layers[0]) == repr(layers[1])
+    assert repr(getattr(ag.nn, name)()) == repr(getattr(torch.nn, name)())
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: ag.nn.MSELoss(reductions="sum"),
+            "MSELoss() can be given reduction, each once, but got reductions='sum'",
+        ),
+        (lambda: ag.nn.ReLU(True), "ReLU() can be given no setting, each once, but got True"),
+        (lambda: ag.nn.Flatten(1, start_dim=0), "start_dim, end_dim, each once, but got 1, start_dim=0"),
+    ],
+)
+def test_a_setting_that_no_layer_has_is_refused_when_it_is_made(make, said):
     """A misspelt setting does not wait for the first batch."""
-    with pytest.raises(TypeError, match="reductions"):
-        ag.nn.MSELoss(reductions="sum")
+    with pytest.raises(AutogradError, match=re.escape(said)):
+        make()
+
+
+def test_an_optimizer_prints_its_settings():
+    """One line each, as torch does, and no address, which would differ from run to run."""
+    shown = []
+    for lib in (ag, torch):
+        x = lib.zeros(1, requires_grad=True)
+        shown.append(repr(lib.optim.Adam([{"params": [x]}], lr=0.1, weight_decay=0.5)).splitlines())
+    assert set(shown[0]) <= set(shown[1])
+    assert {"Adam (", "Parameter Group 0", "    lr: 0.1", ")"} <= set(shown[0])
 
 
 def test_a_state_of_another_shape_is_refused():

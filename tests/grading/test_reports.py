@@ -194,7 +194,7 @@ def test_should_something_slip_through_the_policy_stops_it(open_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "", ".", "..", "a/b", "a\0b", "\ud800", "x" * 400, "-rf", "caf\xe9"]
+    "name", ["../../etc/passwd", "", ".", "..", "a/b", "a\0b", "\ud800", "x" * 400, "-rf", "caf\xe9", "\ufdfa" * 60]
 )
 def test_a_learners_name_is_no_path(name):
     """Whatever it is, the file lies where it should, and differs from that of a like name."""

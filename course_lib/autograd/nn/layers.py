@@ -62,6 +62,11 @@ class RNNCell(Module):
         x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(hx, self.weight_hh, self.bias_hh)
         return F.tanh(x + h)
 
+    def extra_repr(self) -> str:
+        """Describe the settings."""
+        hidden, inputs = self.weight_ih.shape
+        return f"{inputs}, {hidden}"
+
 
 class LayerNorm(Module):
     """Normalize over the last dimensions; see :func:`layer_norm`."""
@@ -76,6 +81,10 @@ class LayerNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Keep the shape."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Describe the settings."""
+        return f"{self.normalized_shape}, eps={self.eps}"
 
 
 class BatchNorm1d(Module):
@@ -100,6 +109,10 @@ class BatchNorm1d(Module):
             self.num_batches_tracked.value += 1
         state = (self.running_mean, self.running_var, self.weight, self.bias)
         return F.batch_norm(input, *state, self.training, self.momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        """Describe the settings."""
+        return f"{self.weight.shape[0]}, eps={self.eps}, momentum={self.momentum}"
 
 
 class Dropout(Module):
@@ -148,17 +161,28 @@ class Sequential(Module):
         return input
 
 
-def layer(name: str, function: Any, doc: str) -> Any:
-    """Make a module from a function of tensors; its settings are given by name when the module is made."""
+def layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
+    """Make a module from a function of tensors; its settings are given when it is made, and may be ``shown``."""
+    defaults = {p.name: p.default for p in signature(function).parameters.values() if p.default is not p.empty}
 
     class Layer(Module):
-        def __init__(self, **settings: Any) -> None:
+        def __init__(self, *args: Any, **settings: Any) -> None:
             super().__init__()
-            signature(function).bind_partial(**settings)  # a name that it does not know is an error now, not later
-            self.settings = settings
+            self.settings = dict(zip(defaults, args, strict=False)) | settings
+            if len(args) + len(settings) > len(self.settings) or not self.settings.keys() <= defaults.keys():
+                given = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in settings.items())])
+                raise AutogradError(
+                    f"{name}() can be given {', '.join(defaults) or 'no setting'}, each once, but got {given}. Leave "
+                    "out what it does not know."
+                )
 
         def forward(self, *args: Any) -> Tensor:
+            """Call the function, on as many tensors as it takes."""
             return function(*args, **self.settings)  # type: ignore[no-any-return] # a function of tensors
+
+        def extra_repr(self) -> str:
+            """Describe the settings."""
+            return ", ".join(f"{k}={v!r}" for k, v in (defaults | self.settings).items()) if shown else ""
 
     Layer.__name__ = Layer.__qualname__ = name
     Layer.__doc__ = doc
@@ -168,11 +192,12 @@ def layer(name: str, function: Any, doc: str) -> Any:
 ReLU = layer("ReLU", F.relu, "See :func:`relu`.")
 Tanh = layer("Tanh", F.tanh, "See :func:`tanh`.")
 Sigmoid = layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
-GELU = layer("GELU", F.gelu, "See :func:`gelu`.")
+GELU = layer("GELU", F.gelu, "See :func:`gelu`.", shown=True)
 Flatten = layer(
     "Flatten",
     lambda input, start_dim=1, end_dim=-1: shape.flatten(input, start_dim, end_dim),
     "Keep the first dimension and join the others, or those that are named.",
+    shown=True,
 )
 MSELoss = layer("MSELoss", F.mse_loss, "See :func:`mse_loss`.")
 CrossEntropyLoss = layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import tempfile
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,11 +53,14 @@ def file_name(name: str) -> str:
     'ada.lovelace'
     >>> file_name("../../etc/passwd")
     'etc-passwd-3754d6cb'
+    >>> file_name("Zoë Müller")
+    'Zoe-Muller-d6e575a6'
     """
     if PLAIN.fullmatch(name) and not DIGESTED.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return "-".join([*re.findall(r"[A-Za-z0-9]+", name[:60]), digest])
+    letters = unicodedata.normalize("NFKD", name[:60]).encode("ascii", "ignore").decode()[:60]  # without their accents
+    return "-".join([*re.findall(r"[A-Za-z0-9]+", letters), digest])
 
 
 def csv_text(rows: Iterable[Iterable[str]]) -> str:
