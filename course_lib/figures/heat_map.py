@@ -184,9 +184,9 @@ def _in_words(name: str, values: Array, rows: Sequence[str]) -> str:
     said = f"between {there.min():.2g} and {there.max():.2g}" if len(there) else "nothing finite"
     for count, what in ((np.sum(~np.isfinite(values)), "not finite"), (np.sum(missing), "without a value")):
         said += f", {count} of {values.size} {what}" if count else ""
-    first, last = ("none" if value == NONE else f"{value:.2g}" for value in values[[0, -1], -1])
-    ends = f"in the last column {first} in {rows[0]} and {last} in {rows[-1]}"
-    return f"{name + ': ' if name else ''}{said}; {ends}."
+    last = ["none" if value == NONE else f"{value:.2g}" for value in values[:, -1]]
+    ends = " and ".join(f"{last[i]} in {rows[i]}" for i in dict.fromkeys((0, len(rows) - 1)))
+    return f"{name + ': ' if name else ''}{said}; in the last column {ends}."
 
 
 def heat_map(

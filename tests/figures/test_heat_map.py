@@ -160,3 +160,9 @@ def test_a_scale_needs_two_ends(span):
     """The smaller first, and no 0, which a logarithm does not reach."""
     with pytest.raises(InputError, match="two positive numbers, the smaller first"):
         drawn(span=span)
+
+
+def test_the_end_of_a_single_row_is_told_once():
+    """Its first row is its last."""
+    figure = heat_map({"": [[1.0, 2.0]]}, rows=["weight"], columns=[0, 1], title="One run", value="norm")
+    assert "between 1 and 2; in the last column 2 in weight." in repr(figure)
