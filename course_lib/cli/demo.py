@@ -45,7 +45,7 @@ def demo(
     console.print(f"{found.title}: {len(reports)} submissions", markup=False)
     standings = [Standing(report) for report in reports]
     console.print(grades_table(standings, names="submission", width=console.width, details="below"))
-    for line in _broken(reports):
+    for line in (*_broken(reports), *_strays(found, reports)):
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -58,6 +58,22 @@ def _broken(reports: "list[SubmissionReport]") -> Iterator[str]:
                 first.setdefault(row.name, (report.learner, row.detail))
     for name, (learner, detail) in first.items():
         yield f"\n`detail` of {name} for {learner}:\n{detail}"
+
+
+def _strays(exercise: "Exercise", reports: "list[SubmissionReport]") -> Iterator[str]:
+    """Yield for each submission whose points or message are not what its author promised what came instead."""
+    from course_lib.grading.wrong import wrong_answers
+
+    promised = {wrong.name: (wrong.points, wrong.expects) for wrong in wrong_answers(exercise)}
+    promised["(untouched)"] = (0, "")
+    for report in sorted(reports, key=lambda report: report.learner):
+        points, expects = promised.get(report.learner, (report.points, ""))
+        failed = ", ".join(row.name for row in report.rows if row.status != "passed")
+        if report.learner == "(reference)" and failed:
+            yield f"\nthe reference must pass everything, but not {failed}; correct the solutions or the tests"
+        if report.points != points or not any(expects in message for message in report.messages or [""]):
+            said = f"{points:g} points" + f" and {expects!r}" * bool(expects)
+            yield f"\n{report.learner} must get {said}, but got {report.points:g} and {list(report.messages)}"
 
 
 def _make_class(exercise: "Exercise", folder: Path) -> None:

@@ -79,6 +79,9 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
 
     Notes
     -----
+    ``torch.nn.utils.clip_grad_norm_`` has other norms and passes what is not finite on, unless ``error_if_nonfinite``
+    is set; here the norm is the Euclidean one, and the error comes unless ``nonfinite`` says otherwise.
+
     Torch: one host synchronisation per call, one pass to measure, accumulated in float64, and one to scale, if needed;
     float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
     as zero on many devices, so JAX measures them as zero there.

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from inspect import signature
 from typing import Any
 
 from course_lib.costs.untouched import ALONE
@@ -39,3 +40,19 @@ def check_step(step: Any) -> None:
         raise InputError(
             f"step must be a function that runs one step, but got a {type(step).__name__}. Pass it uncalled."
         )
+    module = hasattr(step, "named_parameters") and not isinstance(step, type)
+    if needed := required(step.forward if module else step):  # a module's own __call__ takes anything
+        name = getattr(step, "__name__", type(step).__name__)
+        raise InputError(
+            f"step must run without arguments, but {name} needs {', '.join(needed)}. Pass a function that gives it "
+            "what it needs, and goes on to backward(): def step(): ..."
+        )
+
+
+def required(function: Any) -> list[str]:
+    """List the arguments without which a function cannot be called; none where that cannot be told."""
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

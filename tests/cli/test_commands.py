@@ -214,6 +214,24 @@ def test_demo_shows_what_a_broken_hidden_test_said(course, tmp_path):
     assert "ZeroDivisionError: float division by zero" in out
 
 
+def test_demo_says_where_a_key_does_not_keep_its_promises(course, tmp_path):
+    """A wrong answer with other points or another message, and a reference that fails its own check."""
+    (key := tmp_path / "double" / "key").mkdir(parents=True)
+    (key / "source.md").write_text(SOURCE.replace('t: "double: right."', 't: "right."'), encoding="utf-8")
+    (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
+    (key / "wrong").mkdir()
+    wrong = '"""Halves nothing.\n\nexpects: {}\npoints: {}\n"""\n\n# %% halve\ndef halve(x):\n    return x\n'
+    for name, expects, points in (("kept", "does not", 2), ("cheap", "does not", 2.5), ("mute", "triples", 2)):
+        (key / "wrong" / f"{name}.py").write_text(wrong.format(expects, points), encoding="utf-8")
+    status, out, err = course("demo", "double", "--exercises", tmp_path)
+    assert (status, err) == (0, "")
+    assert out.split("\n\n")[1:] == [
+        "the reference must pass everything, but not check_double; correct the solutions or the tests",
+        "cheap must get 2.5 points and 'does not', but got 2 and ['`halve` does not halve']",
+        "mute must get 2 points and 'triples', but got 2 and ['`halve` does not halve']\n",
+    ]
+
+
 def test_demo_prints_a_table_fit_for_a_readme(course, tmp_path):
     """At most 100 columns, no times and no paths, one line for each kind of submission."""
     (key := tmp_path / "double" / "key").mkdir(parents=True)

@@ -1,6 +1,7 @@
 """The first nan or infinity of a step: which operation made it, where, of what; and what is none of its concern."""
 
 import gc
+import re
 import weakref
 
 import pytest
@@ -486,3 +487,26 @@ def test_a_compiled_step_runs_compiled_again_afterwards(warm):
     assert len(runs) == before
     step()
     assert len(runs) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (nn.Linear(2, 1), "but Linear needs input. Pass a function that gives it what it needs"),
+        (lambda batch, scale=1: batch, "but <lambda> needs batch."),
+    ],
+)
+def test_a_step_that_needs_arguments_is_refused(step, said):
+    """By name, before torch says from deep inside what forward() is missing."""
+    with pytest.raises(InputError, match=re.escape(said)):
+        first_nonfinite(step)
+
+
+def test_a_model_that_needs_nothing_is_a_step():
+    """Its forward() may hold the data, and its loss."""
+
+    class Model(nn.Module):
+        def forward(self):
+            return torch.log(torch.zeros(1) - 1)
+
+    assert "log" in str(first_nonfinite(Model()))
