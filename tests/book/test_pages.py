@@ -145,6 +145,15 @@ def test_on_paper_each_tab_stands_below_its_name(visit):
     assert places == sorted(set(places))
 
 
+def test_code_longer_than_a_page_leaves_none_blank(visit):
+    """A box of code moves to the next page whole, but nothing inside of it does so again."""
+    page = visit("chapters/mechanics/build_the_engine")
+    page.emulate_media(media="print")
+    breaks = "e => [e, ...e.querySelectorAll('div, pre')].map(x => getComputedStyle(x).breakInside).join(' ')"
+    seen = {box.evaluate(breaks) for box in page.locator("div.cell_input").all()}
+    assert seen == {"avoid auto auto auto"}, seen
+
+
 def test_whatever_has_the_focus_shows_it(visit):
     """A ring around it, around the name of a tab whose own button is not seen, too."""
     page = visit("chapters/mechanics/what_backward_does")
