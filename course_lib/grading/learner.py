@@ -62,8 +62,19 @@ class Learner:
         return self._decoded(name, self._request({"name": name}).get("value"))
 
     def source(self, cell: str, /) -> str:
-        """Return the text of one of the learner's answer cells; empty if they left it out."""
-        return self._answers.get(cell, "")
+        """Return the text of one of the learner's answer cells; empty if they left it out.
+
+        Raises
+        ------
+        LookupError
+            If the exercise has no such cell: the test is at fault, and must not pass for having looked at nothing.
+        """
+        if cell not in self._answers:
+            raise LookupError(
+                f"learner.source() takes an answer cell, one of {', '.join(self._answers)}, but got {cell!r}. Correct "
+                "the test."
+            )
+        return self._answers[cell]
 
     def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request["name"]

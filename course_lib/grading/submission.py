@@ -74,7 +74,7 @@ def grade_submission(
     notebook = merge(pristine, answers)
     run = functools.partial(_run, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     try:
-        plan, kernel = run(notebook, answers)
+        plan, kernel = run(notebook, dict.fromkeys(answers_of(notebook), "") | answers)
         rows = plan.rows
         if any(row.status == "error" for row in rows):
             rows = _judged(plan, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)

@@ -2,6 +2,7 @@
 
 import os
 
+import nbformat
 import pytest
 
 from course_lib.errors import InputError
@@ -260,6 +261,30 @@ def test_tell(learner, rng):
     said = [grade_submission(path, learner=who, exercise=exercise).messages[0] for who in ("ada", "ada", "bob")]
     assert said[0].startswith("\"LIMIT = {'a': (1, 2)}\" {'a': (1, 2)} ")
     assert said[0] == said[1] != said[2]
+
+
+def test_a_test_that_looks_at_no_cell_does_not_pass(make_exercise, hand_in):
+    """A misspelt cell is the key's fault, while one that the learner left out is empty."""
+    tests = """
+from course_lib.grading import expect, points
+@points(1)
+def test_text(learner):
+    assert learner.source("double") == ""
+@points(2)
+def test_by_hand(learner):
+    expect.by_hand(learner, ["halve"], among=["double", "haIve"], instead_of={"numpy": "by hand"})
+"""
+    exercise = make_exercise(tests=tests)
+    notebook = nbformat.read(path := hand_in(), as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "double"]
+    nbformat.write(notebook, path)
+    report = grade_submission(path, learner="ada", exercise=exercise)
+    assert [(row.name, row.status) for row in report.rows if row.kind == "test"] == [
+        ("test_text", "passed"),
+        ("test_by_hand", "error"),
+    ]
+    said = "takes an answer cell, one of double, halve, but got 'haIve'. Correct the test."
+    assert any(said in row.detail for row in report.rows)
 
 
 @pytest.mark.parametrize(
