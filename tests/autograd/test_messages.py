@@ -197,6 +197,14 @@ MISTAKES = {
         lambda: ag.cross_entropy(X, ag.tensor([1, 2]), weight=[1.0, 1.0, 2.0]),
         ["cross_entropy() takes tensors", "got a list"],
     ),
+    "a weight of the classes that is to be trained": (
+        lambda: ag.cross_entropy(X, ag.tensor([1, 2]), weight=ag.ones(3, requires_grad=True)),
+        ["weight must not require grad", "nll_loss() has no gradient for it", "weight.detach()"],
+    ),
+    "a weight of smoothed classes that is to be trained": (
+        lambda: ag.nn.CrossEntropyLoss(ag.ones(3, requires_grad=True), label_smoothing=0.1)(X, ag.tensor([1, 2])),
+        ["weight must not require grad", "weight.detach()"],
+    ),
     "classes that are not whole": (
         lambda: ag.nll_loss(X, ag.tensor([1.0, 2.0])),
         ["classes from 0 to 2", "as float32", ".long()"],

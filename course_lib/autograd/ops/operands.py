@@ -7,9 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd import grad_mode
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor
 
-__all__ = ["as_tensor_like", "cast", "expand_to", "mismatch", "promoted", "repeat_to", "sum_to", "to", "values"]
+__all__ = [
+    "as_tensor_like",
+    "cast",
+    "constant",
+    "expand_to",
+    "mismatch",
+    "promoted",
+    "repeat_to",
+    "sum_to",
+    "to",
+    "values",
+]
 
 cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
@@ -52,6 +64,16 @@ def values(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
         return x.value, y.value, None if z is None else z.value
     except AttributeError:
         raise no_tensor(name, *(a for a in (x, y, z) if a is not None)) from None
+
+
+def constant(name: str, what: str, x: Any) -> Any:
+    """Return the array of a tensor that has no gradient here, or None for None; refuse one that asks for a gradient."""
+    if x is not None and x.node is not None and grad_mode.recording:
+        raise AutogradError(
+            f"{what} must not require grad, because {name}() has no gradient for it, but it does. Pass "
+            f"{what}.detach(), or, to train it, write the loss from operations: log_softmax(), indexing, sum()."
+        )
+    return None if x is None else x.value
 
 
 def summed(x: Any, shape: tuple[int, ...]) -> Any:

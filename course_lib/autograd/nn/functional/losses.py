@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.autograd.node import Node
 from course_lib.autograd.ops.elementwise import add, mul, select, sigmoid, square, sub
 from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
-from course_lib.autograd.ops.operands import values
+from course_lib.autograd.ops.operands import constant, values
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, record, wrapped
 from course_lib.autograd.ops.reductions import mean, sum
@@ -112,7 +112,7 @@ def cross_entropy(
     target : Tensor
         Classes, int64, of the shape of ``input`` without C; or probabilities, of the shape of ``input``.
     weight : Tensor, optional
-        One factor for each class, of shape ``(C,)``.
+        One factor for each class, of shape ``(C,)``; beside classes it has no gradient, and must not require one.
     ignore_index : int
         Targets with this class do not count.
     reduction : {"mean", "sum", "none"}
@@ -123,7 +123,7 @@ def cross_entropy(
     Raises
     ------
     AutogradError
-        If the shapes do not match, or a class is not below C.
+        If the shapes do not match, a class is not below C, or ``weight`` requires grad beside classes.
 
     Examples
     --------
@@ -211,7 +211,8 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
             f"weight must have one factor for each of the {classes} classes, but its shape is {weight.shape}. "
             'To weight rows, multiply what reduction="none" returns.'
         )
-    w = kept.astype(x.dtype) if weight is None else np.where(kept, weight.value[y], 0).astype(x.dtype)
+    factors = constant("nll_loss", "weight", weight)
+    w = kept.astype(x.dtype) if weight is None else np.where(kept, factors[y], 0).astype(x.dtype)
     return rows, y, w, kept
 
 
