@@ -31,7 +31,8 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     Raises
     ------
     InputError
-        If the shapes fit neither reading, or one of the two has none.
+        If the shapes fit neither reading, one of the two has none, or there is one logit where there should be one for
+        each class: it would always be the largest.
 
     Examples
     --------
@@ -48,13 +49,13 @@ def accuracy(outputs: Any, targets: Any) -> Any:
     shape, wanted = tuple(outputs.shape), tuple(targets.shape)
     if shape == wanted:
         right = (outputs > 0) == (targets > 0.5)
-    elif len(shape) > 1 and shape[:1] + shape[2:] == wanted:
+    elif shape[1:2] != (1,) and len(shape) > 1 and shape[:1] + shape[2:] == wanted:  # of one, it is always the largest
         kept = targets == targets if "uint" in str(targets.dtype) else targets != IGNORED  # which is class 156 there
         return ((outputs.argmax(1) == targets) & kept).sum() / kept.sum()
     else:
         raise InputError(
-            f"accuracy needs outputs (N, C, ...) with targets (N, ...), or both of the same shape, but the shapes are "
-            f"{shape} and {wanted}. Squeeze or flatten one of the two."
+            f"accuracy needs outputs (N, C, ...) of two classes or more with targets (N, ...), or both of the same "
+            f"shape, but the shapes are {shape} and {wanted}. Squeeze or flatten one of the two."
         )
     count = 1
     for size in wanted:

@@ -341,6 +341,8 @@ def fit_line(train_loader=(BATCH,), **options):
             r"must have a step\(\) .*, but got 0.5",
         ),
         (lambda: accuracy(np.ones((3, 1)), np.ones((3, 2))), r"shapes are \(3, 1\) and \(3, 2\). Squeeze"),
+        (lambda: accuracy(np.ones((3, 1)), np.ones(3)), r"shapes are \(3, 1\) and \(3,\). Squeeze"),
+        (lambda: accuracy(torch.ones(3, 1, 2), torch.ones(3, 2)), r"shapes are \(3, 1, 2\) and \(3, 2\). Squeeze"),
         (lambda: accuracy((X, X), Y), r"the outputs are a tuple. Pick the one to measure: .*z\[\"logits\"\]"),
         (lambda: accuracy(X, [1, 0, 1, 1]), "the targets are a list. Pick"),
         (
