@@ -8,7 +8,12 @@ import numpy as np
 
 from course_lib.extras import load
 
-__all__ = ["cast", "erf", "log_softmax", "namespace", "pick", "values_of"]
+__all__ = ["cast", "erf", "is_torch", "log_softmax", "namespace", "pick", "values_of"]
+
+
+def is_torch(x: Any) -> bool:
+    """Tell a tensor of torch, without loading torch: no other array says whether it is on the meta device."""
+    return hasattr(x, "is_meta")
 
 
 def namespace(x: Any) -> ModuleType | Any:

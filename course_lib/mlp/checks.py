@@ -1,13 +1,14 @@
 """What must hold before a pass by hand begins. Each message says what came and what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from course_lib.errors import InputError
 from course_lib.mlp.activations import ACTIVATIONS
+from course_lib.mlp.arrays import is_torch
 from course_lib.mlp.losses import LOSSES
 
-__all__ = ["check_chain", "checked", "kept_by_torch"]
+__all__ = ["check_chain", "checked", "kept_by_torch", "listed"]
 
 KEEPS = ("activation", "pre-activation", "both", "recompute")
 
@@ -15,12 +16,7 @@ KEEPS = ("activation", "pre-activation", "both", "recompute")
 def check_chain(x: Any, weights: Sequence[Any]) -> None:
     """Refuse shapes whose products do not exist; shapes are known while ``jax.jit`` traces, values are not."""
     names = ["x", *(f"w_{i}" for i in range(len(weights)))]
-    for name, array in zip(names, [x, *weights], strict=True):
-        if not hasattr(array, "shape"):
-            raise InputError(
-                f"{name} must be an array of NumPy, torch or JAX, but it is a {type(array).__name__}. "
-                f"Convert it, as in np.array({name})."
-            )
+    check_arrays(dict(zip(names, [x, *weights], strict=True)))
     shapes = [tuple(x.shape), *(tuple(w.shape) for w in weights)]
     for name, shape in zip(names, shapes, strict=True):
         if len(shape) != 2:
@@ -37,6 +33,37 @@ def check_chain(x: Any, weights: Sequence[Any]) -> None:
             )
 
 
+def check_arrays(arrays: dict[str, Any]) -> None:
+    """Refuse what is no array, what is not real and floating point, and what one product cannot take together."""
+    for name, array in arrays.items():
+        if not (hasattr(array, "__array_namespace__") or is_torch(array)):
+            raise InputError(
+                f"{name} must be an array of NumPy, torch or JAX, but it is a {type(array).__name__}. "
+                f"Convert it, as in np.array({name})."
+            )
+        if "float" not in str(array.dtype):
+            convert = f"{name}.float()" if is_torch(array) else f"np.asarray({name}, float)"
+            raise InputError(
+                f"{name} must be real and floating point, but it is {array.dtype}, in which a target or a gradient "
+                f"would be cut off without a word. Convert it, as in {convert}."
+            )
+    kinds = {name: str(array.dtype) if is_torch(array) else "not of torch" for name, array in arrays.items()}
+    if len(set(kinds.values())) > 1:
+        found = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
+        raise InputError(
+            f"arrays must all be of torch and of one dtype, or none of torch, but {found}. Convert them, as in "
+            "torch.as_tensor(x, dtype=w_0.dtype)."
+        )
+
+
+def listed(name: str, arrays: Any) -> list[Any]:
+    """Return the arrays of all layers in a list, or refuse one array alone, whose rows would count as layers."""
+    if hasattr(arrays, "shape") or not isinstance(arrays, Iterable):
+        came = f"one array of shape {tuple(arrays.shape)}" if hasattr(arrays, "shape") else f"{arrays!r:.60}"
+        raise InputError(f"{name} must be a list with one array for each layer, but got {came}. Pass [{name}[0], ...].")
+    return list(arrays)
+
+
 def kept_by_torch(act: str) -> str:
     """Name what torch keeps: the result where the slope can be read from it; the next product keeps that anyway."""
     return "activation" if ACTIVATIONS[act].slope_from_h else "both"
@@ -49,6 +76,7 @@ def checked(
     if not weights:
         raise InputError("a network must have at least one layer, but weights is empty. Pass a list of (d, f) arrays.")
     check_chain(x, list(weights))
+    check_arrays({"x": x, **{f"b_{i}": b for i, b in enumerate(biases or ())}})
     widths = [(w.shape[1],) for w in weights]
     if biases and (found := [tuple(b.shape) for b in biases]) != widths:
         raise InputError(
@@ -56,7 +84,8 @@ def checked(
         )
     acts = for_each("activation", activation, len(weights) - 1, tuple(ACTIVATIONS))
     keeps = [kept_by_torch(a) for a in acts] if keep is None else for_each("keep", keep, len(acts), KEEPS)
-    for_each("loss", loss, 1, tuple(LOSSES))
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise InputError(f"loss must be one of {', '.join(LOSSES)}, but it is {loss!r}.")
     if ("gelu", "activation") in zip(acts, keeps, strict=True):
         raise InputError(
             "the slope of gelu cannot be read from its output, because gelu falls before it rises: "
@@ -68,6 +97,8 @@ def checked(
 
 def for_each(name: str, choice: str | Sequence[str], n: int, known: tuple[str, ...]) -> list[str]:
     """Turn one choice, or one for each of n layers, into a list of known names."""
+    if not isinstance(choice, (str, Sequence)):
+        raise InputError(f"{name} must be one of {', '.join(known)}, but it is {choice!r}.")
     choices = [choice] * n if isinstance(choice, str) else list(choice)
     if len(choices) != n:
         raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_lib.mlp.activations import ACTIVATIONS
 from course_lib.mlp.cache import Cache, MlpGrads, MlpResult
-from course_lib.mlp.checks import checked, kept_by_torch
+from course_lib.mlp.checks import checked, kept_by_torch, listed
 from course_lib.mlp.losses import LOSSES
 
 __all__ = ["mlp_grad"]
@@ -102,6 +102,8 @@ def mlp_grad(
     kept 96 bytes, at most 160 at once
     backward / forward = 2.000
     """
+    weights = listed("weights", weights)
+    biases = None if biases is None else listed("biases", biases)
     acts, keeps = checked(x, weights, biases, activation, loss, keep)
     net = Network(tuple(weights), tuple(biases or ()), acts, keeps, Cache())
     out = net.forward(x)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
-from course_lib.mlp.arrays import cast, log_softmax, namespace, pick, values_of
+from course_lib.mlp.arrays import cast, is_torch, log_softmax, namespace, pick, values_of
 
 __all__ = ["LOSSES"]
 
@@ -50,6 +50,13 @@ def mean(x: Any) -> Any:
 
 def check_target(out: Any, target: Any, loss: str, allowed: list[tuple[int, ...]]) -> None:
     """Refuse a missing target, or one that would broadcast against the output and silently give another loss."""
+    if target is not None and not (is_torch(target) if is_torch(out) else hasattr(target, "__array_namespace__")):
+        kind = "a torch tensor" if is_torch(out) else "a NumPy or JAX array"
+        raise InputError(
+            f"the target must be of the library of x, {kind}, but it is a {type(target).__module__}."
+            f"{type(target).__name__}. Convert it, as in "
+            f"{'torch.as_tensor' if is_torch(out) else 'np.asarray'}(target)."
+        )
     found = "no target" if target is None else f"a target of shape {tuple(target.shape)}"
     if target is None or tuple(target.shape) not in allowed:
         raise InputError(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from course_lib import autograd
 from course_lib.errors import InputError
-from course_lib.mlp import mlp_grad
+from course_lib.mlp import manual_mlp_grad, mlp_activations, mlp_grad
 
 
 @pytest.mark.parametrize("library", [np.asarray, torch.tensor, jnp.asarray])
@@ -57,6 +58,56 @@ def test_what_would_be_another_loss_is_refused(call, message):
     """A target that would broadcast, a label without a column, a list without a shape."""
     with pytest.raises(InputError, match=message):
         call(np.ones((2, 3)), np.ones((3, 4)))
+
+
+X, W = np.ones((2, 3)), np.ones((3, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mlp_grad(X.astype(int), [W.astype(int)]), r"x must be real and floating .*int64.*asarray\(x, float\)"),
+        (lambda: mlp_grad(X, [W * 1j]), "w_0 must be real and floating point, but it is complex128"),
+        (lambda: mlp_grad(jnp.ones((2, 3)), [jnp.ones((3, 4), int)]), "w_0 must be real and floating point"),
+        (lambda: manual_mlp_grad(X, W.astype(np.int8), W.T), "w_0 must be real and floating point, but it is int8"),
+        (lambda: mlp_grad(torch.ones(2, 3).int(), [torch.ones(3, 4)]), r"floating point.*as in x\.float\(\)"),
+        (
+            lambda: mlp_grad(torch.ones(2, 3), [torch.ones(3, 4).double()]),
+            "of one dtype, .*x is torch.float32, w_0 is torch.float64. Convert",
+        ),
+        (lambda: mlp_grad(torch.ones(2, 3), [W]), "w_0 is not of torch. Convert"),
+        (lambda: mlp_activations(X, W, torch.ones(4, 3)), "w_1 is torch.float32. Convert"),
+        (lambda: mlp_grad(X, W), r"weights must be a list .* one array of shape \(3, 4\). Pass \[weights\[0\]"),
+        (lambda: mlp_grad(X, None), "weights must be a list .* but got None"),
+        (lambda: mlp_grad(X, [W], np.ones(4)), r"biases must be a list .* one array of shape \(4,\)"),
+        (lambda: mlp_grad(X, [W], [None]), "b_0 must be an array .* but it is a NoneType"),
+        (lambda: mlp_grad(X, [W], [np.ones(4, int)]), "b_0 must be real and floating point"),
+        (lambda: mlp_grad(autograd.tensor(X), [autograd.tensor(W)]), "x must be an array of NumPy, torch or JAX"),
+        (lambda: mlp_grad(X, [W], target=[0, 1], loss="cross_entropy"), r"a NumPy or JAX array, but .*builtins\.list"),
+        (lambda: mlp_grad(X, [W], target=torch.ones(2, 4)), r"but it is a torch\.Tensor.*np\.asarray\(target\)"),
+        (lambda: mlp_grad(torch.ones(2, 3), [torch.ones(3, 4)], target=X), r"a torch tensor, .*torch\.as_tensor"),
+        (lambda: mlp_grad(X, [W], loss=["mse"]), r"loss must be one of .*, but it is \['mse'\]"),
+        (lambda: mlp_grad(X, [W], loss=None), "loss must be one of .*, but it is None"),
+        (lambda: mlp_grad(X, [W], activation=None), "activation must be one of .*, but it is None"),
+        (lambda: mlp_grad(X, [W], keep=7), "keep must be one of .*, but it is 7"),
+    ],
+)
+def test_what_no_product_takes_or_would_be_cut_off_is_refused(call, message):
+    """Whole numbers, of which a target became one too; two libraries; one matrix, whose rows would be layers."""
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_layers_may_come_from_a_generator():
+    """It is read once, though there are checks before the pass."""
+    found = mlp_grad(X, (w for w in [W]), (b for b in [np.ones(4)]))
+    assert found.loss == mlp_grad(X, [W], [np.ones(4)]).loss
+
+
+def test_arrays_of_numpy_and_jax_go_together():
+    """JAX converts the one to the other."""
+    found = mlp_grad(X, [jnp.asarray(W)], target=np.zeros((2, 4)))
+    assert float(found.loss) == mlp_grad(X, [W], target=np.zeros((2, 4))).loss
 
 
 @pytest.mark.parametrize("library", [np.asarray, torch.tensor, jnp.asarray])
