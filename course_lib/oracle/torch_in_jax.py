@@ -20,7 +20,7 @@ def meant_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
     """Return functions of ``jax.numpy`` with torch's arguments, defaults and results.
 
     Variances divide by n - 1; what selects along an axis returns a pair; ``split`` takes sizes, ``pad`` begins with the
-    last axis, and a grid has the axes of its arguments.
+    last axis, a grid has the axes of its arguments, differences come in a tuple, and places that are not 0 in rows.
     """
     return {
         "std": spread(jnp.std),
@@ -29,6 +29,9 @@ def meant_otherwise(jnp: Any) -> dict[str, Callable[..., Any]]:
         "min": extreme(jnp, jnp.min, jnp.minimum, jnp.argmin),
         "sort": partial(sort, jnp),
         "median": partial(median, jnp),
+        "nanmedian": partial(nanmedian, jnp),
+        "gradient": partial(gradient, jnp),
+        "nonzero": partial(nonzero, jnp),
         "split": partial(split, jnp),
         "pad": partial(pad, jnp),
         "meshgrid": lambda *axes, indexing="ij": jnp.meshgrid(*axes, indexing=indexing),
@@ -130,6 +133,28 @@ def median(jnp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> A
     if dim is None:
         return median(jnp, x.ravel(), 0).values
     return selected(jnp, x, jnp.take(jnp.argsort(x, dim), (x.shape[dim] - 1) // 2, dim), dim, keepdim)
+
+
+def nanmedian(jnp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Take the lower of the two in the middle of those that are not NaN, which are sorted to the end."""
+    if dim is None:
+        return nanmedian(jnp, x.ravel(), 0).values
+    middle = jnp.maximum((~jnp.isnan(x)).sum(dim, keepdims=True) - 1, 0) // 2
+    index = jnp.take_along_axis(jnp.argsort(x, dim), middle, dim)
+    return selected(jnp, x, jnp.squeeze(index, dim), dim, keepdim)
+
+
+def gradient(jnp: Any, x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+    """Return one array of differences for each axis, in a tuple even if there is one."""
+    if edge_order != 1 or not isinstance(spacing, (int, float)):
+        raise NotImplementedError("gradient() is here for an edge_order of 1 and one number as spacing.")
+    found = jnp.gradient(x, spacing, axis=dim)
+    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
+
+
+def nonzero(jnp: Any, x: Any, *, as_tuple: bool = False) -> Any:
+    """Return the places in rows, where ``jax.numpy`` returns one array for each axis."""
+    return jnp.nonzero(x) if as_tuple else jnp.argwhere(x)
 
 
 def split(jnp: Any, x: Any, sizes: int | Sequence[int], dim: int = 0) -> Any:
