@@ -38,7 +38,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     InputError
         If ``optimizer`` is not optax's; when the step is called, if the parameters have no leaves, one of them is no
         array, or not real and floating point (for a complex one JAX's gradient is the conjugate of the one to step
-        against), or the loss is not one real number in a JAX array.
+        against), the state is not the optimizer's for these, or the loss is not one real number in a JAX array.
     MissingExtraError
         Without JAX or optax.
 
@@ -60,6 +60,10 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
             f"the optimizer must be an optax.GradientTransformation, but got a {type(optimizer).__name__}; use one "
             "such as optax.sgd(0.1) or optax.adamw(1e-3)"
         )
+    if not callable(loss_fn):
+        raise InputError(
+            f"loss_fn must be a function of params and a batch, but got a {type(loss_fn).__name__}; pass it uncalled"
+        )
     update = optax.with_extra_args_support(optimizer).update
 
     def step(params: Any, opt_state: Any, *batch: Any) -> tuple[Any, Any, Any]:
@@ -70,7 +74,11 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         loss, grads = jax.value_and_grad(of_batch)(params)
         offered = {"value": loss, "grad": grads, "value_fn": of_batch}
         asked_for = wanted(update, offered, grad_fn=lambda params, _: jax.grad(of_batch)(params))
-        updates, opt_state = update(grads, opt_state, params, **asked_for)
+        try:
+            updates, opt_state = update(grads, opt_state, params, **asked_for)
+        except Exception:  # optax's own would not say what to do
+            refuse_other_state(jax, optimizer, params, opt_state)
+            raise
         return optax.apply_updates(params, updates), opt_state, loss
 
     compiled: Any = jax.jit(step, donate_argnums=(0, 1) if donate else ())
@@ -80,6 +88,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
             return compiled(*(apart(jax, (params, opt_state)) if donate else (params, opt_state)), *batch)
         except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
             refuse_what_is_no_array(jax, params)
+            refuse_untraceable(jax, params=params, batch=batch)
             raise
 
     compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
@@ -130,6 +139,30 @@ def refuse_what_is_no_array(jax: Any, params: Any) -> None:
                 f"{type(leaf).__name__}; keep it out of them: of a model of equinox, params, rest = "
                 "eqx.partition(model, eqx.is_inexact_array), and eqx.combine(params, rest) inside loss_fn"
             ) from None
+
+
+def refuse_untraceable(jax: Any, **trees: Any) -> None:
+    """Name what JAX cannot trace, though NumPy may read it: a tensor that torch's DataLoader has made, or a text."""
+    for name, tree in trees.items():
+        for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+            try:
+                jax.eval_shape(lambda x: x, leaf)
+            except TypeError:
+                kind = type(leaf)
+                raise InputError(
+                    f"{name} must hold nothing but arrays and numbers, but {name}{jax.tree_util.keystr(path)} is a "
+                    f"{kind.__module__}.{kind.__name__}; convert it, as torch's tensors with .numpy(), or leave it out"
+                ) from None
+
+
+def refuse_other_state(jax: Any, optimizer: Any, params: Any, opt_state: Any) -> None:
+    """Say so if a state is not that of the optimizer for such parameters."""
+    ours = jax.tree.structure(jax.eval_shape(optimizer.init, params))
+    if (theirs := jax.tree.structure(opt_state)) != ours:
+        raise InputError(
+            f"opt_state must be what this optimizer's init(params) returned, or a step of it, but it is "
+            f"{theirs!s:.200}; begin with opt_state = optimizer.init(params)"
+        ) from None
 
 
 def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
