@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.autograd import grad_mode
 from course_lib.autograd.creation import zeros, zeros_like
 from course_lib.autograd.ops.shape import reshape, stack
-from course_lib.autograd.products import Inputs, alike, direction, evaluated, jvp, pulled, vjp
+from course_lib.autograd.products import Inputs, alike, direction, evaluated, jvp, pulled, returned, vjp
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed, new_tensor
 from course_lib.errors import AutogradError
@@ -50,7 +50,7 @@ def jacobian(
             f"create_graph={create_graph}. Use reverse mode to differentiate the result."
         )
     xs, out = evaluated(func, inputs, create_graph)
-    ys = listed(out)
+    ys = returned(out)
     if strategy == "forward-mode":
         blocks = by_columns(lambda v: listed(jvp(func, xs, v)[1]), xs, ys)
     else:
@@ -117,8 +117,10 @@ def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
 
 def gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     """Differentiate a single number, in a way that can itself be differentiated."""
-    if y.numel() != 1:
+    if not isinstance(y, Tensor) or y.numel() != 1:
+        came = f"its shape is {y.shape}" if isinstance(y, Tensor) else f"it returned a {type(y).__name__}"
         raise AutogradError(
-            f"a Hessian needs a function that returns a single number, but its shape is {y.shape}. Reduce it first."
+            f"a Hessian needs a function that returns a single number, but {came}. Reduce it first, and "
+            "return the tensor alone."
         )
     return pulled([y], xs, [None], create_graph=True)

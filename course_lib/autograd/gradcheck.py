@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.autograd.functional import by_columns, row_block
 from course_lib.autograd.grad_mode import enable_grad
-from course_lib.autograd.products import pulled
+from course_lib.autograd.products import pulled, returned
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import listed
 from course_lib.errors import AutogradError, GradcheckError
@@ -68,10 +68,13 @@ def gradcheck(
                 f"gradcheck needs float64 inputs, but input {i} is {x.dtype}. Pass dtype=float64 to tensor()."
             )
 
+    first = {id(x): i for i, x in reversed(checked.items())}  # one given twice is moved in one place at a time, so
+    checked = {i: x if first[id(x)] == i else Tensor(x.value, True) for i, x in checked.items()}  # it has two gradients
+
     def f(*xs: Tensor) -> tuple[Tensor, ...]:
         given = args | dict(zip(checked, xs, strict=True))
         with enable_grad():  # func itself may take gradients
-            return tuple(y for y in listed(func(*given.values())) if y.dtype.kind == "f")
+            return tuple(y for y in returned(func(*given.values())) if y.dtype.kind == "f")
 
     found = disagreement(f, checked, eps, atol, rtol)
     if found and raise_exception:
@@ -91,14 +94,14 @@ def gradgradcheck(
 ) -> bool:
     """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
     xs = listed(inputs)
-    ys = listed(func(*xs))
+    ys = returned(func(*xs))
     rng = np.random.default_rng(0)
     gs = grad_outputs or [Tensor(rng.standard_normal(y.shape), requires_grad=True) for y in ys]
 
     def gradients(*args: Any) -> Any:
         given, gs = args[: len(xs)], args[len(xs) :]
         wanted = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
-        return tuple(pulled(listed(func(*given)), wanted, gs, create_graph=True))
+        return tuple(pulled(returned(func(*given)), wanted, gs, create_graph=True))
 
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
@@ -119,10 +122,15 @@ def disagreement(f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, a
                 excess = np.nan_to_num(np.abs(ours - theirs) - atol - rtol * np.abs(theirs), nan=np.inf)
             if np.any(excess > 0):
                 at = tuple(map(int, np.unravel_index(np.argmax(excess), excess.shape)))
+                where = (
+                    f"Look at the vjps of the operations on input {i}, or, if the function has a kink there, move the "
+                    "input away from it."
+                    if np.isfinite(theirs[at])
+                    else "The function is not finite there, or at eps from it: move the input to where it is."
+                )
                 return (
                     f"the gradient of output {k} at element {at[: y.ndim]} with respect to input {i} at element "
                     f"{at[y.ndim :]} must agree with finite differences, but the backward pass gives {ours[at]:.6g} "
-                    f"and they give {theirs[at]:.6g}. Look at the vjps of the operations on input {i}, or, if the "
-                    "function has a kink there, move the input away from it."
+                    f"and they give {theirs[at]:.6g}. {where}"
                 )
     return ""

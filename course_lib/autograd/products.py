@@ -1,6 +1,6 @@
 """Products of a vector and the Jacobian, from either side: pulled back with a graph, or pushed forward without one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,10 +12,10 @@ from course_lib.autograd.differentiate import grad
 from course_lib.autograd.function import Call
 from course_lib.autograd.ops.shape import viewed
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import listed, new_tensor
+from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "vjp"]
+__all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "returned", "vjp"]
 
 Inputs = Tensor | Sequence[Tensor]
 tangents: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()  # of the nodes in the latest call of jvp
@@ -26,6 +26,24 @@ def alike(results: Sequence[Any], given: Any) -> Any:
     return results[0] if isinstance(given, Tensor) else tuple(results)
 
 
+def tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
+    """List one tensor or several, and refuse anything else, such as an array, whose rows would be listed."""
+    found: list[Any] = list(x) if isinstance(x, Iterable) and not hasattr(x, "shape") else [x]
+    for one in found:
+        if not isinstance(one, Tensor):
+            kind = f"{type(one).__module__}.{type(one).__name__}".removeprefix("builtins.")
+            raise AutogradError(
+                f"{what} must be a tensor of course_lib.autograd, or several in a list, but got a {kind}. {fix}"
+            )
+    return found
+
+
+def returned(out: Any) -> list[Tensor]:
+    """List what a function returned."""
+    fix = "Compute it with this engine's operations, without .numpy() and .item(), and look for a missing return."
+    return tensors(out, "what the function returns", fix)
+
+
 def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
     """Check the vector of a product; if there is none, use 1 for a single number."""
     shapes = [x.shape for x in like]
@@ -33,7 +51,7 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(f"without v, the {what} must be a single number, but the shapes are {shapes}. Pass v.")
         return [ones_like(like[0])]
-    vs = listed(v)
+    vs = tensors(v, "v")
     if [x.shape for x in vs] != shapes:
         raise AutogradError(
             f"v must have the shapes of the {what}, {shapes}, but it has {[x.shape for x in vs]}. Pass one tensor for "
@@ -44,8 +62,9 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
 
 def evaluated(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
     """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
+    leaves = tensors(inputs, "inputs")
     with grad_mode.enable_grad():
-        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in listed(inputs)]
+        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in leaves]
         return xs, func(*xs)
 
 
@@ -71,7 +90,7 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     Raises
     ------
     AutogradError
-        If ``v`` does not have the shapes of the outputs.
+        If ``v`` does not have the shapes of the outputs, or what is given or returned is not a tensor.
 
     Examples
     --------
@@ -80,7 +99,7 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     xs, out = evaluated(func, inputs, create_graph)
-    ys = listed(out)
+    ys = returned(out)
     found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
     return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
 
@@ -129,7 +148,7 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
         raise AutogradError(
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
-    xs = [Tensor(x.value, True) for x in listed(inputs)]
+    xs = [Tensor(x.value, True) for x in tensors(inputs, "inputs")]
     tangents.clear()
     for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
         tangents[x.node] = new_tensor(t.value.astype(x.dtype))
@@ -139,7 +158,7 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
             out = func(*xs)
     finally:
         grad_mode.observers.remove(push_forward)
-    ys = listed(out)
+    ys = returned(out)
     found = [tangents[y.node] if y.node in tangents else zeros_like(y) for y in ys]
     return alike([y.detach() for y in ys], out), alike(found, out)
 

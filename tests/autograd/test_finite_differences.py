@@ -125,3 +125,12 @@ def test_what_is_no_tensor_and_what_is_empty_is_passed_over():
     assert ag.gradgradcheck(lambda x, n: x * x * n, [x, 3.0])
     assert ag.gradcheck(lambda x: (x[:0], x * x), x)
     assert ag.gradcheck(lambda x: x * x, ag.zeros(0, 2, dtype=ag.float64, requires_grad=True))
+
+
+@pytest.mark.parametrize("g", [ag, torch.autograd])
+def test_one_tensor_in_two_places_has_a_gradient_in_each(g):
+    """Moved in one place, it must not be compared with the gradient of both."""
+    lib = ag if g is ag else torch
+    x = lib.tensor([1.0, 2.0], dtype=lib.float64, requires_grad=True)
+    assert g.gradcheck(lambda a, b: a * b * b, (x, x))
+    assert g.gradgradcheck(lambda a, b: a * b * b, (x, x))

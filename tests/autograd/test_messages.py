@@ -205,6 +205,32 @@ MISTAKES = {
         lambda: ag.nn.CrossEntropyLoss(ag.ones(3, requires_grad=True), label_smoothing=0.1)(X, ag.tensor([1, 2])),
         ["weight must not require grad", "weight.detach()"],
     ),
+    "a Jacobian at an array": (
+        lambda: ag.jacobian(ag.exp, np.ones(2)),
+        ["inputs must be a tensor", "several in a list", "numpy.ndarray", "tensor(...)"],
+    ),
+    "a Jacobian at torch's tensor": (lambda: ag.vjp(ag.exp, torch.ones(2)), ["inputs must be", "got a torch.Tensor"]),
+    "a Jacobian at a dict": (lambda: ag.jvp(ag.exp, {"x": V}, V), ["inputs must be", "got a str"]),
+    "a product with numbers": (lambda: ag.jvp(ag.exp, V, [1.0, 2.0]), ["v must be a tensor", "got a float"]),
+    "a product with an array": (lambda: ag.hvp(ag.sum, V, np.ones(2)), ["v must be a tensor", "numpy.ndarray"]),
+    "a function without a return": (
+        lambda: ag.jacobian(lambda x: None, V),
+        ["returns must be a tensor", "NoneType", "missing return"],
+    ),
+    "a function that returns a number": (
+        lambda: ag.vjp(lambda x: 3.0, V),
+        ["returns must be", "got a float", ".item()"],
+    ),
+    "a function that returns half of it": (
+        lambda: ag.jvp(lambda x: (x, None), V, V),
+        ["returns must be", "got a NoneType"],
+    ),
+    "a Hessian of two": (lambda: ag.hessian(lambda x: (x, x), V), ["single number", "returned a tuple", "alone"]),
+    "a check without a return": (lambda: ag.gradcheck(lambda x: None, V.double()), ["return", "NoneType"]),
+    "a check where there is no value": (
+        lambda: ag.gradcheck(ag.sqrt, ag.tensor([-1.0], dtype=ag.float64, requires_grad=True)),
+        ["they give nan", "not finite there", "move the input to where it is"],
+    ),
     "classes that are not whole": (
         lambda: ag.nll_loss(X, ag.tensor([1.0, 2.0])),
         ["classes from 0 to 2", "as float32", ".long()"],
