@@ -29,9 +29,10 @@ class DeadUnits:
     Raises
     ------
     InputError
-        If ``model`` is not a module, outputs lack that dimension, or one ReLU serves layers of several widths.
+        If ``model`` is not a module, ``unit_dim`` is not a whole number or no dimension of the outputs, or one ReLU
+        serves layers of several widths.
     MonitorError
-        By ``shares``, if no ReLU has run inside the block.
+        By ``shares``, if no ReLU has run inside the block, or all of them without a row.
 
     Notes
     -----
@@ -56,6 +57,10 @@ class DeadUnits:
         if not isinstance(model, self.torch.nn.Module):
             raise InputError(
                 f"the model must be a torch.nn.Module, but got a {type(model).__name__}. Pass the model itself."
+            )
+        if isinstance(unit_dim, bool) or not hasattr(unit_dim, "__index__"):
+            raise InputError(
+                f"unit_dim must be a whole number, but got {unit_dim!r}. Pass -1 for linear layers, 1 for convolutions."
             )
         self.model, self.unit_dim = model, unit_dim
         self.alive: dict[str, Any] = {}
@@ -82,7 +87,9 @@ class DeadUnits:
                 f"{tuple(out.shape)}. Pass -1 for linear layers, 1 for convolutions."
             )
         with self.torch.no_grad():
-            rows = out.detach().movedim(self.unit_dim, 0).flatten(1)
+            rows = out.detach().movedim(self.unit_dim, 0).unsqueeze(-1).flatten(1)
+            if not rows.shape[1]:  # of no rows, all would count as dead
+                return
             is_open = (rows != 0).any(1)
         before = self.alive.get(name)
         if before is not None and before.shape != is_open.shape:
@@ -98,7 +105,8 @@ class DeadUnits:
         if not self.alive:
             raise MonitorError(
                 "there must be an nn.ReLU or nn.ReLU6 that runs inside the block, but none did. Call the model there, "
-                "and replace calls to F.relu by modules: a function cannot be watched."
+                "with one row or more, and replace calls to F.relu by modules: a function cannot be watched. Nor can "
+                "what torch.compile has compiled before: watch and run the model that it was made from."
             )
         found = self.torch.stack([(~is_open).double().mean() for is_open in self.alive.values()])
         return dict(zip(self.alive, found.tolist(), strict=True))

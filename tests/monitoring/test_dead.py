@@ -47,6 +47,36 @@ def test_a_nan_is_not_a_zero():
     assert dead.shares == {"0": 0.5}
 
 
+def test_a_batch_without_rows_kills_no_unit():
+    """Such as the last one of a filter that let nothing through; alone it says nothing."""
+    model = network()
+    with DeadUnits(model) as dead:
+        model(torch.rand(0, 2))
+    with pytest.raises(MonitorError, match="with one row or more"):
+        _ = dead.shares
+    with dead:
+        model(torch.rand(100, 2))
+        model(torch.rand(0, 2))
+    assert dead.shares == {"1": 1 / 4, "3": pytest.approx(2 / 3)}
+
+
+def test_a_single_sample_is_a_row():
+    """Without a dimension for the batch, too."""
+    with DeadUnits(relu := nn.ReLU()) as dead:
+        relu(torch.tensor([1.0, -1.0, -1.0, 1.0]))
+    assert dead.shares == {"ReLU": 0.5}
+
+
+def test_what_was_compiled_before_is_not_watched():
+    """torch.compile leaves hooks out that came after it, so the message says what to run."""
+    compiled = torch.compile(network(), backend="eager")
+    compiled(torch.rand(5, 2))
+    with DeadUnits(compiled) as dead:
+        compiled(torch.rand(5, 2))
+    with pytest.raises(MonitorError, match=r"torch\.compile has compiled before: .* the model that it was made from"):
+        _ = dead.shares
+
+
 def test_units_of_convolutions_are_their_channels():
     """Along dimension 1, over all rows and places; of a single module the name is its kind."""
     out = torch.zeros(2, 4, 3, 3)
@@ -78,6 +108,9 @@ def test_what_cannot_be_counted_is_refused():
     """In one sentence, with what to do."""
     with pytest.raises(InputError, match=r"must be a torch.nn.Module, but got a list. Pass the model itself"):
         DeadUnits([network()])
+    for unit_dim in ("1", 1.0, None, True):
+        with pytest.raises(InputError, match=rf"unit_dim must be a whole number, but got {unit_dim!r}. Pass -1"):
+            DeadUnits(network(), unit_dim=unit_dim)
     model, shape = network(), r"but got 2 for those of '1', of shape \(5, 4\)"
     with DeadUnits(model, unit_dim=2), pytest.raises(InputError, match=f"a dimension of the outputs, {shape}"):
         model(torch.rand(5, 2))
