@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from course_lib.errors import InputError
@@ -60,15 +60,17 @@ def lines(
     Raises
     ------
     InputError
-        If marks belong to no series, there are more than four series, or more values than points.
+        If marks belong to no series, there are more than four series, or more values than points, what should be a
+        number is none, or a scale is neither of the two.
 
     Examples
     --------
     >>> lines({"loss": [2.0, 1.0, 0.5]}, x_label="step", y_label="loss", title="The loss over three steps")
     The loss over three steps. loss: from 2 to 0.5, between 0.5 and 2.
     """
-    marks = marks or {}
+    series, marks = _plain("series", series), _plain("marks", marks or {})
     _check(series, marks, x)
+    _check_scales(x_scale=x_scale, y_scale=y_scale)
     with canvas(title) as page:
         axes = page.figure.subplots()
         handles = {
@@ -150,6 +152,42 @@ def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequenc
                 f"each value must have its point, but {name!r} has {len(values)} values for {len(x)} points in x. Give "
                 "x a point for each."
             )
+
+
+def _plain(what: str, series: Any) -> dict[str, list[float | None]]:
+    """Return numbers in lists, whatever library they came from, or refuse what is not a number for each point."""
+    if not isinstance(series, Mapping):
+        raise InputError(
+            f'{what} must be a mapping of names to numbers, but got a {type(series).__name__}. Pass {{"loss": losses}}.'
+        )
+    return {name: [_number(name, value) for value in _items(name, values)] for name, values in series.items()}
+
+
+def _items(name: str, values: Any) -> list[Any]:
+    values = values.detach() if hasattr(values, "detach") else values
+    values = values.tolist() if hasattr(values, "tolist") else values  # of torch also in bfloat16, which NumPy lacks
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{name!r} must have one number for each point, but it is {values!r:.60}. Pass a list.")
+    return list(values)
+
+
+def _number(name: str, value: Any) -> float | None:
+    try:
+        if isinstance(value, (str, bytes, complex)):  # float() would read the first two, or drop half of the third
+            raise TypeError
+        value = value.detach() if hasattr(value, "detach") else value
+        return None if value is None else float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(
+            f"{name!r} must have one real number for each point, but among them is {value!r:.60}. Take one series for "
+            "each column, and abs() of what is complex."
+        ) from None
+
+
+def _check_scales(**scales: str) -> None:
+    for name, scale in scales.items():
+        if scale not in ("linear", "log"):
+            raise InputError(f'{name} must be "linear" or "log", but it is {scale!r}. Pass one of the two.')
 
 
 def _numbers(values: Values) -> list[float]:

@@ -1,9 +1,12 @@
 """The line chart."""
 
 import re
+import warnings
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+import torch
 
 from course_lib.errors import InputError
 from course_lib.figures import lines
@@ -185,3 +188,41 @@ def test_what_would_not_be_seen_is_refused(series, x, message):
     """A fifth series, and values beyond the last point."""
     with pytest.raises(InputError, match=message):
         chart(series, x=x)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (n for n in (1, 2, 4)),
+        np.array([1, 2, 4], np.float16),
+        torch.tensor([1.0, 2.0, 4.0], requires_grad=True),
+        torch.tensor([1, 2, 4], dtype=torch.bfloat16),
+        [torch.tensor(1.0, requires_grad=True), np.float32(2), 4],
+    ],
+)
+def test_numbers_of_any_library_are_drawn(values):
+    """As the same numbers in a list are; even those that come once, or that have a graph behind them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = chart({"a": values})
+    assert drawn.svg == chart({"a": [1.0, 2.0, 4.0]}).svg
+
+
+@pytest.mark.parametrize(
+    ("series", "options", "message"),
+    [
+        ([1.0, 2.0], {}, r"series must be a mapping of names to numbers, but got a list\. Pass"),
+        ({"a": [1.0]}, {"marks": [1.0]}, "marks must be a mapping of names"),
+        ({"a": "12"}, {}, "'a' must have one number for each point, but it is '12'"),
+        ({"a": 1.0}, {}, "'a' must have one number for each point, but it is 1.0"),
+        ({"a": ["1", "2"]}, {}, "'a' must have one real number .* '1'"),
+        ({"a": np.array([1j, 2])}, {}, r"one real number .* 1j.*abs\(\) of what is complex"),
+        ({"a": np.ones((3, 2))}, {}, r"among them is \[1.0, 1.0\]. Take one series for each column"),
+        ({"a": [1.0]}, {"y_scale": "Log"}, 'y_scale must be "linear" or "log", but it is \'Log\''),
+        ({"a": [1.0]}, {"x_scale": None}, 'x_scale must be "linear" or "log", but it is None'),
+    ],
+)
+def test_what_is_no_number_is_refused(series, options, message):
+    """By the name of its series; complex numbers would have been drawn by half."""
+    with pytest.raises(InputError, match=message):
+        chart(series, **options)
