@@ -1,5 +1,6 @@
 """Place the nodes of a directed acyclic graph in layers: what a node was made from always stands above it."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def _order(rows: list[list[int]], neighbours: Mapping[int, list[int]]) -> None:
 
             def barycentre(item: int, at: Mapping[int, float] = at, own: Mapping[int, float] = own) -> float:
                 near = [at[n] for n in neighbours[item] if n in at]
-                return sum(near) / len(near) if near else own[item]
+                return math.fsum(near) / len(near) if near else own[item]
 
             row.sort(key=barycentre)
 
@@ -116,7 +117,7 @@ def _spread(rows: list[list[int]], *, is_node: Callable[[int], bool]) -> dict[in
     widths = {item: 1.0 if is_node(item) else LANE for row in rows for item in row}
     x: dict[int, float] = {}
     for row in rows:
-        edge = -sum(widths[item] for item in row) / 2
+        edge = -math.fsum(widths[item] for item in row) / 2
         for item in row:
             x[item] = edge + widths[item] / 2
             edge += widths[item]

@@ -5,6 +5,7 @@ give way. Without a script, and on paper, everything that does not give way show
 """
 
 import html
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -229,4 +230,4 @@ def _pill_width(carries: str) -> float:
 
 def _ems(text: str) -> float:
     """Return how wide bold text is at most, in ems."""
-    return sum(NARROW.get(letter) or WIDE.get(letter) or EMS for letter in text)
+    return math.fsum(NARROW.get(letter) or WIDE.get(letter) or EMS for letter in text)  # the same in every Python

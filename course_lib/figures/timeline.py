@@ -1,5 +1,6 @@
 """A timeline of calls, drawn as a trace viewer draws it: what was called inside a call stands below it."""
 
+import math
 from collections.abc import Sequence
 
 from course_lib.figures.canvas import Drawing, canvas
@@ -45,7 +46,7 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
                 axes.text(begin - start + length / 2, -row, label, ha="center", va="center", fontsize=9)
         axes.set(xlabel=unit, yticks=[], xlim=(0, end - start))
         axes.spines[["top", "right", "left"]].set_visible(False)
-    own = [length - sum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
+    own = [length - math.fsum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
     told = zip(ordered, own, strict=True)
     said = (f"{name}: {_short(length)} {unit}, of which {_short(rest)} its own." for (name, _, length), rest in told)
     key = ", ".join(f"{i}: {name}" for i, name in enumerate(numbered, start=1))
