@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import partial
 from numbers import Integral
+from operator import length_hint
 from typing import Any
 
 from course_lib.errors import InputError, TrainingError
@@ -78,8 +79,8 @@ def check_metrics(metrics: Any) -> None:
             )
 
 
-def check_scheduler(scheduler: Any, optimizer: Any) -> None:
-    """Refuse what cannot step, or belongs to another optimizer, before an epoch has been spent on it."""
+def check_scheduler(scheduler: Any, optimizer: Any, epochs: int, loader: Any, accumulate: int) -> None:
+    """Refuse what cannot step, belongs to another optimizer, or counts steps, before an epoch has been spent on it."""
     if scheduler is None:
         return
     if isinstance(scheduler, type) or scheduler is optimizer or not callable(getattr(scheduler, "step", None)):
@@ -92,6 +93,14 @@ def check_scheduler(scheduler: Any, optimizer: Any) -> None:
         raise InputError(
             f"the scheduler must change the rate of this optimizer, but this {type(scheduler).__name__} was made from "
             "another; make it anew from the one that is passed"
+        )
+    planned = getattr(scheduler, "total_steps", getattr(scheduler, "T_max", None))
+    if planned and planned == epochs * -(-length_hint(loader) // accumulate) > epochs:
+        raise InputError(
+            f"the scheduler must be planned in epochs, after each of which it moves on, but this "
+            f"{type(scheduler).__name__} is planned for {planned} steps, as many as {epochs} epochs have; plan "
+            f"it for {epochs}, or leave it out and let the optimizer move it: "
+            "optimizer.register_step_post_hook(lambda *_: scheduler.step())"
         )
 
 

@@ -49,6 +49,12 @@ class Criterion:
             raise InputError(
                 f"the criterion must return one number, but its reduction is {found!r}; use reduction='mean' or 'sum'"
             )
+        if found == "mean" and count is None and (inner := _weighing(function)):
+            raise InputError(
+                f"what the mean of a batch divides by must be known, but inside this {type(function).__name__} a "
+                f"{inner} weights or ignores some targets; pass count=, a function of the targets that returns their "
+                "total weight, or count=len if it is the number of samples all the same"
+            )
         return cls(function, found, count)
 
     def weight(self, targets: Any) -> Any:
@@ -117,6 +123,16 @@ def unwrapped(function: Any) -> tuple[Any, dict[str, Any]]:
         if isinstance(function, layer):  # which keeps what it was given, and no defaults
             return loss, function.settings
     return (function.func, function.keywords) if isinstance(function, partial) else (function, {})
+
+
+def _weighing(function: Any) -> str:
+    """Name the loss inside a wrapper whose mean divides by less than the number of samples; '' if there is none."""
+    parts = function.modules() if hasattr(function, "modules") else ()
+    for part in parts:
+        weighs = setting(part, "weight") is not None or setting(part, "ignore_index") not in (None, -100)
+        if part is not function and weighs and setting(part, "reduction") == "mean":
+            return type(part).__name__
+    return ""
 
 
 def default_arguments(function: Any) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def train_epoch(
         a criterion that has neither is taken to return the mean.
     count : callable, optional
         ``count(targets)``, what the mean of a batch divides by. By default the number of samples, or for
-        ``CrossEntropyLoss`` and ``NLLLoss`` the total weight of the samples that are not ignored.
+        ``CrossEntropyLoss`` and ``NLLLoss`` the total weight of the samples that are not ignored. Needed where a module
+        wraps one of these with weights, or with an ``ignore_index`` of its own.
     sync_every : int, optional
         Batches between two looks at the loss. Each look waits for the device, so by default it is 1 on the CPU, where
         a loss that is not finite is then found before it does harm, and 1000 elsewhere.

@@ -46,7 +46,8 @@ def fit(
         What to :func:`validate` on after each epoch.
     scheduler : object with ``step()``, optional
         Changes the learning rate; called after each epoch, with the validation loss (without one, the training loss)
-        if its ``step`` takes ``metrics``, as that of ``ReduceLROnPlateau`` does.
+        if its ``step`` takes ``metrics``, as that of ``ReduceLROnPlateau`` does. One that is to move on after each
+        step is left out here, and moved by the optimizer's ``register_step_post_hook``.
     metrics, accumulate, before_step, reduction, count, sync_every
         As for :func:`train_epoch`.
     progress : bool
@@ -78,9 +79,10 @@ def fit(
     (20, True)
     """
     check_count("epochs", epochs)
+    check_count("accumulate", accumulate)
     check_loader(train_loader)
     check_loader(() if val_loader is None else val_loader)
-    check_scheduler(scheduler, optimizer)
+    check_scheduler(scheduler, optimizer, epochs, train_loader, accumulate)
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
     past: list[Epoch] = []

@@ -1,6 +1,7 @@
 """Many epochs and their history."""
 
 import copy
+import math
 import pickle
 import sys
 
@@ -70,6 +71,29 @@ def test_a_scheduler_is_told_the_loss_of_the_validation(problem):
             epochs=2, val_loader=val_loader, scheduler=told, progress=False,
         )  # fmt: skip
         assert told.losses == list(history.val_loss if val_loader else history.train_loss)
+
+
+def test_a_scheduler_of_steps_is_moved_by_the_optimizer(problem):
+    """As the message about it says."""
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=2 * len(loader))
+    optimizer.register_step_post_hook(lambda *_: falling.step())
+    history = fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, progress=False)
+    assert history.learning_rate == pytest.approx((0.05, 0.0))
+
+
+def test_training_in_stages_is_planned_for_all_of_them(problem):
+    """For more epochs than there are now, and not as many as there are steps."""
+    model, loader, _, _ = problem()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    stages = [
+        fit(model, loader, nn.CrossEntropyLoss(), optimizer, "cpu", epochs=2, scheduler=schedule, progress=False)
+        for _ in range(2)
+    ]
+    cosine = [0.05 * (1 + math.cos(math.pi * epoch / 4)) for epoch in range(4)]
+    assert [rate for stage in stages for rate in stage.learning_rate] == pytest.approx(cosine)
 
 
 class Together:

@@ -33,6 +33,17 @@ class Cut(nn.Module):
         return self.layer(x).detach() + self.shift
 
 
+class Penalized(nn.Module):
+    """Wraps another loss."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, outputs, targets):  # noqa: D102
+        return self.inner(outputs, targets) + 0.01 * outputs.square().mean()
+
+
 def frozen():
     return nn.Linear(3, 1).requires_grad_(False)
 
@@ -104,6 +115,16 @@ CASES = {
     ),
     "infinite count": ({"count": lambda y: math.inf}, InputError, "batch 0 .*must be finite .*, but it is inf; look"),
     "negative count": ({"count": lambda y: -y.sum()}, InputError, "batch 0 .*not negative, but it is -4; look at"),
+    "weights inside": (
+        {"criterion": Penalized(nn.CrossEntropyLoss(torch.ones(2)))},
+        InputError,
+        "must be known, but inside this Penalized a CrossEntropyLoss weights .*; pass count=, a .* or count=len if",
+    ),
+    "a class left out inside": (
+        {"criterion": Penalized(nn.NLLLoss(ignore_index=0))},
+        InputError,
+        "inside this Penalized a NLLLoss weights or ignores some targets; pass count=",
+    ),
     "accumulate": ({"accumulate": 0}, InputError, "accumulate must be a positive integer, but got 0"),
     "threshold": ({"before_step": 1.0}, InputError, "a function of the model, but got 1.0; to clip, pass"),
     "sync_every": ({"sync_every": 0.5}, InputError, "sync_every must be a positive integer, but got 0.5"),
@@ -305,7 +326,11 @@ def fit_line(train_loader=(BATCH,), **options):
     def refuse(*_):
         raise AssertionError("it has begun")
 
-    fit(LINE, train_loader, refuse, torch.optim.SGD(LINE.parameters(), lr=0.1), "cpu", epochs=2, **options)
+    fit(LINE, train_loader, refuse, own(), "cpu", epochs=2, **options)
+
+
+def own():
+    return torch.optim.SGD(LINE.parameters(), lr=0.1)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +355,18 @@ def fit_line(train_loader=(BATCH,), **options):
         (
             lambda: fit_line(scheduler=torch.optim.lr_scheduler.StepLR(SGD, 1)),
             "the rate of this optimizer, but this StepLR was made from another; make it anew",
+        ),
+        (
+            lambda: fit_line(
+                [BATCH] * 5,
+                accumulate=2,
+                scheduler=torch.optim.lr_scheduler.OneCycleLR(own(), 0.1, epochs=2, steps_per_epoch=3),
+            ),
+            r"planned in epochs, .*this OneCycleLR is planned for 6 steps, as many as 2 epochs have; plan it for 2, or",
+        ),
+        (
+            lambda: fit_line([BATCH] * 2, scheduler=torch.optim.lr_scheduler.CosineAnnealingLR(own(), T_max=4)),
+            r"this CosineAnnealingLR is planned for 4 steps, .*; plan it for 2, .*register_step_post_hook",
         ),
         (
             lambda: fit(LINE, [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=SGD),
