@@ -93,7 +93,7 @@ def lines(
         if len(handles) > 1:
             page.figure.legend(list(handles.values()), list(handles), **legend)
     said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
-    words = [_in_words(name, values) for name, values in said.items()]
+    words = [_in_words(name, values, log=y_scale == "log") for name, values in said.items()]
     if target is not None:
         words.append(f"{target[0]}: a level line at {target[1]:.3g}.")
     return page.drawing(f"{title}. {' '.join(words)}")
@@ -206,11 +206,12 @@ def _alone(numbers: Sequence[float]) -> list[int]:
     return [i for i, (a, b, c) in enumerate(zip(there, there[1:], there[2:], strict=False)) if b and not (a or c)]
 
 
-def _in_words(name: str, values: Values) -> str:
+def _in_words(name: str, values: Values, *, log: bool) -> str:
     there = [value for value in values if value is not None]
-    finite = [value for value in there if math.isfinite(value)]
-    if not finite:
-        return f"{name}: nothing finite."
-    said = f"{name}: from {finite[0]:.3g} to {finite[-1]:.3g}, between {min(finite):.3g} and {max(finite):.3g}"
-    gaps = len(there) - len(finite)
-    return f"{said}, {gaps} not finite." if gaps else f"{said}."
+    drawn = [value for value in there if math.isfinite(value) and (value > 0 or not log)]
+    wanted = "finite and above 0" if log and any(value <= 0 for value in there) else "finite"
+    if not drawn:
+        return f"{name}: nothing {wanted}."
+    said = f"{name}: from {drawn[0]:.3g} to {drawn[-1]:.3g}, between {min(drawn):.3g} and {max(drawn):.3g}"
+    gaps = len(there) - len(drawn)
+    return f"{said}, {gaps} not {wanted}." if gaps else f"{said}."

@@ -226,3 +226,11 @@ def test_what_is_no_number_is_refused(series, options, message):
     """By the name of its series; complex numbers would have been drawn by half."""
     with pytest.raises(InputError, match=message):
         chart(series, **options)
+
+
+def test_what_a_logarithmic_scale_cannot_show_is_counted_and_not_told_as_if_it_were_seen():
+    """A loss of exactly 0, say."""
+    options = {"x_label": "step", "y_label": "loss", "title": "A loss", "y_scale": "log"}
+    said = str(lines({"loss": [0.0, 2.0, -1.0, 0.5, float("inf")], "none": [0.0]}, **options))
+    assert "loss: from 2 to 0.5, between 0.5 and 2, 3 not finite and above 0." in said
+    assert "none: nothing finite and above 0." in said
