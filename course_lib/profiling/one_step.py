@@ -14,6 +14,7 @@ from course_lib.extras import load
 from course_lib.profiling.clocks import Clock, clock_for
 from course_lib.profiling.keep import random_states, updated
 from course_lib.profiling.modules import ModuleWatch
+from course_lib.training.notes import described, noted
 from course_lib.training.passes import called
 
 __all__ = ["Step", "check_model", "check_optimizer"]
@@ -39,6 +40,15 @@ class Step:
         load("torch", extra="torch").clear_autocast_cache()
         return self.loss_fn(called(self.model, self.inputs), *self.target)
 
+    def described(self) -> str:
+        """Say what model and loss were called with, for errors that come from them."""
+        inputs = self.inputs[0] if len(self.inputs) == 1 and isinstance(self.inputs, tuple) else self.inputs
+        beside = f" and {described(self.target[0])}, the last of the batch" if self.target else " alone"
+        return (
+            f"profile_step: the model was called with {described(inputs)}, and loss_fn is called with what it returns"
+            f"{beside}. A batch is (x, target), of tensors on the model's device; one tensor or dict has no target."
+        )
+
     def update(self) -> None:
         """Do what comes after the backward pass."""
         self.optimizer.step()
@@ -48,8 +58,9 @@ class Step:
         """Run one step, and say what is wrong with it."""
         # It may call modules that nobody has passed in. What is compiled while they are looked for is compiled again.
         eager = load("torch", extra="torch").compiler.set_stance("force_eager")
-        with first_calls(partial(keep_buffers, stack)), eager:
-            check_loss(loss := self.forward())
+        with first_calls(partial(keep_buffers, stack)), eager, noted(self.described):
+            loss = self.forward()
+        check_loss(loss)
         for undo in set_aside(leaves_below(loss)):  # a batch may want gradients too
             stack.callback(undo)
         loss.backward()

@@ -7,7 +7,7 @@ from typing import Any
 
 from course_lib.errors import TrainingError
 
-__all__ = ["noted", "on_count", "on_criterion", "on_metric", "on_model"]
+__all__ = ["described", "noted", "on_count", "on_criterion", "on_metric", "on_model"]
 
 NAMED = 3  # how many entries of a container a note names
 

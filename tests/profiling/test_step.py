@@ -2,6 +2,7 @@
 
 import copy
 import random
+import re
 import subprocess
 import sys
 from collections import UserDict
@@ -360,3 +361,26 @@ def test_a_complex_loss_is_refused_before_anything_is_timed():
     optimizer, batch = torch.optim.SGD(model.parameters(), lr=0.1), (torch.ones(2, 3), torch.ones(2, 1))
     with pytest.raises(InputError, match=r"a real number, but its dtype is torch\.complex64\. Take its \.real"):
         profile_step(model, lambda out, y: (out - y).sum() * 1j, optimizer, batch)
+
+
+@pytest.mark.parametrize(
+    ("batch", "note"),
+    [
+        (
+            (np.ones((2, 8)), torch.ones(2, 3)),
+            r"called with float64 \(2, 8\), and .* returns and float32 \(2, 3\), the last",
+        ),
+        (
+            torch.ones(2, 8),
+            r"with float32 \(2, 8\), and loss_fn is called with what it returns alone\. A batch is \(x, tar",
+        ),
+        ({"x": torch.ones(2, 8)}, r"called with \{x: float32 \(2, 8\)\}, .*alone"),
+        ((torch.ones(2, 8), torch.ones(2, 8), torch.ones(2, 3)), r"with \[float32 \(2, 8\), float32 \(2, 8\)\], and"),
+    ],
+)
+def test_what_a_batch_of_the_wrong_form_raises_says_how_it_was_used(batch, note):
+    """The error itself is torch's, or the loss's."""
+    model = nn.Linear(8, 3)
+    with pytest.raises((TypeError, RuntimeError)) as caught:
+        profile_step(model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), batch, **SHORT)
+    assert re.search(note, "".join(caught.value.__notes__))
