@@ -46,6 +46,15 @@ def test_the_best_k_is_the_best_of_all(n, layer, boundary):
     assert peaks[best_every(n, **sizes)] == min(peaks.values())
 
 
+@pytest.mark.parametrize(("n", "layer", "boundary", "k"), [(3, 2, 1, 1), (5, 3, 1, 1), (4, 2, 2, 2), (7, 1, 1, 3)])
+def test_of_equal_peaks_the_k_nearest_to_the_ideal_is_chosen(n, layer, boundary, k):
+    """The root of n m / a, which is 1.2, 1.3, 2 and 2.6; with one more layer in a segment, the peak is the same."""
+    sizes = {"layer_bytes": layer, "boundary_bytes": boundary}
+    plans = [checkpoint_plan(n, length, **sizes) for length in (k, k + 1)]
+    assert plans[0].peak_bytes == plans[1].peak_bytes
+    assert best_every(n, **sizes) == k
+
+
 def test_at_a_square_the_best_k_is_its_root():
     """64 layers in 8 segments of 8: 15 arrays instead of 64, for one more forward pass."""
     assert best_every(64) == 8

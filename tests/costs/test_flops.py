@@ -320,6 +320,7 @@ def test_zeros_that_a_sparse_matrix_does_not_store_are_not_multiplied(layout, mu
     assert (counted.forward, counted.backward) == (2 * 50 * 8, 2 * 50 * 8)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
 def test_a_sparse_matrix_at_the_right_and_one_at_both_sides():
     """In the square of a matrix with a full first column, that column's numbers meet the first row's one."""
     column = torch.tensor([[1.0, 0, 0]] * 3).to_sparse()
@@ -328,3 +329,11 @@ def test_a_sparse_matrix_at_the_right_and_one_at_both_sides():
     squared = count_flops(lambda: torch.sparse.mm(column, column).to_dense().sum())
     assert squared.forward == 2 * 3
     assert "aten.bincount" not in squared.uncounted
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
+def test_two_sparse_matrices_that_are_not_square():
+    """Three numbers in the first column of one meet the four in the first row of the other, and nothing else meets."""
+    left = torch.tensor([[1.0, 0]] * 3).to_sparse()
+    right = torch.tensor([[1.0] * 4, [0.0] * 4]).to_sparse()
+    assert count_flops(lambda: torch.sparse.mm(left, right).to_dense().sum()).forward == 2 * 3 * 4

@@ -104,6 +104,12 @@ def test_a_fake_forward_pass_keeps_real_buffers():
     assert norm.num_batches_tracked == 0
 
 
+def test_a_model_without_memory_is_counted():
+    """On the meta device its buffers have no values to be kept, and their copies stay there."""
+    model = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5)).to("meta")
+    assert count_flops(lambda: model(torch.ones(3, 4, device="meta")).sum()).forward == 2 * 3 * 4 * 5
+
+
 def test_a_lazy_model_is_counted_in_its_first_call():
     """Its parameters and buffers have no values yet that could be kept."""
     model = nn.Sequential(nn.LazyLinear(5), nn.LazyBatchNorm1d())
