@@ -115,6 +115,12 @@ def test_what_is_not_a_loss_is_refused(result, message):
         count_flops(lambda: result)
 
 
+def test_a_loss_that_was_computed_already_is_refused():
+    """Its operations are over, and there is nothing left to count."""
+    with pytest.raises(InputError, match=r"fn must be a function that returns the loss, but got a Tensor, .* lambda: "):
+        count_flops(nn.Linear(3, 1)(torch.ones(2, 3)).sum())
+
+
 def test_without_a_graph_the_backward_pass_is_nothing():
     """A model without gradients has a forward pass only."""
     model = nn.Linear(3, 4).requires_grad_(False)
