@@ -171,6 +171,10 @@ MISTAKES = {
     "a learning rate of a group": (lambda: ag.optim.Adam([{"params": [V], "lr": float("nan")}]), ["lr", "nan"]),
     "a memory without end": (lambda: ag.optim.Adam([V], betas=(0.9, 1.0)), ["betas", "below 1", "(0.9, 1.0)"]),
     "nesterov without momentum": (lambda: ag.optim.SGD([V], nesterov=True), ["needs a momentum", "dampening"]),
+    "nesterov with dampening": (
+        lambda: ag.optim.SGD([V], momentum=0.9, dampening=0.1, nesterov=True),
+        ["needs a momentum", "no dampening", "dampening=0."],
+    ),
     "rows of unlike lengths": (lambda: ag.tensor([[1, 2], [3]]), ["equally long rows", "inhomogeneous"]),
     "a word for a number": (lambda: ag.tensor(["a"]), ["real numbers", "<U1", "'a'"]),
     "nothing for a number": (lambda: ag.tensor(None), ["real numbers", "object", "None"]),

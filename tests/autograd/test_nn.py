@@ -1,6 +1,7 @@
 """Modules and optimizers, beside torch's with the same weights."""
 
 import copy
+import inspect
 import pickle
 import re
 
@@ -328,3 +329,29 @@ def test_functional_has_names_of_torch_only():
     """What runs with our ``nn.functional`` runs with torch's."""
     assert set(ag.nn.functional.__all__) <= set(dir(torch.nn.functional))
     assert all(getattr(ag.nn.functional, name) is getattr(ag, name) for name in ag.nn.functional.__all__)
+
+
+def defaults(function):
+    """Return the defaults of a function's arguments, or of those that a class is made with, if it is in Python."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return {}
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "least"),
+    [(ag.nn.functional, torch.nn.functional, 20), (ag.nn, torch.nn, 6), (ag.optim, torch.optim, 13)],
+    ids=["functional", "layers", "optimizers"],
+)
+def test_what_is_left_out_is_what_torch_takes(ours, theirs, least):
+    """An argument that has a default in both has the same."""
+    both = {
+        f"{name}: {argument}": (value, defaults(getattr(theirs, name))[argument])
+        for name in set(ours.__all__) - {"functional"}
+        for argument, value in defaults(getattr(ours, name)).items()
+        if argument in defaults(getattr(theirs, name))
+    }
+    assert len(both) >= least
+    assert {name: ours for name, (ours, _) in both.items()} == {name: theirs for name, (_, theirs) in both.items()}
