@@ -137,6 +137,13 @@ def test_nothing_is_split_into_one_piece():
         assert pieces[0] == tuple(map(tuple, pieces[1])) == ((0,),)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 9])
+def test_a_split_leaves_no_empty_piece_behind(size):
+    """Where the size divides the length, the last piece is as large as the others."""
+    pieces = [[piece.tolist() for piece in lib.split(lib.arange(6), size)] for lib in (ours, torch)]
+    assert pieces[0] == pieces[1]
+
+
 def test_a_target_that_is_broadcast_is_warned_of():
     """A column beside a row makes a table: what is wrong about it is the meaning."""
     for lib in (ours, torch):
