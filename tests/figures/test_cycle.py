@@ -1,5 +1,7 @@
 """The loop and what its calls touch."""
 
+import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -24,6 +26,19 @@ def test_what_changes_a_thing_is_outlined():
     tree = ElementTree.fromstring(cycle(CALLS, things=THINGS, title="A step")._repr_html_())
     strokes = [e.get("stroke") for e in tree.iter("rect")]
     assert sorted(strokes) == ["currentColor"] * 4 + ["none"]
+
+
+def test_arrows_lead_from_the_foot_of_one_call_to_the_head_of_the_next():
+    """None crosses a box, and the one that goes round ends at the first."""
+    calls = {name: {"w": "reads"} for name in ("zero_grad()", "forward", "backward()")}
+    tree = ElementTree.fromstring(cycle(calls, things=["w"], title="A step")._repr_html_())
+    boxes = [[float(e.get(key)) for key in ("x", "y", "height")] for e in tree.iter("rect")]
+    column = sorted((y, y + height) for x, y, height in boxes if x == min(box[0] for box in boxes))
+    path = next(e.get("d") for e in tree.iter("path") if re.search(r"H[\d.]+m-", e.get("d")))
+    ends = [tuple(map(float, found)) for found in re.findall(r"M[^,]*,([\d.]+)V([\d.]+)m", path)]
+    assert ends == [(above[1], below[0]) for above, below in pairwise(column)]
+    last, first = re.findall(r",([\d.]+)H", path)
+    assert (float(last), float(first)) == (sum(column[-1]) / 2, sum(column[0]) / 2)
 
 
 def test_words_are_only_ever_words():
