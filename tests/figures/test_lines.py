@@ -132,6 +132,12 @@ def test_points_too_close_together_are_not_all_named():
     assert [word for word in words if float(word) >= 1] == ["1", "64"]
 
 
+def test_a_linear_axis_is_named_at_even_steps_however_short_it_is():
+    """1, 2 and 5 times a power of ten would name nothing between 10.5 and 13.5."""
+    words = re.findall(r">([\d.]+)</text>", chart({"a": [10.5, 13.5]}).svg)
+    assert {"11.0", "12.0", "13.0"} <= set(words)
+
+
 @pytest.mark.parametrize(("top", "named"), [(0.5, {"0.05", "0.1", "0.2", "0.5"}), (500.0, set())])
 def test_a_short_logarithmic_axis_is_named_in_plain_digits(top, named):
     """Powers of ten alone would leave it with one name."""
