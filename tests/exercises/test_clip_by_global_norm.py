@@ -138,3 +138,34 @@ def test_an_error_of_a_class_of_ones_own_is_called_what_it_is(grade):
     report = grade(LOOPS | own)
     said = "`clip` raises Bad, and whether that is a ValueError cannot be seen here: raise ValueError"
     assert (report.points, {row.message for row in report.rows if row.status != "passed"}) == (9, {said})
+
+
+IN_PLACE = """
+def step(params, micro_grads, loss_scale, max_norm, lr):
+    total = micro_grads[0]
+    for g in micro_grads[1:]:
+        for name in total:
+            total[name] += g[name]
+    mean = {name: g / len(micro_grads) / loss_scale for name, g in total.items()}
+    clipped, _ = clip(mean, max_norm)
+    return {name: params[name] - lr * clipped[name] for name in params}
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (IN_PLACE, "step changed the micro-gradients that it was given"),
+        (
+            IN_PLACE.replace("micro_grads[0]", "dict(micro_grads[0])").replace(" / len(micro_grads)", ""),
+            "is it the mean",
+        ),
+    ],
+    ids=["in place", "sum"],
+)
+def test_the_check_of_a_step_says_what_is_wrong(grade, answer, said):
+    """It blamed the bound for both: the micro-gradients had changed by then, and a sum that is clipped is as long."""
+    if said == "is it the mean":
+        answer = answer.replace("total[name] += g[name]", "total[name] = total[name] + g[name]")
+    checks = {row.name: row.message for row in grade({"step": answer}).rows if row.kind == "check"}
+    assert said in checks["check_step"]
