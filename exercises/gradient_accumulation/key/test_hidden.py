@@ -239,7 +239,7 @@ def check_training(learner, params, pieces, rate, every, *, left):
             raise Mistake(f"each step uses the {which} piece of its group alone")
     known = {
         "the steps go uphill: move against the gradient": stepped(params, groups, -rate),
-        "there is one step alone, that of the first group: is the `return` inside of the loop?": stepped(
+        "there is one step alone, that of the first group: does the loop end too early, or return?": stepped(
             params, groups[:1], rate
         ),
         "each step takes the pieces of earlier groups again: begin each group anew": stepped(

@@ -1,6 +1,6 @@
 """Returns after the first step.
 
-expects: there is one step alone, that of the first group
+expects: that of the first group: does the loop end too early, or return?
 points: 7
 """
 
