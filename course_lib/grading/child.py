@@ -69,8 +69,10 @@ def answer(request: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
         if "call" in request:
             if not callable(value):
                 return {"status": "uncallable", "type": type(value).__name__}
-            call = decode(request["call"])
-            value = value(*call["args"], **call["kwargs"])
+            call, function = decode(request["call"]), value
+            value = function(*call["args"], **call["kwargs"])
+            with contextlib.suppress(Exception):  # it is the learner's object
+                reply |= {"reads": reads} if (reads := _data_read(function, names)) else {}
             if request.get("arguments"):
                 reply["call"] = encode(call)
         return reply | {"value": encode(value)}

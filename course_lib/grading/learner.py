@@ -37,6 +37,7 @@ class Learner:
 
     def __init__(self, kernel: Kernel, answers: dict[str, str]) -> None:
         self._kernel, self._answers = kernel, answers
+        self._read: dict[str, Any] = {}
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Return ``name(*args, **kwargs)`` as plain data.
@@ -76,12 +77,24 @@ class Learner:
             )
         return self._answers[cell]
 
+    def aside(self) -> str:
+        """Say which of the answers' functions, of those that were called and returned, read data of the notebook.
+
+        Such a function is right for what stands in the notebook, and its check may pass.
+        """
+        ours = self._bound()
+        found = ((name, self._named(reads)) for name, reads in self._read.items() if name in ours)
+        return "".join(
+            f". `{name}` reads the notebook's own {read}, whatever it is given" for name, read in found if read
+        )
+
     def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request["name"]
         self._kernel.doing = f"`{name}`"
         reply = self._kernel.request(request)
         match reply.get("status"):
             case "ok":
+                self._read[name] = reply.get("reads")
                 return reply
             case "missing":
                 raise LearnerError(f"`{name}` is not defined: {self._why_missing(name)}")
@@ -109,12 +122,18 @@ class Learner:
         return f"its cell defines {' and '.join(f'`{other[:NAME_CHARS]}`' for other in others)}"
 
     def _reading(self, names: Any) -> str:
-        """Say which of the notebook's data a function read, if that is none of the answers' own."""
-        given = names if isinstance(names, list) else []
-        ours = {other for cell in self._answers.values() for other in Reading.of(cell).bound}
-        words = [name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in ours]
-        read = " and ".join(f"`{name[:NAME_CHARS]}`" for name in words)
+        """Say which of the notebook's data a function that failed reads."""
+        read = self._named(names)
         return f". It reads the notebook's own {read}, whatever it is given" if read else ""
+
+    def _named(self, names: Any) -> str:
+        """Join the names that a function is said to read, without those that are the answers' own."""
+        given, ours = names if isinstance(names, list) else [], self._bound()
+        words = [name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in ours]
+        return " and ".join(f"`{name[:NAME_CHARS]}`" for name in words)
+
+    def _bound(self) -> set[str]:
+        return {name for cell in self._answers.values() for name in Reading.of(cell).bound}
 
     @staticmethod
     def _decoded(name: str, data: Any) -> Any:

@@ -139,7 +139,7 @@ def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, st
     title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
     message = ""
     if not status:
-        status, message = _verdict(error)
+        status, message = _verdict(error, getattr(item, "funcargs", {}).get("learner"))
     return Row(
         name=item.name,
         kind="test",
@@ -152,7 +152,7 @@ def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, st
     )
 
 
-def _verdict(error: BaseException | None) -> tuple[str, str]:
+def _verdict(error: BaseException | None, learner: Learner | None) -> tuple[str, str]:
     """Say what became of a hidden test, and what the learner may know: of an assertion, only that it failed."""
     match error:
         case None:
@@ -160,7 +160,10 @@ def _verdict(error: BaseException | None) -> tuple[str, str]:
         case Stopped():
             return "not run" if error.later else "failed", str(error)
         case Mistake():
-            return "failed", one_line(str(error), chars=MESSAGE_CHARS) or UNNAMED
+            said = str(error)
+            if learner is not None and said and "reads the notebook's own" not in said:
+                said += learner.aside()
+            return "failed", one_line(said, chars=MESSAGE_CHARS) or UNNAMED
         case AssertionError():
             return "failed", UNNAMED
     return "error", KEY_BROKE

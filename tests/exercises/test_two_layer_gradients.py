@@ -211,3 +211,36 @@ def forward(x, y, params):
 """
     report = grade({"forward": forward, "backward": "def backward(cache): return cache['found']"})
     assert (report.points, report.messages[0][:31]) == (4, "`backward` uses `loss.backward`")
+
+
+FORWARD = """
+def forward(x, y, params):
+    z1 = x @ params["w1"] + params["b1"]
+    h1 = np.maximum(z1, 0)
+    z2 = h1 @ params["w2"] + params["b2"]
+    h2 = np.maximum(z2, 0)
+    s = h2 @ params["w3"] + params["b3"]
+    loss = (np.logaddexp.reduce(s, axis=1) - s[np.arange(len(y)), y]).sum() / b
+    return loss, {"x": x, "y": y, "z1": z1, "h1": h1, "z2": z2, "h2": h2, "logits": s, "params": params}
+"""
+
+
+def test_a_batch_size_taken_from_the_notebook_is_named(grade):
+    """The checks pass, since theirs is the same; the loss is wrong for every other batch, and not for one alone."""
+    report = grade({"forward": FORWARD})
+    assert {row.status for row in report.rows if row.kind == "check"} == {"passed"}
+    assert report.messages == (
+        "the loss is wrong for batches of 1 and 7, and layers of widths 4, 5, 3 and 7. `forward` reads the notebook's "
+        "own `b`, whatever it is given",
+    )
+
+
+def test_what_widens_is_looked_for_in_both_functions(grade):
+    """The gradient of the logits is where it begins, and `backward` has nothing to mend."""
+    widening = """
+def loss_backward(logits, y):
+    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return (e / e.sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[y]) / len(y)
+"""
+    (message,) = grade({"loss_backward": widening}).messages
+    assert message.endswith("is float64: something in `backward` or `loss_backward` widens it")

@@ -66,6 +66,19 @@ def test_data_of_the_notebook_in_a_function_that_fails_are_named(make_exercise, 
     assert message.partition(". It reads")[1:] == said.partition(". It reads")[1:]
 
 
+def test_data_of_the_notebook_in_a_function_that_is_wrong_are_named(make_exercise, tmp_path):
+    """Its check may pass with what the notebook has, so the mark comes as a surprise; of a constant nothing is said."""
+    exercise = make_exercise(SOURCE.replace("import numpy as np", "import numpy as np\nfactor, FACTOR = 3.0, 3.0"))
+    said = {}
+    for body in ("factor * x", "FACTOR * x"):
+        notebook = exercise.reference()
+        next(cell for cell in notebook.cells if cell.id == "double").source = f"def double(x):\n    return {body}"
+        nbformat.write(notebook, path := tmp_path / "double.ipynb")
+        (said[body],) = grade_submission(path, learner="ada", exercise=exercise).messages
+    own = ". `double` reads the notebook's own `factor`, whatever it is given"
+    assert said["factor * x"] == said["FACTOR * x"] + own
+
+
 def test_an_answers_own_data_may_be_read(grade):
     """A table that the answer's cell makes is part of the answer."""
     report = grade(double="table = [1]\ndef double(x):\n    return table[x.size]")

@@ -259,7 +259,8 @@ def test_forward(learner, rng):
                 raise Mistake(f"the loss is wrong: {message}")
         check_hidden_layers(theirs, cache)
     if wrong:
-        raise Mistake(f"the loss is wrong for a batch of {min(wrong)} and layers of widths 4, 5, 3 and 7")
+        batches = "batches of 1 and 7" if len(wrong) > 1 else f"a batch of {wrong[0]}"
+        raise Mistake(f"the loss is wrong for {batches}, and layers of widths 4, 5, 3 and 7")
 
 
 def mistaken_losses(logits, y):
@@ -562,8 +563,18 @@ def test_float32(learner, rng):
         dtype = getattr(grads[name], "dtype", np.dtype(np.float32))  # nested lists have none, and are as good
         if dtype != np.float32:
             done = "widens" if np.dtype(dtype).itemsize > 4 else "narrows"
-            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `backward` {done} it")
+            where = "`backward`" + (" or `loss_backward`" if changes_dtype(learner, x, y, params) else "")
+            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in {where} {done} it")
     check_backward_works(learner, rng)
+
+
+def changes_dtype(learner, x, y, params):
+    """Tell whether `loss_backward` returns another dtype than that of the logits."""
+    logits = run_forward(x, y, params)[1]["logits"]
+    try:
+        return getattr(learner.call("loss_backward", logits, y), "dtype", logits.dtype) != logits.dtype
+    except Mistake:
+        return False
 
 
 @points(0.5)
