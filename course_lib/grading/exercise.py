@@ -92,14 +92,14 @@ def load(key: Path) -> Exercise:
     InputError
         If its text or its hidden tests are missing or malformed.
     """
-    from course_lib.notebooks.exercise import learner_notebook, reference_notebook
+    from course_lib.notebooks.exercise import learner_notebook, reference_notebook, without_pictures
     from course_lib.notebooks.text import read_text
 
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
     try:
         source = read_text(key / "source.md")
-        handed_out, solved = learner_notebook(source), reference_notebook(source)
+        handed_out, solved = (without_pictures(made(source)) for made in (learner_notebook, reference_notebook))
     except (NotebookError, UnicodeDecodeError, OSError) as error:
         said = str(error).removeprefix(f"{key / 'source.md'}: ")
         raise InputError(f"{key / 'source.md'} is not an exercise: {said}") from error

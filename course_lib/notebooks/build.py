@@ -1,4 +1,4 @@
-"""Build the committed notebooks: chapters executed, exercises with their reference outputs, only what changed."""
+"""Build the committed notebooks: chapters executed, exercises with reference outputs and drawn; only what changed."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_lib.errors import NotebookError
-from course_lib.notebooks.exercise import learner_notebook
+from course_lib.notebooks.exercise import learner_notebook, pictures_of, without_pictures
 from course_lib.notebooks.repository import Repository
 from course_lib.notebooks.run import run
 from course_lib.notebooks.text import read_text
@@ -43,9 +43,10 @@ def generate(text: Path, *, root: Path) -> NotebookNode:
     if _is_exercise(text):
         notebook = learner_notebook(notebook)
     path = sources(root)[text].relative_to(root).as_posix()
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    repository, imports = Repository.read(root), "course_lib" in code
-    opening = repository.opening_cells(path, imports_library=imports, exercise=_is_exercise(text))
+    # Where only pictures need the library, whoever has none is not asked to install it.
+    asks = _is_exercise(text) and _imports_library(without_pictures(notebook))
+    imports = _imports_library(notebook)
+    opening = Repository.read(root).opening_cells(path, imports_library=imports, exercise=asks)
     notebook.cells[1:1] = opening
     return notebook
 
@@ -86,8 +87,7 @@ def build(root: Path, *, only: list[Path] | None = None, force: bool = False) ->
         stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
         stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
-            if not _is_exercise(text):
-                _run(notebook, text=text, root=root)
+            _run(pictures_of(notebook) if _is_exercise(text) else notebook, text=text, root=root)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
@@ -102,7 +102,13 @@ def _is_exercise(text: Path) -> bool:
     return text.parent.name == "key"
 
 
+def _imports_library(notebook: NotebookNode) -> bool:
+    return any(cell.cell_type == "code" and "course_lib" in cell.source for cell in notebook.cells)
+
+
 def _run(notebook: NotebookNode, *, text: Path, root: Path) -> None:
+    if not notebook.cells:
+        return
     try:
         run(notebook, folder=text.parent, root=root)
     except NotebookError as error:
@@ -119,8 +125,9 @@ def _matches(generated: NotebookNode, path: Path) -> bool:
 
 
 def _unrun(cell: NotebookNode) -> bool:
-    """Tell whether a cell belongs to an exercise, which is handed out unexecuted."""
-    return "course" in cell.metadata or cell.id == "set-up"
+    """Tell whether a cell belongs to an exercise, which is handed out unexecuted but for its pictures."""
+    kind: str = cell.metadata.get("course", {}).get("kind", "")
+    return kind not in ("", "picture") or cell.id == "set-up"
 
 
 def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:

@@ -9,9 +9,10 @@ from nbformat.v4 import new_output
 
 from course_lib.errors import NotebookError
 
-__all__ = ["KINDS", "digest", "learner_notebook", "reference_notebook"]
+__all__ = ["digest", "learner_notebook", "pictures_of", "reference_notebook", "without_pictures"]
 
-KINDS = ("answer", "check", "solution")
+KINDS = ("answer", "check", "picture", "solution")
+GRADED = ("answer", "check")
 # In the book a check is folded away; learners see it where they work.
 FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
 WORKING = """\
@@ -30,14 +31,15 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     source : NotebookNode
         The exercise's text as :func:`course_lib.notebooks.read_text` reads it. Front matter ``course:`` holds
         ``exercise`` (its name), and may hold ``title``, ``timeout_seconds`` and ``tolerance``; code cells are tagged
-        ``answer``, ``solution``, ``check`` or not at all.
+        ``answer``, ``solution``, ``check``, ``picture`` or not at all.
 
     Returns
     -------
     NotebookNode
-        Never executed: the outputs are the text's ``:expect:``. Each code cell says in ``metadata.course`` which cell
-        of which exercise it is, because Colab and nbformat 4.4 drop cell ids; the notebook's own ``metadata.course``
-        has their names and kinds once more, so that a deleted one is noticed.
+        Not executed: the outputs are the text's ``:expect:``, and pictures have none yet. Each code cell says in
+        ``metadata.course`` which cell of which exercise it is, because Colab and nbformat 4.4 drop cell ids; the
+        notebook's own ``metadata.course`` has the names and kinds of answers and checks once more, so that a deleted
+        one is noticed.
 
     Raises
     ------
@@ -51,6 +53,21 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
 def reference_notebook(source: NotebookNode) -> NotebookNode:
     """Return the same notebook with each stub replaced by its solution."""
     return _derive(source, solved=True)
+
+
+def pictures_of(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook of the cells that draw, the very same ones: to run it is to draw them."""
+    cells = [cell for cell in notebook.cells if _is_picture(cell)]
+    return NotebookNode(notebook, metadata=NotebookNode(notebook.metadata), cells=cells)
+
+
+def without_pictures(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without the cells that draw: what they show is for readers, and nothing depends on it."""
+    return NotebookNode(notebook, cells=[cell for cell in notebook.cells if not _is_picture(cell)])
+
+
+def _is_picture(cell: NotebookNode) -> bool:
+    return bool(cell.get("metadata", {}).get("course", {}).get("kind") == "picture")
 
 
 def digest(code: str) -> str:
@@ -85,7 +102,7 @@ def _derive(source: NotebookNode, *, solved: bool) -> NotebookNode:
         previous = derived if kind == "answer" else None
     _say_where_to_work(notebook.cells[0], course["exercise"])
     courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
-    graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in KINDS})
+    graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in GRADED})
     notebook.metadata.course = NotebookNode(course, cells=graded)
     return notebook
 
@@ -147,6 +164,8 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
     metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
     code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=cell.source)
     code.update(execution_count=None, outputs=[])
+    if kind == "picture":
+        metadata.tags.append("hide-input")
     if kind == "check":
         _add_expected(code, cell.metadata.get("expect"))
         if "tolerance" in settings:

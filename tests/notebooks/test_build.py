@@ -10,9 +10,35 @@ import pytest
 
 from course_lib.errors import InputError, NotebookError
 from course_lib.notebooks import Repository, build, generate
+from course_lib.notebooks.exercise import pictures_of
+from course_lib.notebooks.run import run
 from tests.notebooks.conftest import PAGE
 
 ROOT = Path(__file__).parents[2]
+EXERCISE = """---
+course: {exercise: double}
+---
+
+# Double
+
+```{code-cell} ipython3
+:name: seen
+:tags: [picture]
+2 + 2
+```
+
+```{code-cell} ipython3
+:name: double
+:tags: [answer]
+raise NotImplementedError("`double` is not written yet")
+```
+
+```{code-cell} ipython3
+:name: double
+:tags: [solution]
+double = 2
+```
+"""
 
 
 def written(project):
@@ -110,7 +136,7 @@ def test_an_exercise_says_where_to_work_and_folds_its_checks_away():
     opening = generate(text, root=ROOT).cells[0].source
     assert opening.startswith("# ")
     assert opening.index("`course check vanishing_layer.ipynb`") < opening.index("\n## ")
-    folded = {name for name, cell in cells.items() if "hide-input" in cell.metadata.get("tags", [])}
+    folded = {name for name, cell in cells.items() if "hide-input" in cell.metadata.get("tags", [])} - {"picture"}
     assert folded == {name for name in cells if name.startswith("check_")}
     assert all(cells[name].metadata.mystnb.code_prompt_show == "Show the check" for name in folded)
 
@@ -132,9 +158,52 @@ def test_each_committed_notebook_is_what_its_text_generates(text):
 
 @pytest.mark.parametrize("text", sorted((ROOT / "exercises").glob("*/key/source.md")), ids=lambda p: p.parts[-3])
 def test_each_committed_exercise_is_what_its_source_generates(text):
-    """Outputs included: an exercise's outputs are written in its source."""
+    """Outputs included: an exercise's outputs are written in its source, but for its pictures, drawn here once more."""
     path = text.parents[1] / f"{text.parents[1].name}.ipynb"
-    assert nbformat.read(path, as_version=4) == generate(text, root=ROOT)
+    generated = generate(text, root=ROOT)
+    if (pictures := pictures_of(generated)).cells:
+        run(pictures, folder=text.parent, root=ROOT)
+    assert nbformat.read(path, as_version=4) == generated
+
+
+PICTURED = [
+    text for text in (ROOT / "exercises").glob("*/key/source.md") if pictures_of(generate(text, root=ROOT)).cells
+]
+
+
+@pytest.mark.parametrize("text", sorted(PICTURED), ids=lambda p: p.parts[-3])
+def test_a_picture_asks_for_nothing_that_the_exercise_does_without(text, monkeypatch, capsys):
+    """Where the library is missing, a learner who needs it for nothing else goes on, and is told so."""
+    notebook = generate(text, root=ROOT)
+    codes = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.id != "set-up"]
+    (picture,) = pictures_of(notebook).cells
+    if any("course_lib" in cell.source for cell in codes if cell is not picture):
+        return
+    monkeypatch.setitem(sys.modules, "course_lib.figures", None)
+    exec(compile(picture.source, "picture", "exec"), {})
+    assert capsys.readouterr().out.rstrip().endswith("go on without.")
+    setup = next(cell for cell in notebook.cells if cell.id == "set-up")
+    assert "not installed here" not in setup.source
+    assert "%pip install" in setup.source
+
+
+def test_the_pictures_of_an_exercise_are_drawn_and_nothing_else_is_run(project):
+    """The answer would raise; the picture is there, numbered, and folded away."""
+    key = project / "exercises/double/key"
+    key.mkdir(parents=True)
+    (key / "source.md").write_text(EXERCISE)
+    assert written(project) == ["a.ipynb", "b.ipynb", "double.ipynb"]
+    assert written(project) == []
+    path = project / "exercises/double/double.ipynb"
+    picture, answer = (cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    assert (picture.outputs[0].data["text/plain"], picture.execution_count) == ("4", 1)
+    assert picture.metadata.tags == ["picture", "hide-input"]
+    assert (answer.outputs, answer.execution_count) == ([], None)
+    notebook = nbformat.read(path, as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "seen").outputs = []
+    next(cell for cell in notebook.cells if cell.id == "seen").execution_count = None
+    nbformat.write(notebook, path)
+    assert written(project) == ["double.ipynb"]
 
 
 def test_what_is_asked_for_is_built_alone(project):
