@@ -305,6 +305,9 @@ def check_cache(cache, right):
         came = expect.array(cache[name], name=name, shape=right[name].shape)
         if not agree(came, right[name]):
             raise Mistake(f"`{name}` in the cache is not {made}")
+        must = right[name].dtype
+        if (dtype := getattr(cache[name], "dtype", must)) != must:  # nested lists have none, and are as good
+            raise Mistake(f"with {must} inputs `{name}` in the cache is {dtype}: keep the dtype of the inputs")
 
 
 def agree_on_ordinary(learner, rng):

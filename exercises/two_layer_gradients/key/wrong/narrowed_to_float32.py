@@ -1,0 +1,19 @@
+"""Casts the logits to float32, whatever comes in, so that no slope can be measured.
+
+expects: with float64 inputs `logits` in the cache is float32: keep the dtype of the inputs
+points: 9
+"""
+
+import numpy as np
+
+
+# %% forward
+def forward(x, y, params):
+    z1 = x @ params["w1"] + params["b1"]
+    h1 = np.maximum(z1, 0)
+    z2 = h1 @ params["w2"] + params["b2"]
+    h2 = np.maximum(z2, 0)
+    logits = (h2 @ params["w3"] + params["b3"]).astype(np.float32)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    losses = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), y]
+    return losses.mean(), {"x": x, "y": y, "z1": z1, "h1": h1, "z2": z2, "h2": h2, "logits": logits, "params": params}
