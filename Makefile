@@ -1,6 +1,6 @@
 # make book · make test · make notebooks · make bench · make oldest · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
-# but for bubblewrap, which `make test` and `make demo` need, and two more Debian packages for `make test` (see `tools`).
+# but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test` (see `tools`).
 
 .DEFAULT_GOAL := help
 .PHONY: help book test notebooks bench oldest demo lock sandbox tools clean
@@ -61,8 +61,7 @@ clean: ## remove what was built; keep .venv
 sandbox:
 	@command -v bwrap >/dev/null || $(MAKE) --no-print-directory debian PACKAGES=bubblewrap
 
-# The tests open the book in Chromium, and keep a gradebook in PostgreSQL. Ubuntu has Chromium only as a snap, which sees
-# no /tmp, where they build it.
+# The tests open the book in Chromium. Ubuntu has it only as a snap, which sees no /tmp, where they build it.
 tools: sandbox
 	@missing=""; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
@@ -70,7 +69,6 @@ tools: sandbox
 	  chrome=google-chrome-stable_current_amd64.deb; \
 	  echo "This needs Google Chrome. Run: wget https://dl.google.com/linux/direct/$$chrome && sudo apt-get install ./$$chrome" >&2; exit 1; \
 	fi; \
-	command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	test -z "$$missing" || $(MAKE) --no-print-directory debian PACKAGES="$${missing# }"
 
 .PHONY: debian
