@@ -3,6 +3,8 @@
 import html
 import io
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,18 +16,28 @@ from course_lib.figures.frame import framed
 __all__ = ["Canvas", "Drawing", "canvas"]
 
 WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, where its text is 12 pixels high
+PLACES = re.compile(r'(?<= )(?:d|points|transform|x|y|width|height|viewBox)="[^"]*"')
+PRECISE = re.compile(r"-?\d+\.\d{3,}")
+ID = "bp-{}"
+_displayed: Counter[str] = Counter()  # how often each title was, in this process, which is one notebook's
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as an inline SVG in a notebook or a page, one line of text anywhere else."""
+    """A chart as an inline SVG in a notebook or a page, one line of text anywhere else.
+
+    Its ids are numbered; where it is displayed, what begins them is the figure's own: its title, and which of that
+    title it is on the page. A number alone would meet its like where a reader runs some cells again.
+    """
 
     svg: str
     title: str
     description: str
 
     def _repr_html_(self) -> str:
-        return framed(self.svg, self.title)
+        _displayed[self.title] += 1
+        own = f"bp-{zlib.crc32(self.title.encode()):08x}-{_displayed[self.title]}"
+        return framed(re.sub(r'(?<=["#])bp(?=-\d+[")])', own, self.svg), self.title)
 
     def __repr__(self) -> str:
         return self.description
@@ -64,8 +76,8 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
     A line from the corner to the corner.
     """
     pyplot: Any = load("matplotlib.pyplot", extra="book")
-    # Text stays text, and ids stay the same from run to run.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": title, "font.size": 11, "font.family": "sans-serif"}
+    # Text stays text; any salt will do, since the ids that matplotlib makes with it are not kept.
+    settings = {"svg.fonttype": "none", "svg.hashsalt": "", "font.size": 11, "font.family": "sans-serif"}
     with pyplot.rc_context(settings):
         page = Canvas(pyplot.figure(figsize=(width, height), layout="constrained"), title)
         try:
@@ -79,13 +91,24 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
 
 def _inline(svg: str, description: str) -> str:
     """Make matplotlib's file fit for a page: no prologue, a name, and the page's colour for black."""
-    svg = svg[svg.index("<svg") :]
+    svg = _numbered(PLACES.sub(_rounded, svg[svg.index("<svg") :]))
     width = float(re.search(r'width="([\d.]+)pt"', svg).group(1)) * 96 / 72  # type: ignore[union-attr]  # always there
     label = html.escape(description, quote=True)
     size = f'width="{width:.0f}" role="img" aria-label="{label}" style="max-width:100%;height:auto" fill="currentColor"'
     svg = re.sub(r'width="[\d.]+pt"', size, svg, count=1)
     svg = re.sub(r'height="[\d.]+pt" ', "", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # several figures share a page, and ids must not repeat
     svg = svg.replace("#000000", "currentColor").replace("stroke: black", "stroke: currentColor")
     return svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
+
+
+def _rounded(place: re.Match[str]) -> str:
+    """Round to a hundredth of a point, which nobody can see, so that another processor draws the same."""
+    return PRECISE.sub(lambda found: f"{float(found[0]):z.2f}".rstrip("0").rstrip("."), place[0])
+
+
+def _numbered(svg: str) -> str:
+    """Number the ids that are referred to, and leave out others; matplotlib makes them from unrounded coordinates."""
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    names = {name: ID.format(i) for i, name in enumerate(re.findall(r' id="([^"]+)"', svg), start=1)}
+    return re.sub(r'(?<=["#])[\w-]+(?=[")])', lambda found: names.get(found[0], found[0]), svg)
