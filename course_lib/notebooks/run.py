@@ -16,14 +16,16 @@ from course_lib.notebooks.clean import clean_outputs
 __all__ = ["KERNEL_ENVIRONMENT", "run"]
 
 CELL_TIMEOUT_SECONDS = 300
-# No GPU, no colour codes, one order of summation, one order of sets.
+# One order of summation; `make test-processors` looks at what another one would change.
+THREADS = os.environ.get("COURSE_KERNEL_THREADS", "1")
+# No GPU, no colour codes, one order of sets.
 KERNEL_ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "JAX_PLATFORMS": "cpu",
     "JAX_PPRINT_USE_COLOR": "false",
     "NO_COLOR": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": THREADS,
+    "OPENBLAS_NUM_THREADS": THREADS,
     "PYTHONHASHSEED": "0",
 }
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import jupytext
@@ -10,10 +11,11 @@ from nbformat import NotebookNode
 
 from course_lib.errors import NotebookError
 
-__all__ = ["read_text"]
+__all__ = ["read_text", "within"]
 
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-VARIES = "varies:"
+VARIES, WITHIN = "varies:", "within:"
+TOLERANCE = re.compile(rf"{WITHIN}(0\.\d+)%:.*\S.*")  # below 1%, so that the second digit of no number goes unseen
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what nbformat takes for an id
 
 
@@ -22,7 +24,8 @@ def read_text(path: Path) -> NotebookNode:
 
     A code cell's ``:name:`` is its id. A cell without one is called after its own text, so that an edit changes the id
     of the edited cell and of no other. A tag ``varies:REASON`` marks an output that may differ from run to run; nbval
-    then runs the cell without comparing, and the reason stays in the notebook.
+    then runs the cell without comparing, and the reason stays in the notebook. A tag ``within:0.1%:REASON`` lets the
+    numbers of an output differ by that much where this is more than their last digit.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ def read_text(path: Path) -> NotebookNode:
     ------
     NotebookError
         If the file is not UTF-8 or not a MyST notebook, two cells share a name or one has a name that cannot be an id,
-        or an output is exempted from comparison without a reason.
+        or an output is exempted from comparison without a reason, or compared within no tolerance below 1%.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors begin UTF-8 with a mark
@@ -61,6 +64,17 @@ def read_text(path: Path) -> NotebookNode:
     if course:
         notebook.metadata["course"] = course
     return notebook
+
+
+def within(tags: Iterable[str]) -> float:
+    """Return how far, relative to their size, the numbers of a cell with these tags may be off.
+
+    Examples
+    --------
+    >>> within(["hide-input", "within:0.1%:float32 is summed in another order elsewhere"])
+    0.001
+    """
+    return max((float(found[1]) / 100 for tag in tags if (found := TOLERANCE.fullmatch(tag))), default=0.0)
 
 
 def _name_cells(notebook: NotebookNode, path: Path) -> None:
@@ -94,6 +108,11 @@ def _explain_variation(cell: NotebookNode, path: Path) -> None:
     reasons = [tag.removeprefix(VARIES) for tag in tags if tag.startswith(VARIES)]
     if reasons == [""]:
         raise NotebookError(f"{path}: the tag {VARIES} needs a reason after the colon, such as {VARIES}wall-clock-time")
+    if unfit := [tag for tag in tags if tag.startswith(WITHIN) and not TOLERANCE.fullmatch(tag)]:
+        raise NotebookError(
+            f"{path}: a tolerance is a percentage below 1 and has a reason, but a tag is {unfit[0]!r}; write "
+            f"{WITHIN}0.1%:REASON, or print fewer digits"
+        )
     if reasons:
         cell.metadata["tags"] = [*tags, "nbval-ignore-output"]
 

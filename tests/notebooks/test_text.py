@@ -6,6 +6,7 @@ import pytest
 
 from course_lib.errors import NotebookError
 from course_lib.notebooks import read_text
+from course_lib.notebooks.text import within
 
 HEADER = """---
 jupytext:
@@ -114,6 +115,15 @@ def test_an_exemption_without_a_reason_is_refused(page, source, tags, message):
     """There is no other way round the comparison."""
     with pytest.raises(NotebookError, match=message):
         read_text(page("# T\n", cell(source, tags=tags)))
+
+
+def test_a_tolerance_is_below_one_percent_and_has_a_reason(page):
+    """So that a number that is wrong in its second digit is seen on every page."""
+    tags = ["within:0.5%:summed in another order"]
+    assert within(read_text(page("# T\n", cell("x = 1", tags=f'["{tags[0]}"]'))).cells[1].metadata.tags) == 0.005
+    for tag in ("within:0.5%:", "within:0.5%", "within:1%:a reason", "within:0.001:a reason", "within:a reason"):
+        with pytest.raises(NotebookError, match=r"a tolerance is a percentage below 1 and has a reason"):
+            read_text(page("# T\n", cell("x = 1", tags=f'["{tag}"]')))
 
 
 def test_a_solution_may_have_the_name_of_the_answer_it_solves(page):
