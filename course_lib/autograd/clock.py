@@ -7,7 +7,7 @@ forward pass nothing, and the backward pass a look-up only for nodes older than 
 from functools import partial
 from itertools import count
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 import numpy as np
 
@@ -19,7 +19,7 @@ __all__ = ["check_unchanged", "next_seq", "stamp"]
 next_seq = count(0, -1).__next__
 latest = 1  # the date of the latest write of all; no node is older than "never"
 written: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard
-views: WeakSet[Any] = WeakSet()  # recorded tensors that share the memory of another
+views: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> what it is a view of, a guard; both are weak references
 
 
 def owner(x: Any) -> Any:
@@ -27,6 +27,13 @@ def owner(x: Any) -> Any:
     while isinstance(x.base, np.ndarray):
         x = x.base
     return x
+
+
+def note_view(tensor: Any, source: Any) -> None:
+    """Remember which tensor another is a view of, if it is one; a view of a view is a view of the first."""
+    if isinstance(source.value, np.ndarray) and owner(tensor.value) is owner(source.value):
+        key, whole = id(tensor), views[id(source)][0] if id(source) in views else ref(source)
+        views[key] = whole, ref(tensor, partial(views.pop, key))
 
 
 def stamp(what: str, *tensors: Any) -> None:

@@ -112,15 +112,20 @@ def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: Any = Fa
     return Tensor(np.eye(n, m, dtype=dtype or float32), requires_grad)
 
 
-def arange(*args: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
-    """Count, as ``range`` does."""
-    dtype = dtype or (float32 if any(isinstance(a, float) for a in args) else int64)
-    return Tensor(np.arange(*args, dtype=dtype), requires_grad)
+def arange(
+    start: float = 0, end: float | None = None, step: float = 1, dtype: Any = None, requires_grad: Any = False
+) -> Tensor:
+    """Count, as ``range`` does: ``arange(end)``, or from ``start``, in steps."""
+    start, end = (0, start) if end is None else (start, end)
+    dtype = dtype or (float32 if any(isinstance(a, float) for a in (start, end, step)) else int64)
+    return Tensor(np.arange(start, end, step, dtype=dtype), requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: Any = False) -> Tensor:
-    """Divide an interval evenly, both ends included."""
-    return Tensor(np.linspace(start, end, steps, dtype=dtype or float32), requires_grad)
+    """Divide an interval evenly, both ends included; for integers, ends and results are cut off towards 0."""
+    dtype = np.dtype(dtype or float32)
+    start, end = (start, end) if dtype.kind == "f" else (int(start), int(end))
+    return Tensor(np.linspace(start, end, steps).astype(dtype), requires_grad)  # with dtype= it would round down
 
 
 def randn(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:

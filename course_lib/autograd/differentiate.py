@@ -10,7 +10,7 @@ from course_lib.autograd.node import Node
 from course_lib.autograd.variable import Tensor, as_tensor, listed
 from course_lib.errors import AutogradError
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "backward_from", "grad"]
 
 
 def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
@@ -54,6 +54,40 @@ def targeted(inputs: list[Tensor]) -> set[Node]:
 
 
 def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    r"""Add the gradients of tensors to ``.grad`` of the leaves: :math:`\sum_k g_{y_k} \, \partial y_k / \partial x`.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        Where to start: :meth:`Tensor.backward` starts from one, this from several, in one pass.
+    grad_tensors : Tensor or sequence of Tensor, optional
+        The cotangent of each; None stands for 1, if the tensor is a single number.
+    retain_graph, create_graph, inputs
+        As for :meth:`Tensor.backward`.
+
+    Raises
+    ------
+    AutogradError
+        As for :meth:`Tensor.backward`, or if there is not one cotangent for each tensor.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import backward, tensor
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> backward([x.sum(), x * x], [None, tensor([1.0, 10.0])])
+    >>> x.grad
+    tensor([ 3., 41.])
+    """
+    fill(paired(listed(tensors), grad_tensors, "grad_tensors", create_graph), retain_graph, create_graph, inputs)
+
+
+def backward_from(
     self: Tensor,
     gradient: Tensor | None = None,
     retain_graph: bool | None = None,
@@ -86,11 +120,26 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    fill([root(self, gradient, create_graph)], retain_graph, create_graph, inputs)
+
+
+def fill(roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+    """Walk from the roots, and add to ``.grad`` of the leaves, or of the inputs that are named."""
     xs = None if inputs is None else listed(inputs)
     targets = None if xs is None else targeted(xs)
     for x in xs or ():
         hooks.keep_grad(x)  # as retain_grad() does, if x is not a leaf
-    engine.backward([root(self, gradient, create_graph)], retain_graph, create_graph, targets, catch=False)
+    engine.backward(roots, retain_graph, create_graph, targets, catch=False)
+
+
+def paired(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
+    """Give each output its cotangent; None stands for 1."""
+    gs = [None] * len(ys) if given is None else listed(given)
+    if len(gs) != len(ys):
+        raise AutogradError(
+            f"{name} must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
+        )
+    return [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
 
 
 def grad(
@@ -99,7 +148,9 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    *,
     allow_unused: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
     r"""Differentiate outputs with respect to inputs: :math:`g_x = \sum_k g_{y_k} \, \partial y_k / \partial x`.
 
@@ -113,6 +164,8 @@ def grad(
         As for :meth:`Tensor.backward`.
     allow_unused : bool
         Return None for an input that the outputs do not depend on, instead of an error.
+    materialize_grads : bool
+        Return zeros for it.
 
     Returns
     -------
@@ -133,15 +186,14 @@ def grad(
     (27.0, 18.0)
     """
     ys, xs = listed(outputs), listed(inputs)
-    gs = [None] * len(ys) if grad_outputs is None else listed(grad_outputs)
-    if len(gs) != len(ys):
-        raise AutogradError(
-            f"grad_outputs must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
-        )
     targets = targeted(xs)
-    roots = [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
+    roots = paired(ys, grad_outputs, "grad_outputs", create_graph)
     caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)
     found: list[Any] = [caught.get(x.node) for x in xs]
+    if materialize_grads:
+        zeros = [np.zeros(x.shape, x.dtype) for x in xs]
+        zeros = [as_tensor(z).requires_grad_() for z in zeros] if create_graph else zeros
+        found = [z if g is None else g for g, z in zip(found, zeros, strict=True)]
     for i, g in enumerate(found):
         if g is None and not allow_unused:
             raise AutogradError(

@@ -19,7 +19,6 @@ from course_lib.autograd.silence import ignore, state
 __all__ = ["backward"]
 
 Heap = list[tuple[int, Node]]  # by creation, the latest node on top
-inside: list[bool] = []  # one entry for each walk under way: a hook, or a function's backward, may begin another
 
 
 def backward(
@@ -36,9 +35,11 @@ def backward(
     caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
     heap: Heap = []
     leaves: list[Node] = []
-    aside = taken_aside(nodes) if inside else []  # the cotangents of the walk that this one interrupts
-    inside.append(True)
-    outer, grad_mode.recording = grad_mode.recording, create_graph
+    mode = grad_mode.here.mode
+    aside = taken_aside(nodes) if mode.walks else []  # the cotangents of the walk whose hook, or function, began this
+    mode.walks += 1
+    outer = mode.recording
+    mode.change(create_graph, mode.observers)
     quiet = state.set(ignore)  # hooks run in here too, so not in a context of our own
     try:
         for node, g in roots:
@@ -53,8 +54,8 @@ def backward(
         raise
     finally:
         state.reset(quiet)
-        grad_mode.recording = outer
-        inside.pop()
+        mode.change(outer, mode.observers)
+        mode.walks -= 1
         for node, g in aside:
             node.grad = g
     return caught

@@ -144,7 +144,7 @@ class Function:
             result = cls.forward(ctx, *args)
         outs = result if isinstance(result, tuple) else (result,)
         live = [form_of(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
-        if not (grad_mode.recording and any(parents) and any(live)):
+        if not (any(parents) and any(live) and grad_mode.is_grad_enabled()):
             return result
         call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them

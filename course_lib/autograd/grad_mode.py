@@ -1,16 +1,51 @@
-"""Whether operations are recorded: ``no_grad``, ``enable_grad``, and the observers of each new node."""
+"""Whether operations are recorded, in each thread: ``no_grad``, ``enable_grad``, and the observers of new nodes."""
 
-from collections.abc import Callable
-from contextlib import ContextDecorator
+from collections.abc import Callable, Generator
+from functools import wraps
+from inspect import isgeneratorfunction
+from threading import local
 from typing import Any
 
 __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
-recording = True
-observers: list[Callable[[Any], None]] = []  # each is called with every new tensor that has a node
+Observer = Callable[[Any], None]
 
 
-class GradMode(ContextDecorator):
+class Mode:
+    """What is true of one thread: whether it records, who is shown each new tensor with a node, and its open walks."""
+
+    __slots__ = ("observers", "recording", "walks")
+
+    def __init__(self) -> None:
+        self.recording, self.walks = True, 0
+        self.observers: tuple[Observer, ...] = ()
+
+    def change(self, recording: bool, observers: tuple[Observer, ...]) -> None:
+        """Replace both, and note whether an operation has to look."""
+        self.recording, self.observers = recording, observers
+        if recording and not observers:
+            unusual.discard(self)
+        else:
+            unusual.add(self)
+
+
+class Here(local):
+    """The mode of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.mode = Mode()
+
+
+here = Here()
+unusual: set[Mode] = set()  # while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
+
+
+def is_grad_enabled() -> bool:
+    """Say whether operations are being recorded in this thread."""
+    return not unusual or here.mode.recording
+
+
+class GradMode:
     """A block, or a decorated function, in which operations are recorded or not."""
 
     mode: bool
@@ -19,16 +54,49 @@ class GradMode(ContextDecorator):
         return cls()(func) if callable(func) else super().__new__(cls)  # ``@no_grad`` is ``@no_grad()``
 
     def __init__(self) -> None:
-        self.outer: list[bool] = []  # one item for each time it was entered: a decorated function may call itself
+        self.outer: list[bool] = []  # one item for each time it was entered
 
     def __enter__(self) -> None:
-        global recording
-        self.outer.append(recording)
-        recording = self.mode
+        self.outer.append(here.mode.recording)
+        turn(self.mode)
 
     def __exit__(self, *_: object) -> None:
-        global recording
-        recording = self.outer.pop()
+        turn(self.outer.pop())
+
+    def __call__(self, func: Any) -> Any:
+        """Decorate a function: each call has a block of its own, and a generator one for each step of its body."""
+        block = type(self)
+
+        @wraps(func)
+        def steps(*args: Any, **kwargs: Any) -> Any:
+            return (yield from stepped(block, func(*args, **kwargs)))
+
+        @wraps(func)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with block():
+                return func(*args, **kwargs)
+
+        return steps if isgeneratorfunction(func) else call
+
+
+def turn(recording: bool) -> None:
+    """Record or not, in this thread."""
+    here.mode.change(recording, here.mode.observers)
+
+
+def stepped(block: type[GradMode], generator: Any) -> Generator[Any, Any, Any]:
+    """Run a generator with each step in a block, so that the loop over it goes on as it would without."""
+    resume, sent = generator.send, None
+    while True:
+        try:
+            with block():
+                item = resume(sent)
+        except StopIteration as end:
+            return end.value
+        try:
+            resume, sent = generator.send, (yield item)
+        except BaseException as error:
+            resume, sent = generator.throw, error
 
 
 class no_grad(GradMode):  # noqa: N801 - torch's name
@@ -62,15 +130,9 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
         super().__enter__()
 
     def __enter__(self) -> None:
-        global recording
-        recording = self.mode
+        turn(self.mode)
 
     def __call__(self, func: Any) -> Any:
         """Decorate a function: nothing changes until it is called."""
         self.__exit__()
         return (enable_grad if self.mode else no_grad)()(func)
-
-
-def is_grad_enabled() -> bool:
-    """Say whether operations are being recorded."""
-    return recording

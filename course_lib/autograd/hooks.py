@@ -95,7 +95,7 @@ def keep(tensor: Tensor, g: Tensor) -> None:
     old = tensor.kept
     if old is None:
         tensor.kept = new_tensor(g.value.copy(), g.node)
-    elif grad_mode.recording or old.node is not None:
+    elif old.node is not None or grad_mode.is_grad_enabled():
         tensor.kept = old + g
     else:
         old.value += g.value
@@ -130,15 +130,17 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        grad_mode.observers.append(self.pack)
+        here = grad_mode.here.mode
+        here.change(here.recording, (*here.observers, self.pack))
 
     def __exit__(self, *_: object) -> None:
-        grad_mode.observers.remove(self.pack)
+        here = grad_mode.here.mode
+        here.change(here.recording, here.observers[:-1])
 
     def pack(self, tensor: Tensor) -> None:
         """Replace what the node of a new tensor has saved, unless an inner block does so."""
         node = tensor.node
-        if grad_mode.observers[-1] != self.pack or node.saved is None:
+        if grad_mode.here.mode.observers[-1] != self.pack or node.saved is None:
             return
         with grad_mode.no_grad():
             node.saved = tuple(map(self.packed, node.saved))

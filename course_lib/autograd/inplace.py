@@ -1,12 +1,13 @@
 """Methods that change a tensor in place, and date the write so that a node that saved the old elements notices."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode
+from course_lib.autograd import clock, grad_mode, hooks
 from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import getitem, parted, plain
+from course_lib.autograd.ops.indexing import parted, picked
 from course_lib.autograd.ops.operands import as_tensor_like, sum_to, to
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, new_tensor
@@ -17,9 +18,13 @@ __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
-    recorded = grad_mode.recording and (x.node or any(getattr(a, "node", None) for a in args))
+    recorded, kept = False, False
+    if grad_mode.is_grad_enabled():
+        refuse_if_leaf(x, what)
+        recorded = x.node is not None or any(getattr(a, "node", None) for a in args)
     if recorded:
         refuse_if_shared(x, what)
+        kept = x.retains_grad
     old = new_tensor(x.value.copy(), x.node) if recorded else new_tensor(x.value)  # what is saved must not change
     new = op(old, *args)
     if new.shape != x.shape or not np.can_cast(new.dtype, x.dtype, "same_kind"):
@@ -29,20 +34,29 @@ def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
         )
     if recorded:
         new = to(new, x.dtype)
+        if kept:  # as in torch, ``.grad`` is that of the latest value, and hooks stay with the one they were set on
+            hooks.watch(x.node).tensor = lambda: None
         x.node = new.node
+        if kept:
+            hooks.keep_grad(x)
     x.value[...] = new.value
     clock.stamp(what + "()", x)
     return x
 
 
-def refuse_if_shared(x: Tensor, what: str) -> None:
-    """Raise if a recorded write would also change a tensor that does not record it."""
-    if x.is_leaf and x.requires_grad:
+def refuse_if_leaf(x: Tensor, what: str) -> None:
+    """Raise if a write would change a leaf, itself or through a view of it."""
+    whole = clock.views[id(x)][0]() if id(x) in clock.views else x
+    if whole is not None and whole.is_leaf and whole.requires_grad:
         raise AutogradError(
             f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. Do "
             "it under no_grad(), as optimizers do, or write it out of place."
         )
-    if x.value.base is not None or any(clock.owner(v.value) is x.value for v in clock.views):
+
+
+def refuse_if_shared(x: Tensor, what: str) -> None:
+    """Raise if a recorded write would also change a tensor that does not record it."""
+    if x.value.base is not None or any(whole() is x for whole, _ in clock.views.values()):
         raise AutogradError(
             f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, but this "
             "one is, or has, a view. Write it out of place, or on a .clone()."
@@ -51,12 +65,12 @@ def refuse_if_shared(x: Tensor, what: str) -> None:
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Add in place: ``self += alpha * other``."""
-    return write(self, "add_", elementwise.add, other if alpha == 1 else other * alpha)
+    return write(self, "add_", partial(elementwise.add, alpha=alpha), other)
 
 
 def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Subtract in place: ``self -= alpha * other``."""
-    return write(self, "sub_", elementwise.sub, other if alpha == 1 else other * alpha)
+    return write(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
 
 
 def mul_(self: Tensor, other: Any) -> Tensor:
@@ -64,32 +78,31 @@ def mul_(self: Tensor, other: Any) -> Tensor:
     return write(self, "mul_", elementwise.mul, other)
 
 
-def div_(self: Tensor, other: Any) -> Tensor:
-    """Divide in place."""
-    return write(self, "div_", elementwise.div, other)
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Divide in place; see :func:`div`."""
+    return write(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
 
 
 put_in: Primitive = Primitive(
     "index_put",
-    lambda x, y, index: assigned(np.array(x), index, y),
-    lambda g, y_shape, index: put_in(g, np.zeros((), g.dtype), index),  # what was overwritten is cut off
-    lambda g, y_shape, index: sum_to(getitem(g, index), y_shape),
+    lambda x, y, first, last: assigned(np.array(x), first, last, y),
+    lambda g, y_shape, first, last: put_in(g, np.zeros((), g.dtype), first, last),  # what was overwritten is cut off
+    lambda g, y_shape, first, last: sum_to(picked(g, first, last), y_shape),
 )
 
 
-def assigned(x: Any, index: Any, y: Any) -> Any:
-    """Assign, and return the array."""
-    first, last = parted(index)
-    (x if first is None else x[first])[last] = y
+def assigned(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
+    """Assign to a view, or to what is picked from it, and return the array."""
+    x[(*first, ...)][last or ...] = y
     return x
 
 
-def put(x: Tensor, what: str, y: Any, index: Any = ...) -> Tensor:
+def put(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
     """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
     y = to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
         y = y[0]
-    return write(x, what, put_in, y, index)
+    return write(x, what, put_in, y, first, last)
 
 
 def fill_(self: Tensor, value: float | Tensor) -> Tensor:
@@ -99,7 +112,7 @@ def fill_(self: Tensor, value: float | Tensor) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0."""
-    return write(self, "zero_", put_in, 0, ...)
+    return write(self, "zero_", put_in, 0, (), ())
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
@@ -109,4 +122,4 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``."""
-    put(self, "__setitem__", value, plain(index))
+    put(self, "__setitem__", value, *parted(index, self.shape))

@@ -1,6 +1,7 @@
 """Products of a vector and the Jacobian, from either side: pulled back with a graph, or pushed forward without one."""
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import local
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,16 @@ from course_lib.errors import AutogradError
 __all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "returned", "vjp"]
 
 Inputs = Tensor | Sequence[Tensor]
-tangents: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()  # of the nodes in the latest call of jvp
+
+
+class Tangents(local):
+    """The tangents of the nodes in this thread's latest call of jvp."""
+
+    def __init__(self) -> None:
+        self.of: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
+
+
+tangents = Tangents()
 
 
 def alike(results: Sequence[Any], given: Any) -> Any:
@@ -144,37 +154,39 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     >>> jvp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    if push_forward in grad_mode.observers:
+    mode = grad_mode.here.mode
+    if push_forward in mode.observers:
         raise AutogradError(
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
     xs = [Tensor(x.value, True) for x in tensors(inputs, "inputs")]
-    tangents.clear()
+    tangents.of.clear()
     for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
-        tangents[x.node] = new_tensor(t.value.astype(x.dtype))
-    grad_mode.observers.insert(0, push_forward)  # before anyone packs what was saved
+        tangents.of[x.node] = new_tensor(t.value.astype(x.dtype))
+    mode.change(mode.recording, (push_forward, *mode.observers))  # first, before anyone packs what was saved
     try:
         with grad_mode.enable_grad():
             out = func(*xs)
     finally:
-        grad_mode.observers.remove(push_forward)
+        mode.change(mode.recording, mode.observers[1:])
     ys = returned(out)
-    found = [tangents[y.node] if y.node in tangents else zeros_like(y) for y in ys]
+    found = [tangents.of[y.node] if y.node in tangents.of else zeros_like(y) for y in ys]
     return alike([y.detach() for y in ys], out), alike(found, out)
 
 
 def push_forward(tensor: Tensor) -> None:
     """Give a new tensor its tangent, and forget how it was computed."""
     node, g = tensor.node, zeros_like(tensor, requires_grad=True)
-    watching, grad_mode.observers = grad_mode.observers, []
+    mode, watching = grad_mode.here.mode, grad_mode.here.mode.observers
+    mode.change(mode.recording, ())
     try:
         with np.errstate(all="ignore"):
             pairs = pulled_through(node, g)
         if pairs:
             cotangents, directions = zip(*pairs, strict=True)
-            tangents[node] = pulled(cotangents, [g], directions, create_graph=False)[0]
+            tangents.of[node] = pulled(cotangents, [g], directions, create_graph=False)[0]
     finally:
-        grad_mode.observers = watching
+        mode.change(mode.recording, watching)
     node.parents, node.saved = (None,), None
 
 
@@ -184,4 +196,4 @@ def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
     if source is not None and isinstance(source.op, Call) and len(source.op.forms) > 1:  # the node is one output of it
         return pulled_through(source, node.op.vjps[0](g))
     rules = zip(node.parents, node.op.vjps, strict=True)
-    return [(vjp(g, *node.saved), tangents[parent]) for parent, vjp in rules if parent in tangents]
+    return [(vjp(g, *node.saved), tangents.of[parent]) for parent, vjp in rules if parent in tangents.of]

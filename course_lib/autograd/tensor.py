@@ -8,6 +8,7 @@ import numpy as np
 
 from course_lib.autograd import differentiate, hooks, inplace, ops, printing, variable
 from course_lib.autograd.node import LEAF, Node
+from course_lib.autograd.ops import elementwise
 from course_lib.autograd.ops.indexing import getitem
 from course_lib.autograd.ops.operands import to
 from course_lib.autograd.ops.primitive import Op
@@ -104,7 +105,7 @@ class Tensor(Variable):
             raise AutogradError("this hook needs a leaf that requires grad. Use register_hook() on other tensors.")
         return hooks.RemovableHandle(hooks.watch(self.node).on_deposit, hook)
 
-    backward = differentiate.backward
+    backward = differentiate.backward_from
 
     def detach(self) -> "Tensor":
         """Return the same elements, in the same memory, as a constant."""
@@ -121,9 +122,9 @@ class Tensor(Variable):
 
     # arrays and numbers
 
-    def numpy(self) -> Any:
-        """Return the array itself, not a copy."""
-        if self.node is not None:
+    def numpy(self, *, force: Any = False) -> Any:
+        """Return the array itself, not a copy; with ``force`` also of a tensor that requires grad."""
+        if self.node is not None and not force:
             raise AutogradError(
                 "numpy() takes a tensor out of the graph, which it does only for tensors that do not require grad. "
                 "Use .detach().numpy() to say that no gradient is to flow through the result."
@@ -155,9 +156,10 @@ class Tensor(Variable):
         """Count the dimensions."""
         return int(self.value.ndim)
 
-    def to(self, dtype: Any) -> "Tensor":
-        """Convert to another dtype; the gradient is converted back."""
-        return to(self, np.dtype(dtype))
+    def to(self, dtype: Any, *, copy: Any = False) -> "Tensor":
+        """Convert to another dtype, or ``copy`` what has it; the gradient is converted back."""
+        out = to(self, np.dtype(dtype))
+        return ops.clone(out) if copy and out is self else out
 
     def __getstate__(self) -> Any:
         """Say what a copy or a pickle is made of: a leaf with its gradient, and nothing of the graph it is part of."""
@@ -199,15 +201,17 @@ class Tensor(Variable):
 
     # operators: those with an underscore write in place
 
-    __add__ = __radd__ = ops.add
+    __add__ = __radd__ = elementwise.plus
     __mul__ = __rmul__ = ops.mul
-    __sub__ = ops.sub
-    __truediv__ = ops.div
+    __sub__ = elementwise.minus
+    __truediv__ = elementwise.over
     __neg__ = ops.neg
     __abs__ = ops.abs
     __pow__ = ops.pow
     __matmul__ = ops.matmul
-    __rsub__, __rtruediv__, __rpow__, __rmatmul__ = map(reflected, (ops.sub, ops.div, ops.pow, ops.matmul))
+    __rsub__, __rtruediv__, __rpow__, __rmatmul__ = map(
+        reflected, (elementwise.minus, elementwise.over, ops.pow, ops.matmul)
+    )
     __getitem__ = getitem
     __setitem__ = inplace.set_item
     __iadd__ = inplace.add_

@@ -614,3 +614,95 @@ def test_none_stands_for_the_usual_dtype(make):
     """As in torch."""
     assert getattr(ours, make)(2, dtype=None).dtype == np.float32
     assert ours.eye(2, dtype=None).dtype == ours.linspace(0, 1, 3, dtype=None).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "steps"),
+    [(5, -5, 20), (-7, 2, 11), (0.5, 5.9, 4), (-0.9, 0.9, 3), (3, 8, 1), (3, 8, 0), (0, 9, 4)],
+)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_an_interval_of_integers_is_cut_off_towards_0(start, end, steps, dtype):
+    """Its ends too."""
+    mine = ours.linspace(start, end, steps, dtype=np.dtype(dtype))
+    theirs = torch.linspace(start, end, steps, dtype=getattr(torch, dtype))
+    assert str(mine.dtype) == dtype
+    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("base", ["a tensor", "a number"])
+def test_the_gradient_of_a_power_of_zero_can_be_differentiated(base):
+    """With respect to the cotangent it is the slope again, also where that is 0 by decree."""
+    found = []
+    for lib in (ours, torch):
+        y = lib.tensor([0.0, 1.0, 2.0, -1.0], requires_grad=True)
+        g = lib.ones(4, requires_grad=True)
+        x = lib.zeros(4) if base == "a tensor" else 0.0
+        (dy,) = lib.autograd.grad(lib.pow(x, y), y, g, create_graph=True)
+        found.append([dy.tolist(), lib.autograd.grad(dy.sum(), g)[0].tolist()])
+    assert found[0] == found[1] == [[0, 0, 0, -np.inf]] * 2
+
+
+def test_a_zero_to_the_power_zero_has_no_slope_in_the_base_either():
+    """Nor has its gradient; torch's is NaN there."""
+    x, g = ours.zeros(2, requires_grad=True), ours.ones(2, requires_grad=True)
+    (dx,) = ours.grad(ours.pow(x, ours.tensor([0.0, 1.0])), x, g, create_graph=True)
+    assert (dx.tolist(), ours.grad(dx.sum(), g)[0].tolist()) == ([0, 1], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["sign", "div"])
+def test_a_step_sends_nothing_whatever_comes(name):
+    """Also of an infinite cotangent."""
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, -2.0, 0.0], requires_grad=True)
+        y = lib.sign(x) if name == "sign" else lib.div(x, 2, rounding_mode="floor")
+        y.backward(lib.tensor([np.inf, -np.inf, np.nan]))
+        assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_what_adds_nothing_to_a_joined_tensor_has_a_gradient_of_nothing(dim):
+    """An empty vector too, of its own shape and dtype."""
+    for lib in (ours, torch):
+        shape = (0, 3) if dim == 0 else (2, 0)
+        xs = [
+            lib.zeros(0, requires_grad=True),
+            lib.ones(2, 3, requires_grad=True),
+            lib.zeros(shape, requires_grad=True),
+        ]
+        xs.append(lib.zeros(0, dtype=lib.float64, requires_grad=True))
+        y = lib.cat(xs, dim)
+        y.sum().backward()
+        assert [(tuple(x.grad.shape), x.grad.dtype) for x in xs] == [(tuple(x.shape), x.dtype) for x in xs]
+        assert (tuple(y.shape), y.dtype, xs[1].grad.tolist()) == ((2, 3), lib.float64, [[1] * 3] * 2)
+
+
+def test_an_empty_vector_alone_has_a_gradient():
+    """Joined with nothing."""
+    for lib in (ours, torch):
+        x = lib.zeros(0, requires_grad=True)
+        lib.cat([x]).sum().backward()
+        assert x.grad.tolist() == []
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (2, 0), (0, 0, 4)])
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_an_empty_index_gathers_nothing(shape, dtype):
+    """Whatever its shape and dtype; the gradient is 0."""
+    for lib in (ours, torch):
+        x = lib.ones(2, 3, requires_grad=True)
+        y = lib.gather(x, 1, lib.zeros(shape, dtype=getattr(lib, dtype)))
+        y.sum().backward()
+        assert (tuple(y.shape), x.grad.tolist()) == (shape, [[0] * 3] * 2)
+
+
+def test_an_empty_index_gathers_nothing_from_a_number():
+    """A vector of no elements."""
+    both(lambda lib, x: lib.gather(x, 0, lib.zeros(0, dtype=lib.int64)), np.array(3.0))
+
+
+def test_a_mask_has_no_negative():
+    """As in torch, which points to the operator for it; so do we."""
+    for lib in (ours, torch):
+        for negative in (lambda x: -x, lambda x, lib=lib: lib.neg(x), lambda x: x.neg()):
+            with pytest.raises(RuntimeError, match="use the `~`"):
+                negative(lib.tensor([True]))

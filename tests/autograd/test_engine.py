@@ -477,3 +477,41 @@ def test_an_output_that_is_asked_for_twice():
 
     theirs, ours = both(use)
     assert theirs == ours
+
+
+def test_backward_takes_several_tensors():
+    """In one walk, each with its cotangent, or 1 for a single number; named inputs are filled and no others."""
+    for lib in (ag, torch):
+        x, y = lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([3.0, 4.0], requires_grad=True)
+        h = x * y
+        lib.autograd.backward([h, h.sum(), x.sum()], [lib.tensor([1.0, 10.0]), None, None], retain_graph=True)
+        assert (x.grad.tolist(), y.grad.tolist()) == ([7, 45], [2, 22])
+        x.grad = y.grad = None
+        lib.autograd.backward(h, lib.ones(2), inputs=x, retain_graph=True)
+        lib.autograd.backward(h, grad_tensors=(lib.ones(2),), inputs=[x])
+        assert (x.grad.tolist(), y.grad) == ([6, 8], None)
+        lib.autograd.backward([])
+        x.grad = None
+        lib.autograd.backward((x**3).sum(), create_graph=True)
+        (ddx,) = lib.autograd.grad(x.grad.sum(), x)
+        assert ddx.tolist() == [6, 12]
+        x.grad = None  # a gradient with a graph holds on to its tensor
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda lib, x: lib.autograd.backward([x * 2, x.sum()], [lib.ones(2)]), "each of the 2 outputs, but has 1"),
+        (lambda lib, x: lib.autograd.backward(x * 2), "without gradient=, the output must be a single number"),
+        (lambda lib, x: lib.autograd.backward([x.sum(), lib.ones(())]), "its grad_fn is None"),
+        (lambda lib, x: lib.autograd.backward(x.sum(), inputs=[]), "inputs must name a tensor"),
+        (lambda lib, x: lib.autograd.backward(x * 2, lib.ones(3)), r"shape of the output, \(2,\)"),
+    ],
+)
+def test_a_walk_from_several_that_cannot_start_says_why(make, said):
+    """Before any gradient is touched."""
+    for lib in (ag, torch):
+        x = lib.ones(2, requires_grad=True)
+        with pytest.raises(RuntimeError, match=said if lib is ag else None):
+            make(lib, x)
+        assert x.grad is None

@@ -226,3 +226,84 @@ def test_what_is_added_may_have_a_factor(name, number):
         (h * h).sum().backward()
         found.append([h.tolist(), x.grad.tolist(), None if number else y.grad.tolist()])
     assert found[0] == found[1]
+
+
+def test_a_retained_gradient_is_that_of_the_latest_value():
+    """And a hook stays with the value that it was set on."""
+    for lib in (ag, torch):
+        x, seen = lib.ones(3, requires_grad=True), []
+        h = x * 1
+        h.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        h.retain_grad()
+        h.mul_(2)
+        h[0] = 3.0
+        h.register_hook(lambda g, seen=seen: seen.append(g.tolist()))
+        h *= 5
+        h.sum().backward()
+        assert (h.grad.tolist(), x.grad.tolist()) == ([1] * 3, [0, 10, 10])
+        assert seen == [[5, 5, 5], [0, 10, 10]]
+        assert h.retains_grad
+
+
+def test_a_gradient_is_retained_only_if_asked_for():
+    """Not because the tensor was changed, and not by one that is refused."""
+    for lib in (ag, torch):
+        x = lib.ones(3, requires_grad=True)
+        h, k = x * 1, x * 2
+        k.retain_grad()
+        h.mul_(2)
+        with pytest.raises(RuntimeError):
+            k.mul_(lib.ones(2, 3))
+        (h + k).sum().backward()
+        assert (h.retains_grad, k.grad.tolist()) == (False, [1] * 3)
+
+
+@pytest.mark.parametrize("when", ["before", "after", "without gradients"])
+def test_a_leaf_is_not_changed_through_a_view(when):
+    """Made before or after it became one; under no_grad it may be, and through a view of what was detached."""
+    for lib in (ag, torch):
+        b = lib.ones(4)
+        b = b.requires_grad_() if when == "after" else b
+        with lib.set_grad_enabled(when != "without gradients"):
+            v = b[:3][0:2]
+        apart = b.detach()[2:]
+        b.requires_grad_()
+        with pytest.raises(RuntimeError):
+            v.mul_(2)
+        with lib.no_grad():
+            v.mul_(2)
+        apart.mul_(3)
+        assert b.tolist() == [2, 2, 3, 3]
+
+
+def test_a_view_outlives_its_source():
+    """It is a view of nothing then, and free."""
+    for lib in (ag, torch):
+        b = lib.ones(4)
+        v = b[:2]
+        del b
+        v.mul_(2)
+        assert v.tolist() == [2, 2]
+    assert id(v) not in clock.views
+
+
+def test_a_constant_view_stands_in_the_way_of_a_recorded_change():
+    """It would have to see the change, and its gradient: torch gives it both, and here it is refused."""
+    w, b = ag.ones(3, requires_grad=True), ag.ones(3)
+    v = b[:1]
+    with pytest.raises(AutogradError, match="has, a view"):
+        b.mul_(w)
+    apart = b.detach()[:1]
+    del v
+    b.mul_(w)
+    b.sum().backward()
+    assert (w.grad.tolist(), apart.tolist()) == ([1] * 3, [1])
+
+
+def test_what_only_looks_like_a_view_is_none():
+    """The memory of this sum is its own, though NumPy made it in another shape."""
+    for lib in (ag, torch):
+        x = lib.ones(2, 3, requires_grad=True)
+        y = lib.logsumexp(x.detach(), 1)
+        y.add_(1)
+        assert x.tolist() == [[1] * 3] * 2

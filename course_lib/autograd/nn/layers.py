@@ -199,5 +199,9 @@ Flatten = layer(
     "Keep the first dimension and join the others, or those that are named.",
     shown=True,
 )
-MSELoss = layer("MSELoss", F.mse_loss, "See :func:`mse_loss`.")
+MSELoss = layer(
+    "MSELoss",
+    lambda input, target, reduction="mean": F.mse_loss(input, target, reduction),
+    "See :func:`mse_loss`.",
+)
 CrossEntropyLoss = layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")

@@ -49,9 +49,9 @@ isfinite: Op = predicate("isfinite", np.isfinite, "Say which elements are finite
 logical_not: Op = predicate("logical_not", np.logical_not, "Negate each element")
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
-    r"""Say whether :math:`|x - y| \le atol + rtol\,|y|` everywhere."""
-    return bool(np.allclose(input.value, other.value, rtol, atol))
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    r"""Say whether :math:`|x - y| \le atol + rtol\,|y|` everywhere; NaN is close to NaN if ``equal_nan`` says so."""
+    return bool(np.allclose(input.value, other.value, rtol, atol, equal_nan))
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

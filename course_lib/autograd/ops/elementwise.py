@@ -31,16 +31,20 @@ def signs(x: Any) -> Any:
     return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
-add: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
-sub: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc=":math:`x - y`")
+plus: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
+minus: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc=":math:`x - y`")
 mul: Op = binary("mul", np.multiply, lambda g, _x, y: g * y, lambda g, x, _y: g * x, doc=":math:`x y`")
-div: Op = binary(
+over: Op = binary(
     "div", np.divide, lambda g, _x, y: g / y, lambda g, x, y: -g * (x / y) / y, doc=":math:`x / y`", floating=True
 )
+rounded: dict[str, Op] = {
+    mode: binary("div", lambda x, y, mode=mode: quotient(x, y, mode), *[lambda g: stopped(g)] * 2, doc=mode)
+    for mode in ("floor", "trunc")
+}
 
 neg: Op = unary("neg", np.negative, lambda g: -g, ":math:`-x`", floating=False)
 abs: Op = unary("abs", np.abs, lambda g, x: g * sign(x), ":math:`|x|`; at 0 its gradient is 0", floating=False)
-sign: Op = unary("sign", signs, lambda g: g * 0, "-1, 0 or 1; 0 for NaN", floating=False)
+sign: Op = unary("sign", signs, lambda g: stopped(g), "-1, 0 or 1; 0 for NaN", floating=False)
 square: Op = unary("square", np.square, lambda g, x: g * (2 * x), ":math:`x^2`", floating=False)
 reciprocal: Op = unary("reciprocal", np.reciprocal, lambda g, out: -g * (out * out), ":math:`1 / x`")
 sqrt: Op = unary("sqrt", np.sqrt, lambda g, out: g / (2 * out), r":math:`\sqrt x`")
@@ -102,15 +106,51 @@ clip: Primitive = Primitive(
 power: Primitive = Primitive(
     "pow",
     lambda x, n: 1 / x**0.5 if n == -0.5 else x**n,
-    lambda g, x, n: g * (n * power(x, n - 1)) if n else select(0, g, np.True_),
+    lambda g, x, n: g * (n * power(x, n - 1)) if n else stopped(g),
 )
 tensor_power: Op = binary(
     "pow",
     np.power,
-    lambda g, x, y: select(0, g * (y * tensor_power(x, y - 1)), y == 0),
-    lambda g, x, y: select(0, g * tensor_power(x, y) * log(x), (x == 0) & (y >= 0)),
+    lambda g, x, y: select(0, g * (y * tensor_power(x, select(0, y - 1, y == 0))), y == 0),
+    lambda g, x, y: exponent_vjp(g, x, y, (x == 0) & (y >= 0)),
     doc=":math:`x^y`",
 )
+
+
+def add(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
+    r""":math:`x + \alpha y`, :math:`g_x = g`, :math:`g_y = \alpha g`."""
+    return plus(input, other if alpha == 1 else mul(other, alpha))
+
+
+def sub(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
+    r""":math:`x - \alpha y`, :math:`g_x = g`, :math:`g_y = -\alpha g`."""
+    return minus(input, other if alpha == 1 else mul(other, alpha))
+
+
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    r""":math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0."""
+    if rounding_mode not in (None, *rounded):
+        raise AutogradError(f'rounding_mode must be None, "floor" or "trunc", but it is {rounding_mode!r}. Pass one.')
+    return over(input, other) if rounding_mode is None else rounded[rounding_mode](input, other)
+
+
+def quotient(x: Any, y: Any, mode: str) -> Any:
+    """Divide and round down or towards 0; integers without a detour over fractions, which would lose digits."""
+    if x.dtype.kind != "f" and not y.all():
+        raise ValueError("an integer was divided by 0")
+    if mode == "floor":
+        return np.floor_divide(x, y)
+    return np.trunc(x / y) if x.dtype.kind == "f" else (x - np.fmod(x, y)) // y
+
+
+def exponent_vjp(g: Any, x: Any, y: Any, flat: Any) -> Any:
+    """Send 0 where the slope is infinite times nothing; the logarithm gets a 1 there, or the next gradient were NaN."""
+    return select(0, g * tensor_power(x, y) * log(select(1, x, flat)), flat)
+
+
+def stopped(g: Any) -> Any:
+    """Send 0, whatever comes: 0 times infinity would be NaN."""
+    return select(0, g, np.True_)
 
 
 def passed(g: Any, out: Any) -> Any:

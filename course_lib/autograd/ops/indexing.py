@@ -1,11 +1,13 @@
 """Picking elements, and the transpose of that: adding a cotangent into zeros at the same places."""
 
+import operator
+import warnings
 from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.operands import expand_to
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable
+from course_lib.autograd.ops.primitive import AutogradIndexError, Primitive, Tensor, Variable
 from course_lib.autograd.ops.shape import axis, viewed
 
 __all__ = ["gather", "index_select"]
@@ -21,15 +23,11 @@ def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return x
 
 
-def kind_of(index: Any) -> str:
-    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name.
-
-    All but "index" make a view, which has each element at most once.
-    """
-    parts = index if isinstance(index, tuple) else (index,)
-    if not all(i is None or i is Ellipsis or (isinstance(i, (int, slice)) and not isinstance(i, bool)) for i in parts):
+def kind_of(index: tuple[Any, ...]) -> str:
+    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
+    if any(isinstance(i, np.ndarray) for i in index):
         return "index"
-    last = [..., *(i for i in parts if i not in (slice(None), ...))][-1]
+    last = [..., *(i for i in index if i not in (slice(None), ...))][-1]
     return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
@@ -41,39 +39,116 @@ picks: dict[str, Primitive] = {
 }
 
 
-def plain(index: Any) -> Any:
-    """Turn the tensors and lists in an index into arrays: copies, so that later writes to them do not matter."""
+def parts_of(index: Any) -> tuple[Any, ...]:
+    """List the parts of an index: those of a tuple, and, as in torch, of a short list that holds more than numbers."""
     if isinstance(index, tuple):
-        return tuple(map(plain, index))
-    index = index.value if isinstance(index, Variable) else index
-    if isinstance(index, (list, np.ndarray, np.integer)):
-        index = np.array(index, np.int64 if isinstance(index, list) and not index else None)
-        return index if index.ndim or index.dtype.kind not in "iu" else int(index)
-    return index
+        return index
+    if not isinstance(index, list) or len(index) >= 32 or all(isinstance(i, (int, float, np.generic)) for i in index):
+        return (index,)
+    warnings.warn(
+        "an index should be a tuple, an array or a list of numbers, but it is a list of parts, which is read as a "
+        "tuple: as several indices, not as one array. Write x[tuple(index)], or x[tensor(index)] for the array.",
+        stacklevel=4,
+    )
+    return tuple(index)
 
 
-def parted(index: Any) -> tuple[Any, Any]:
-    """Split off the integers that are beside arrays: NumPy would treat them as arrays, torch applies them first."""
-    if not isinstance(index, tuple) or not {int, np.ndarray} <= set(map(type, index)):
-        return None, index
+def plain(part: Any) -> Any:
+    """Turn a part of an index into an integer, a boolean, a slice, None, Ellipsis or an array.
+
+    Arrays are copied, so that later writes to them do not matter.
+    """
+    if part is None or part is Ellipsis or type(part) in (int, bool):
+        return part
+    if isinstance(part, slice):
+        return slice(*(n if n is None else operator.index(n) for n in (part.start, part.stop, part.step)))
+    try:
+        x = np.array(part.value if isinstance(part, Variable) else part)
+    except ValueError as error:
+        raise no_index(f"a {type(part).__name__}, and {error}") from None
+    if not x.size and x.dtype.kind == "f":
+        x = x.astype(np.int64)
+    if x.dtype.kind not in "bi" and (x.dtype.kind != "u" or x.itemsize == 1):
+        raise no_index(f"a {type(part).__name__} of {x.dtype}")
+    return x if x.ndim else x.item()
+
+
+def no_index(came: str) -> AutogradIndexError:
+    """Say what an index is made of."""
+    return AutogradIndexError(
+        "an index is made of integers, slices, None, Ellipsis, and arrays, lists or tensors of integers or booleans, "
+        f"but a part of it is {came}. Convert it, with .long() where numbers are meant and .bool() where a mask is."
+    )
+
+
+def width(part: Any) -> int:
+    """How many dimensions of the tensor a part is about."""
+    if part is None or part is Ellipsis or type(part) is bool:
+        return 0
+    return int(part.ndim) if is_mask(part) else 1
+
+
+def is_mask(part: Any) -> bool:
+    """Say whether a part picks where it is true."""
+    return isinstance(part, np.ndarray) and part.dtype == bool
+
+
+def parted(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Split an index into what makes a view, which torch does first, and the arrays that pick from that view.
+
+    NumPy would treat integers beside arrays as arrays. A boolean is a new dimension, of which element 0 or none is
+    picked.
+    """
+    parts = [*map(plain, parts_of(index))]
     first: list[Any] = []
-    for i in index:
-        first += [slice(None)] * (i.ndim if i.dtype == bool else 1) if isinstance(i, np.ndarray) else [i]
-    rest = [i if isinstance(i, np.ndarray) or i is Ellipsis else slice(None) for i in index if type(i) is not int]
-    return tuple(first), tuple(rest)
+    last: list[Any] = []
+    at, rest = 0, len(shape) - sum(map(width, parts))
+    for i in parts:
+        n = width(i)
+        if i is Ellipsis:
+            n, rest = rest, 0
+            first += [slice(None)] * n
+            last += [slice(None)] * n
+        elif isinstance(i, np.ndarray):
+            check_mask(i, shape[at : at + n])
+            first += [slice(None)] * n
+            last.append(i)
+        elif type(i) is bool:
+            first.append(None)
+            last.append(np.zeros(int(i), np.int64))
+        else:
+            first.append(i)
+            last += [] if type(i) is int else [slice(None)]
+        at += n
+    return tuple(first), tuple(last) if any(isinstance(i, np.ndarray) for i in last) else ()
+
+
+def check_mask(part: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a mask of another shape than what it masks; NumPy takes any that has no elements."""
+    if is_mask(part) and part.shape != shape:
+        raise AutogradIndexError(
+            f"a mask must have the shape of the dimensions that it masks, {shape}, but it has {part.shape}. Look at "
+            ".shape, or index with the numbers of the elements."
+        )
+
+
+def picked(input: Any, first: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
+    """Make the view, unless it is the whole, and pick from it."""
+    if not last or any(i != slice(None) for i in first):
+        input = picks[kind_of(first)](input, (*first, ...))
+    return picks["index"](input, last) if last else input
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
-    first, index = parted(plain(index))
-    return picks[kind_of(index)](input if first is None else input[first], index)
+    return picked(input, *parted(index, input.shape))  # type: ignore[no-any-return] # a tensor's is a tensor
 
 
 def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
     """Return the positions along ``dim``; refuse negative ones, and an index that does not fit."""
     i, n = index.value, shape[dim] if shape else 1
     if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
-        raise AutogradError(
+        raise AutogradIndexError(
             f"{needs}, all integers from 0 to {n - 1} for dim {dim} of the shape {shape}, but its dtype is {i.dtype}, "
             f"its shape {i.shape}, and it holds {i.ravel()[:9].tolist()}. x[index] may broadcast or count from the end."
         )
@@ -91,6 +166,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
     dim = axis(dim, input.ndim)
+    if input.ndim and not index.value.size:  # of any shape and dtype
+        return picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)
     fits = index.ndim == input.ndim and all(
         n <= m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != dim
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign, to_floating
+from course_lib.autograd.ops.operands import to
 from course_lib.autograd.ops.primitive import Primitive, Tensor
 from course_lib.autograd.ops.reductions import Dim, add_up, dims_of, floating, keep, nonempty, shared, spread
 from course_lib.autograd.ops.shape import axis
@@ -80,19 +81,21 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     return lse(to_floating(input), dims_of(dim, input.ndim), keepdim)
 
 
-def softmax(input: Tensor, dim: int) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
+    input = input if dtype is None else to(input, dtype)
     return softmax_of(floating(input, "softmax"), axis(dim, input.ndim))
 
 
-def log_softmax(input: Tensor, dim: int) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
+    input = input if dtype is None else to(input, dtype)
     return log_softmax_of(floating(input, "log_softmax"), axis(dim, input.ndim))
 
 
-def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
     x, dim = floating(x, "vector_norm"), dims_of(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         nonempty(x, dim, "vector_norm")
-    return p_norm(x, dim, keepdim, ord)
+    return p_norm(x if dtype is None else to(x, dtype), dim, keepdim, ord)

@@ -37,8 +37,10 @@ def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, T
 
 
 def to(x: Tensor, dtype: Any) -> Tensor:
-    """Cast, unless there is nothing to cast."""
-    return x if x.value.dtype == dtype else cast(x, dtype, x.value.dtype)
+    """Cast, unless there is nothing to cast; what becomes integer or boolean has no gradient."""
+    if x.value.dtype == dtype:
+        return x
+    return cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
 
 
 def as_tensor_like(x: Any, like: Any) -> Tensor:
@@ -68,7 +70,7 @@ def values(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
 
 def constant(name: str, what: str, x: Any) -> Any:
     """Return the array of a tensor that has no gradient here, or None for None; refuse one that asks for a gradient."""
-    if x is not None and x.node is not None and grad_mode.recording:
+    if x is not None and x.node is not None and grad_mode.is_grad_enabled():
         raise AutogradError(
             f"{what} must not require grad, because {name}() has no gradient for it, but it does. Pass "
             f"{what}.detach(), or, to train it, write the loss from operations: log_softmax(), indexing, sum()."

@@ -33,8 +33,11 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
         x = input.value
         if parent is None and floating and x.dtype.kind != "f":  # a tensor with a node is floating point already
             x = x.astype(np.float32)
-        z = silently().run(forward, x)
-        if parent is None or not grad_mode.recording:
+        try:
+            z = silently().run(forward, x)
+        except TypeError as error:
+            raise mismatch(name, x.shape, x.shape, error=error) from None
+        if parent is None or (grad_mode.unusual and not grad_mode.here.mode.recording):
             return new_tensor(z)
         return record(primitive, z, (parent,), (x,) if saves_x else (z,) if saves_out else (), input.dims)
 
@@ -65,7 +68,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
             z = silently().run(forward, x, y)
         except (TypeError, ValueError) as error:
             raise mismatch(name, x.shape, y.shape, error=error) from None
-        if (p is None and q is None) or not grad_mode.recording:
+        if (p is None and q is None) or (grad_mode.unusual and not grad_mode.here.mode.recording):
             return new_tensor(z)
         saved: tuple[Any, ...] = ()
         if saves:  # an array that only the vjp of an input without gradient would read is not kept

@@ -18,10 +18,17 @@ from course_lib.autograd.silence import silent
 from course_lib.autograd.variable import Tensor, Variable, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["AutogradError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor", "record", "wrapped"]
+__all__ = [
+    "AutogradError", "AutogradIndexError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor", "record",
+    "wrapped",
+]  # fmt: skip
 
 Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
+
+
+class AutogradIndexError(AutogradError, IndexError):
+    """An index, or the number of a dimension, is not there. Python ends loops over rows by it."""
 
 
 class Primitive(Operation):
@@ -81,17 +88,19 @@ class Primitive(Operation):
             out = silent.copy().run(self.forward, *values)
         except (IndexError, ValueError) as error:
             shapes = " and ".join(str(np.shape(x)) for x in values[: len(tensors)])
-            raise AutogradError(
+            kind = AutogradIndexError if isinstance(error, IndexError) else AutogradError
+            raise kind(
                 f"the arguments of {self.title}() must fit the shape {shapes}, but {error}. Look at .shape."
             ) from None
         parents = tuple(getattr(a, "node", None) for a in tensors)
-        if not grad_mode.recording or not any(parents):
-            return new_tensor(out)
-        values.append(out)
-        saved = tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
-        tensor = record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+        if any(parents) and grad_mode.is_grad_enabled():
+            values.append(out)
+            saved = tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
+            tensor = record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+        else:
+            tensor = new_tensor(out)
         if tensor.value.base is not None:
-            clock.views.add(tensor)
+            clock.note_view(tensor, args[0])
         return tensor
 
     def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -107,7 +116,7 @@ def no_tensor(name: str, *given: Any) -> AutogradError:
 
 def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
     """Wrap an array that ``op`` has computed, with a node if an input requires grad."""
-    if grad_mode.recording and any(parents):
+    if any(parents) and grad_mode.is_grad_enabled():
         return record(op, out, parents, saved)
     return new_tensor(out)
 
@@ -126,7 +135,7 @@ def record(
     node.parents = parents
     node.saved = saved
     node.grad = node.watch = None
-    if grad_mode.observers:
-        for observe in grad_mode.observers:
+    if grad_mode.unusual:
+        for observe in grad_mode.here.mode.observers:
             observe(tensor)
     return tensor

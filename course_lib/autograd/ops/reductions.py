@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.operands import repeat_to
+from course_lib.autograd.ops.operands import repeat_to, to
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
 from course_lib.autograd.ops.shape import axis, viewed
 
@@ -123,30 +123,71 @@ def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
     return dim
 
 
-def sum(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def converted(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
+    """Compute in another dtype: what goes in is converted, and so is an integer that comes out as int64."""
+    return to(reduce(to(input, dtype), *args), dtype)
+
+
+def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
+    if dtype is not None:
+        return converted(sum, input, dim, keepdim, dtype=dtype)
     return add_up(input, dims_of(dim, input.ndim), keepdim)
 
 
-def mean(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
+    if dtype is not None:
+        return converted(mean, input, dim, keepdim, dtype=dtype)
     return average(floating(input, "mean"), dims_of(dim, input.ndim), keepdim)
 
 
-def var(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-    r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`."""
-    input, dim = floating(input, "var"), dims_of(dim, input.ndim)
-    return variance(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
+def var(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`.
+
+    c is the ``correction``: 1 unless another is given, or 0 if ``unbiased`` is False.
+    """
+    return variance(*degrees(floating(input, "var"), dim, unbiased, keepdim, correction))
 
 
-def std(input: Tensor, dim: Dim = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."""
-    input, dim = floating(input, "std"), dims_of(dim, input.ndim)
-    return deviate(input, dim, keepdim, max(count(input.shape, dim) - correction, 0))
+    return deviate(*degrees(floating(input, "std"), dim, unbiased, keepdim, correction))
 
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def degrees(input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None) -> Any:
+    """Return what the operation takes, with the degrees of freedom last; a boolean dim is ``unbiased``, as in torch."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise AutogradError(
+            f"unbiased=True is short for correction=1 and unbiased=False for 0, so one of them is enough, but "
+            f"unbiased={unbiased} came with correction={correction}. Leave out unbiased."
+        )
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    dims = dims_of(dim, input.ndim)
+    return input, dims, keepdim, max(count(input.shape, dims) - correction, 0)
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
+    if dtype is not None:
+        return converted(prod, input, dim, keepdim, dtype=dtype)
     if dim is None:
         input, dim = viewed(input, (input.numel(),)) if input.ndim else input, 0
     if not isinstance(dim, int):
@@ -170,6 +211,8 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 
-def cumsum(input: Tensor, dim: int) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
+    if dtype is not None:
+        return converted(cumsum, input, dim, dtype=dtype)
     return running_sum(input, axis(dim, input.ndim))

@@ -10,7 +10,7 @@ import numpy as np
 
 from course_lib.autograd.ops.operands import expand_to, to
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor
+from course_lib.autograd.ops.primitive import AutogradError, AutogradIndexError, Op, Primitive, Tensor
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",
@@ -35,7 +35,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
 def axis(dim: int, ndim: int) -> int:
     """Count a dimension from the front."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
-        raise AutogradError(
+        raise AutogradIndexError(
             f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but it is "
             f"{dim}. Look at .shape, and count from 0, or from -1 for the last one."
         )
@@ -122,15 +122,18 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise AutogradError(
             "cat() and stack() need at least one tensor, but the list is empty. Skip the call where nothing is joined."
         )
-    dtypes = [x.dtype for x in tensors]
-    tensors = [x for x in tensors if x.shape != (0,)] or tensors[:1]  # torch joins an empty vector with anything
-    i = axis(dim, tensors[0].ndim)
-    rest = {(x.ndim, *x.shape[:i], *x.shape[i + 1 :]) for x in tensors}
-    if len(rest) > 1 or not all(x.ndim for x in tensors):
+    like = next((x for x in tensors if x.shape != (0,)), tensors[0])
+    i = axis(dim, like.ndim)
+    before, after = like.shape[:i], like.shape[i + 1 :]
+    if not all(x.ndim == like.ndim > 0 and (x.shape[:i], x.shape[i + 1 :]) == (before, after)
+               for x in tensors if x.shape != (0,)):  # fmt: skip
         raise AutogradError(
             f"cat() joins tensors that agree in every dimension but dim={dim}, and the shapes are "
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
         )
+    # torch joins an empty vector with anything
+    tensors = [viewed(x, (*before, 0, *after)) if x.shape == (0,) else x for x in tensors]
+    dtypes = [x.dtype for x in tensors]
     dtype = np.result_type(*([d for d in dtypes if d.kind == "f"] or dtypes))  # floats beat integers
     ends = tuple(accumulate((x.shape[i] for x in tensors), initial=0))
     return cat_of(len(tensors))(*(to(x, dtype) for x in tensors), i, ends)

@@ -49,11 +49,14 @@ def times(g: Any, factor: float) -> Any:
     return np.asarray(g[()] * factor) if type(g) is np.ndarray else g * factor
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`."""
-    x, t, _ = values("mse_loss", input, target)
-    if reduction != "mean" or input.dims != target.dims or x.dtype is not t.dtype or not x.size:
-        return plain_mse_loss(input, target, reduction)
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`.
+
+    With ``weight``, of the shape of ``input``, the mean is weighted: divided by the sum of the weights.
+    """
+    x, t, _ = values("mse_loss", input, target, weight)
+    if weight is not None or reduction != "mean" or input.dims != target.dims or x.dtype is not t.dtype or not x.size:
+        return plain_mse_loss(input, target, reduction, weight)
     d, loss = silent.copy().run(difference_and_loss, x, t)
     return wrapped(mse, loss, (input.node, target.node), (d, d.size))
 
@@ -65,7 +68,7 @@ def difference_and_loss(x: Any, t: Any) -> tuple[Any, Any]:
     return d, flat.dot(flat) / d.size
 
 
-def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """Compute the same from separate operations."""
     if input.shape != target.shape:
         warnings.warn(
@@ -73,7 +76,15 @@ def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Te
             "a number may be compared with the wrong ones. Use squeeze(), unsqueeze() or reshape().",
             stacklevel=3,
         )
-    return reduced(square(sub(input, target)), reduction)
+    loss = square(sub(input, target))
+    if weight is None:
+        return reduced(loss, reduction)
+    if weight.shape != input.shape:
+        raise AutogradError(
+            f"weight must have the shape of input, {input.shape}, but it has {weight.shape}. Use expand() or reshape()."
+        )
+    loss = mul(loss, weight)
+    return sum(loss) / sum(weight) if reduction == "mean" else reduced(loss, reduction)
 
 
 def cross_entropy_vjp(g: Any, p: Any, dim: int, right: Any) -> Any:
