@@ -75,6 +75,7 @@ def test_more_than_one_in_the_last_digit_or_any_of_the_first_two_is_a_difference
         ("conv2d", "conv3d"),
         ("float32", "float33"),
         ("#3a86c8", "#3a87c8"),
+        ("#112e05", "#113e05"),
         ("0x1f", "0x2f"),
         ("torch 2.13.1", "torch 2.13.2"),
         ("net.10.bias", "net.11.bias"),
