@@ -46,6 +46,16 @@ def test_a_number_that_is_wrong_in_its_second_digit_is_seen(page):
     assert changes > 10
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_ids_of_a_page_are_its_figures_own(page):
+    """None twice, and none that is made from coordinates: matplotlib's are a letter and ten hexadecimal digits."""
+    cells = [cell for cell in nbformat.read(page, as_version=4).cells if cell.cell_type == "code"]
+    drawn = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.outputs]
+    ids = [found for markup in drawn for found in re.findall(r'\sid="([^"]*)"', markup)]
+    assert len(ids) == len(set(ids))
+    assert [each for each in ids if not re.fullmatch(r"bp-[0-9a-f]{8}-\d+-\d+", each)] == []
+
+
 @pytest.fixture
 def nbval(tmp_path):
     """Return a function that commits a page with one output, runs it as anybody would, and returns what pytest said."""
