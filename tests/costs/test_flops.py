@@ -282,13 +282,13 @@ def test_operations_are_listed_by_name():
 
 def test_a_loss_that_is_not_one_number_is_refused():
     """backward() would need to be told what to do with it."""
-    with pytest.raises(InputError, match=r"a tensor of one element, but it returned shape \(2,\)\. Add \.sum"):
+    with pytest.raises(InputError, match=r"one element, .*shape \(2,\)\. Add \.sum"):
         count_flops(lambda: torch.ones(2, requires_grad=True))
 
 
 def test_a_ratio_to_nothing_is_refused():
     """Element-wise work is not counted, so there may be nothing to divide by."""
-    with pytest.raises(InputError, match="only products, convolutions, attention and recurrent layers count"):
+    with pytest.raises(InputError, match=r"only products, .* count"):
         _ = count_flops(lambda: torch.ones(2, requires_grad=True).sum()).ratio
     with pytest.raises(InputError, match="no layer has any"):
         training_cost([embedding(1, 2, 3)])

@@ -66,14 +66,14 @@ X, W = np.ones((2, 3)), np.ones((3, 4))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mlp_grad(X.astype(int), [W.astype(int)]), r"x must be real and floating .*int64.*asarray\(x, float\)"),
-        (lambda: mlp_grad(X, [W * 1j]), "w_0 must be real and floating point, but it is complex128"),
+        (lambda: mlp_grad(X.astype(int), [W.astype(int)]), r"x must be real .*int64.*asarray\(x, float\)"),
+        (lambda: mlp_grad(X, [W * 1j]), "w_0 must be real .*complex128"),
         (lambda: mlp_grad(jnp.ones((2, 3)), [jnp.ones((3, 4), int)]), "w_0 must be real and floating point"),
         (lambda: manual_mlp_grad(X, W.astype(np.int8), W.T), "w_0 must be real and floating point, but it is int8"),
         (lambda: mlp_grad(torch.ones(2, 3).int(), [torch.ones(3, 4)]), r"floating point.*as in x\.float\(\)"),
         (
             lambda: mlp_grad(torch.ones(2, 3), [torch.ones(3, 4).double()]),
-            "of one dtype, .*x is torch.float32, w_0 is torch.float64. Convert",
+            "one dtype, .*x is torch.float32, w_0 is torch.float64",
         ),
         (lambda: mlp_grad(torch.ones(2, 3), [W]), "w_0 is not of torch. Convert"),
         (lambda: mlp_activations(X, W, torch.ones(4, 3)), "w_1 is torch.float32. Convert"),
@@ -115,7 +115,7 @@ def test_arrays_of_numpy_and_jax_go_together():
 def test_a_label_without_a_column_is_refused_for_every_library(library, labels):
     """It would have no loss, and nobody would see."""
     x, w = library(np.ones((2, 3), np.float32)), library(np.ones((3, 4), np.float32))
-    with pytest.raises(InputError, match=r"labels must be whole numbers between 0 and 3.*Number the classes from 0"):
+    with pytest.raises(InputError, match=r"labels must be .* between 0 and 3"):
         mlp_grad(x, [w], target=library(np.array(labels)), loss="cross_entropy")
 
 

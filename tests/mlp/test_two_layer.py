@@ -132,12 +132,12 @@ def test_jax_grad_of_the_loss_gives_only_the_first_unless_told():
 def test_a_transposed_weight_is_named_with_the_likely_reason():
     """Which array, which sizes, and what to look at."""
     x, w_0, w_1 = network()
-    with pytest.raises(InputError, match=r"shapes are \(5, 4\) and \(7, 4\): 4 and 7\. Is w_0 transposed"):
+    with pytest.raises(InputError, match=r"\(5, 4\) and \(7, 4\).*Is w_0 transposed"):
         manual_mlp_grad(x, w_0.T, w_1)
 
 
 def test_leading_dimensions_are_refused_with_the_remedy():
     """Three-dimensional inputs need their rows stacked first."""
     x, w_0, w_1 = network()
-    with pytest.raises(InputError, match=r"x must have 2 dimensions, but its shape is \(1, 5, 4\)\. Flatten"):
+    with pytest.raises(InputError, match=r"2 dimensions, .*\(1, 5, 4\)\. Flatten"):
         mlp_activations(x[None], w_0, w_1)

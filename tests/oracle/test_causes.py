@@ -247,7 +247,7 @@ def test_what_is_sent_on_again_at_each_arrival_at_one_of_two_joins():
     g_z = g_b * (1 + v) * (1 - a * a)
     found = first(loss, arrays, {"v": (g_b * a).sum(0), "w": x.T @ g_z, "x": g_z @ w.T})
     assert (found.name, found.cause, found.unexplained) == ("v", "wrong order", ())
-    assert found.evidence == "What arrives at tanh is sent on again at each arrival."
+    assert "tanh is sent on again" in found.evidence
 
 
 def test_what_is_sent_on_when_two_of_three_are_there():
@@ -357,7 +357,7 @@ def test_a_gradient_of_three_dimensions_whose_axes_are_in_another_order(axes):
     found = first(lambda k, x: ((k @ x) ** 2).sum(), arrays, {"k": right.transpose(axes)})
     back = tuple(int(a) for a in np.argsort(axes))
     assert (found.name, found.cause) == ("k", "missing transpose")
-    assert found.evidence == f"With its axes in the order {back} it is the right gradient."
+    assert f"axes in the order {back}" in found.evidence
 
 
 @pytest.mark.parametrize("size", [3, 6])
@@ -677,7 +677,7 @@ def test_a_scale_that_was_left_out_is_not_taken_for_a_mean():
     g = 1 - np.tanh(arrays["q"] @ arrays["k"].T / 2) ** 2
     found = first(loss, arrays, {"q": g @ arrays["k"], "k": g.T @ arrays["q"]})
     assert found.cause is None
-    assert found.evidence == "The derivative of div is left out."
+    assert "derivative of div" in found.evidence
 
 
 def test_two_mistakes_at_once_are_both_pointed_at():
@@ -686,7 +686,7 @@ def test_two_mistakes_at_once_are_both_pointed_at():
     x, w_0, w_1 = manual_mlp_grad(**arrays)
     found = first(two_layers, arrays, {"w_1": w_1.T, "w_0": w_0, "x": x * 1.01})
     assert (found.name, found.cause, found.unexplained) == ("w_1", "missing transpose", ("x",))
-    assert "That does not explain x: look there next." in str(found)
+    assert "does not explain x" in str(found)
 
 
 def test_the_causes_are_eight():

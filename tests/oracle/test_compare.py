@@ -536,7 +536,7 @@ def test_a_gradient_that_is_not_finite_is_shown_as_that(broken):
     report = compare(two_layers, arrays(), [x, w_0, w_1], engines=["autograd"])
     assert (report.first.name, report.first.index, report.first.cause) == ("w_0", (1, 2), None)
     assert report.cell("manual", "w_0") == "*inf"
-    assert report.first.evidence == "1 of 24 entries are not finite."
+    assert "1 of 24 entries" in report.first.evidence
 
 
 def test_one_array_alone_is_the_gradient_of_the_one_input():

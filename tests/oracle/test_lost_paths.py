@@ -36,7 +36,8 @@ def test_both_are_named_where_the_last_to_arrive_is_left(cut, where):
     """The branch comes after the skip, so an engine that overwrites leaves it; so does a skip that is detached."""
     found = first(blocks, BLOCKS, cut_blocks(cut))
     assert (found.name, found.cause, found.equally) == (where, LOST, (DETACHED,))
-    assert "only the last is kept. Or nothing is sent from add (4, 6) to" in found.evidence
+    assert "only the last is kept" in found.evidence
+    assert "nothing is sent from add (4, 6)" in found.evidence
     assert f"Likely cause: {LOST} or {DETACHED}. Of 2" in str(found)
     assert DETACHED not in str(found).partition("The same numbers would come from")[2]  # it is named already
 
@@ -82,7 +83,8 @@ def test_a_layer_whose_parameters_are_detached_in_one_use(kept, number):
     found = first(three_uses, THREE, some_uses(kept))
     assert (found.cause, found.unexplained) == (DETACHED, ())
     which = f"(number {number} of 3 in backward order)"
-    assert found.evidence == f"Nothing is sent from add to b {which}, nor from mm to w {which}."
+    assert f"from add to b {which}" in found.evidence
+    assert f"from mm to w {which}" in found.evidence
 
 
 def test_one_leaf_whose_first_contribution_is_left():
@@ -120,14 +122,14 @@ def test_a_state_that_is_detached_between_two_steps(cut):
     """It is used twice, by the product and by what is carried on: both paths end."""
     found = first(gated_rnn, RNN, wrong_rnn(cut=cut))
     assert (found.name, found.cause, found.unexplained) == ("b", DETACHED, ())
-    assert found.evidence.startswith("Nothing reaches add (3, 4), which is used 2 times.")
+    assert "add (3, 4), which is used 2 times" in found.evidence
 
 
 def test_a_mask_over_time_that_is_left_out_at_every_step():
     """The other product with a mask, of what is carried on, is right."""
     found = first(gated_rnn, RNN, wrong_rnn(mask=False))
     assert (found.cause, found.unexplained) == ("missing mask", ())
-    assert found.evidence.endswith("The same at each of 3 places.")
+    assert "3 places" in found.evidence
 
 
 @pytest.mark.parametrize("how", ["averaged", "overwritten"])
@@ -211,7 +213,7 @@ def test_of_two_paths_a_forgotten_half_is_likelier_than_an_average():
 
     found = first(loss, arrays(3, x=(3, 2), w=(2, 4), v=(4, 4)), wrong)
     assert (found.name, found.cause, found.also) == ("w", None, ("mean vs sum",))
-    assert found.evidence == "What tanh sends is halved."
+    assert "tanh sends is halved" in found.evidence
 
 
 def test_a_penalty_that_was_forgotten_or_averaged():

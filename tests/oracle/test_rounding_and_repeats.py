@@ -84,7 +84,8 @@ def test_the_forgotten_two_of_a_square_is_no_lost_path(square):
     drawn = arrays(3, x=(4, 3), w=(3, 5), y=(4, 5))
     x, w, y = drawn.values()
     found = first(lambda x, w, y, xp: square(x @ w - y).mean(), drawn, {"w": x.T @ (x @ w - y) / y.size})
-    assert (found.cause, found.evidence) == (None, "What mean sends is halved.")
+    assert found.cause is None
+    assert "mean sends is halved" in found.evidence
 
 
 def gated(x, u, v, xp):
@@ -160,7 +161,7 @@ def test_the_millionth_that_torch_adds_to_the_norm_is_named():
     assert torch.nn.utils.clip_grad_norm_([w], 0.05) < 1
     found = first(lambda x, w, xp: xp.tanh(x @ w).mean(), drawn, {"w": w.grad.numpy()}, max_norm=0.05)
     assert (found.cause, found.relative < 1e-4) == (None, True)
-    assert found.evidence == "They are right, but for the 1e-6 that is added to the norm, as in PyTorch."
+    assert "1e-6 that is added to the norm" in found.evidence
 
 
 def chain(length, *, doubled):
