@@ -120,7 +120,7 @@ def test_only_leaves_that_are_floating_point_are_clipped():
 def test_what_is_not_finite_outside_jit(value):
     """Refused by its path; untouched; or zeros."""
     tree = {"a": jnp.array([5.0]), "b": [jnp.array([1.0]), jnp.array([value, 2.0])]}
-    with pytest.raises(NonFiniteError, match=r"target\['b'\]\[1\] holds (inf|NaN)\. Nothing was changed"):
+    with pytest.raises(NonFiniteError, match=r"target\['b'\]\[1\] holds (inf|NaN)"):
         clip_by_global_norm(tree, 1.0)
     clipped, norm = clip_by_global_norm(tree, 1.0, nonfinite="skip")
     assert str(float(norm)) == str(value)
@@ -157,7 +157,7 @@ def test_a_traced_bound():
 @pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
 def test_a_traced_bound_is_one_number(clip):
     """Two would be broadcast, and change the shape of the gradients."""
-    with pytest.raises(InputError, match=r"must be a number, but it has shape \(2,\)\. Pass one above 0"):
+    with pytest.raises(InputError, match=r"a number, .*shape \(2,\)"):
         jax.jit(lambda g, bound: clip(g, bound))(TREE, jnp.array([1.0, 2.0]))
 
 
@@ -179,7 +179,7 @@ def test_without_jit_the_result_is_the_same(clip, bound):
 )
 def test_arrays_in_no_pytree_are_refused(form):
     """JAX does not look in there, and iterating over its arrays would go on for their entries."""
-    with pytest.raises(InputError, match=r"JAX arrays must be in a pytree, but target\[.* is not: JAX looks into"):
+    with pytest.raises(InputError, match=r"in a pytree, but target\[.* is not"):
         clip_by_global_norm(form({"w": jnp.ones(2), "b": jnp.array(1.0)}), 1.0)
 
 
@@ -193,7 +193,7 @@ def test_what_can_be_read_once_becomes_a_list(form):
 def test_float64_of_numpy_must_fit_what_jax_computes_with():
     """1e200 is not infinite until JAX makes float32 of it; smaller numbers, and infinities, pass as ever."""
     tree = {"a": jnp.zeros(2), "b": np.array([1e200])}
-    with pytest.raises(InputError, match=r"target\['b'\] .* float64 with entries beyond float32.*jax_enable_x64"):
+    with pytest.raises(InputError, match=r"target\['b'\] .*beyond float32.*jax_enable_x64"):
         clip_by_global_norm(tree, 1.0)
     with jax.enable_x64(True):
         assert clip_by_global_norm(tree, 1.0)[0]["b"].tolist() == [1]
@@ -213,11 +213,11 @@ def test_by_value_agrees_with_optax():
 
 def test_refuses_what_has_no_norm():
     """Integers and complex numbers, traced ones too; and Python's numbers, which have no dtype."""
-    with pytest.raises(InputError, match=r"of target\[0\] must be dense and one of .* but it is int32"):
+    with pytest.raises(InputError, match=r"target\[0\] must be .* int32"):
         jax.jit(lambda g: clip_by_global_norm(g, 1.0))([jnp.arange(3)])
     with pytest.raises(InputError, match="complex64"):
         clip_by_global_norm(jnp.ones(2, jnp.complex64), 1.0)
-    with pytest.raises(InputError, match=r"of target\[1\] must be dense .* but it is float\. Convert it, or l"):
+    with pytest.raises(InputError, match=r"target\[1\] must be .* float\. Convert it"):
         clip_by_global_norm([jnp.ones(2), 3.0], 1.0)
 
 
@@ -239,7 +239,7 @@ def test_an_axis_over_which_gradients_are_split():
 @pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
 def test_an_axis_is_for_jax_alone(clip):
     """NumPy's arrays lie in one process."""
-    with pytest.raises(InputError, match=r"axis_name is for JAX arrays, but it is 'd' and the target holds none\. L"):
+    with pytest.raises(InputError, match="axis_name is for JAX arrays, but it is 'd'"):
         clip([np.ones(3)], 1.0, axis_name="d")
 
 

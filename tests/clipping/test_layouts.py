@@ -25,7 +25,7 @@ def test_the_part_of_one_process_is_refused():
     try:
         part = distribute_tensor(torch.ones(4), init_device_mesh("cpu", (1,)), [Shard(0)])
         (p := torch.nn.Parameter(part)).sum().backward()
-        with pytest.raises(InputError, match=r"but it is distributed \(a DTensor\)\. Each process holds a part: use"):
+        with pytest.raises(InputError, match=r"DTensor.*holds a part"):
             clip_by_global_norm([p], 1.0)
     finally:
         torch.distributed.destroy_process_group()

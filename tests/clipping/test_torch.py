@@ -175,7 +175,7 @@ def test_what_is_not_finite_is_refused_by_name_and_nothing_changes(dtype, value,
         p.grad = torch.full_like(p, 9.0)
     model[1].weight.grad[0, 1] = value
     before = [p.grad.clone() for p in model.parameters()]
-    with pytest.raises(NonFiniteError, match=rf"1\.weight holds {'NaN' if value != value else 'inf'}\. Nothing was"):
+    with pytest.raises(NonFiniteError, match=rf"1\.weight holds {'NaN' if value != value else 'inf'}"):
         clip(model, 1.0)
     for p, g in zip(model.parameters(), before, strict=True):
         torch.testing.assert_close(p.grad, g, rtol=0, atol=0, equal_nan=True)
@@ -317,13 +317,11 @@ def test_refuses_what_it_would_get_wrong():
     """Sparse, complex, integer and meta gradients, each with what to do."""
     table = torch.nn.Embedding(5, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
-    with pytest.raises(InputError, match=r"of weight must be dense .* but it is sparse_coo\. Make it dense first"):
+    with pytest.raises(InputError, match=r"weight must be dense .*sparse_coo.*Make it dense"):
         clip_by_global_norm(table, 1.0)
     z = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
     z.grad = torch.ones_like(z)
-    with pytest.raises(
-        InputError, match=r"target\[0\] .* but it is complex64\. Use torch\.nn\.utils\.clip_grad_norm_, or"
-    ):
+    with pytest.raises(InputError, match=r"target\[0\] .*complex64\. Use torch\.nn\.utils\.clip_grad_norm_"):
         clip_by_global_norm([z], 1.0)
     m = torch.nn.Parameter(torch.ones(2, device="meta"))
     m.grad = torch.ones_like(m)
@@ -343,7 +341,7 @@ def test_gradients_that_cannot_be_written_are_refused_before_any_is(clip):
         made_there = torch.ones(3)
     for grad, message in ((torch.ones(1).expand(3), "share memory"), (made_there, "made in inference mode")):
         first.grad, broken.grad = torch.ones(3), grad
-        with pytest.raises(InputError, match=rf"of target\[1\] must be dense .*{message}.*p\.grad\.clone\(\)"):
+        with pytest.raises(InputError, match=rf"target\[1\] must be .*{message}.*p\.grad\.clone"):
             clip([first, broken], 0.5)
         assert torch.equal(first.grad, torch.ones(3))
         broken.grad = broken.grad.clone()
@@ -364,9 +362,7 @@ def test_gradients_that_are_tensors_are_refused_with_what_scales_them(clip):
     returned = torch.autograd.grad(layer(torch.ones(3)).square().sum(), layer.parameters(), create_graph=True)
     layer(torch.ones(3)).square().sum().backward()
     for grads in (functional, returned, [p.grad for p in layer.parameters()], functional["bias"]):
-        with pytest.raises(
-            InputError, match=r"look like gradients.*Pass the parameters, not their gradients.*get_total_norm\(gra"
-        ):
+        with pytest.raises(InputError, match=r"look like gradients.*Pass the parameters.*get_total_norm"):
             clip(grads, 0.5)
 
     def clipped(x):
@@ -383,7 +379,7 @@ def test_refuses_where_nothing_has_a_gradient():
     """Before backward(), also if all are frozen, or gradients passed for parameters, torch says 0 and does nothing."""
     model = torch.nn.Linear(2, 2)
     for target in (model, [torch.nn.Parameter(p, requires_grad=False) for p in model.parameters()]):
-        with pytest.raises(InputError, match=r"none of the 2 has\. Call backward\(\) first, and pass the parameters"):
+        with pytest.raises(InputError, match=r"none of the 2 has\. Call backward"):
             clip_by_global_norm(target, 1.0)
     model(torch.ones(1, 2)).sum().backward()
     with pytest.raises(InputError, match="not their gradients"):
@@ -426,7 +422,7 @@ def test_a_shard_of_fsdp_is_refused():
     """It is a plain tensor, whose norm is only that of one process's part."""
     p = torch.nn.Parameter(torch.ones(4))
     p.grad, p._fsdp_flattened = torch.ones(4), True
-    with pytest.raises(InputError, match=r"one process's part of it\. Call the wrapped model's own clip_grad_norm_"):
+    with pytest.raises(InputError, match=r"one process's part.*own clip_grad_norm_"):
         clip_by_global_norm([p], 1.0)
     assert p.grad.tolist() == [1.0] * 4
 
@@ -477,5 +473,5 @@ def test_an_optimizer_inside_of_backward_is_named_where_no_gradient_is_left():
     for p in layer.parameters():
         p.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", None))
     layer(torch.ones(1, 2)).sum().backward()
-    with pytest.raises(InputError, match=r"none of the 2 has\. Hooks run on parameters inside backward\(\)"):
+    with pytest.raises(InputError, match=r"none of the 2 has\. Hooks run"):
         clip_by_global_norm(layer, 1.0)
