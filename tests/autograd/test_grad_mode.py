@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isgeneratorfunction
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 import torch
@@ -109,16 +109,18 @@ def test_a_new_thread_records_and_leaves_others_alone():
 def test_threads_in_the_same_decorated_function_restore_their_own_modes():
     """One is called with recording on and the other with it off, and the first to enter is the first to leave."""
     for lib in LIBRARIES:
-        meet = Barrier(2, timeout=60)
+        in_first, in_second, out_first = Event(), Event(), Event()
 
         @lib.enable_grad()
-        def both_inside(meet=meet):
-            meet.wait()
+        def decorated(first, in_first=in_first, in_second=in_second, out_first=out_first):
+            (in_first if first else in_second).set()
+            assert (in_second if first else out_first).wait(60)
 
-        def called(mode, lib=lib, meet=meet, both_inside=both_inside):
-            with lib.set_grad_enabled(mode):
-                both_inside()
-                meet.wait()
+        def called(first, lib=lib, in_first=in_first, out_first=out_first, decorated=decorated):
+            assert first or in_first.wait(60)
+            with lib.set_grad_enabled(first):
+                decorated(first)
+                out_first.set()
                 return lib.is_grad_enabled()
 
         with ThreadPoolExecutor(2) as pool:
@@ -138,6 +140,23 @@ def test_hooks_on_what_is_saved_see_their_own_thread_only():
             assert len(packed) == 1
         y.sum().backward()
         assert x.grad.tolist() == pytest.approx(y.tolist())
+
+
+def test_the_inner_of_two_hooks_on_what_is_saved_ends_first():
+    """And the outer is in force again."""
+    for lib in LIBRARIES:
+        x, packed = lib.ones(2, requires_grad=True), []
+
+        def hooks(name, lib=lib, packed=packed):
+            return lib.autograd.graph.saved_tensors_hooks(lambda t: packed.append(name) or t, lambda t: t)
+
+        with hooks("outer"):
+            x.exp()
+            with hooks("inner"):
+                x.exp()
+            x.exp()
+        x.exp()
+        assert packed == ["outer", "inner", "outer"]
 
 
 def test_a_walk_in_one_thread_does_not_stop_another_from_recording():
