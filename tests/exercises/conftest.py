@@ -1,25 +1,54 @@
-"""Grading answers of which a test holds the text."""
+"""Grading answers warm, as a class is graded: kernels are forked from a process that has imported what they need."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from course_lib.grading.classroom import Task
 from course_lib.grading.exercise import find
+from course_lib.grading.graders import Graders
 from course_lib.grading.merge import merge
-from course_lib.grading.submission import grade_submission
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
 
 
+@pytest.fixture(scope="session")
+def graders_for():
+    """Return the graders for a task's exercise; they start when first asked for, and stay for all with its imports."""
+    started = {}
+    with ExitStack() as stack:
+
+        def get(task):
+            if (imports := task.exercise.imports) not in started:
+                started[imports] = stack.enter_context(Graders(jobs=1))
+                started[imports].expect([task, task])  # for a single one they would load nothing ahead
+            return started[imports]
+
+        yield get
+
+
 @pytest.fixture
-def grade(request, tmp_path):
+def grade_notebook(graders_for, tmp_path):
+    """Return a function that grades a notebook as an exercise."""
+
+    def run(notebook, exercise, *, learner="ada"):
+        nbformat.write(notebook, path := tmp_path / f"{exercise.slug}.ipynb")
+        task = Task(learner, exercise, path)
+        [(_, report)] = graders_for(task).grade([task])
+        return report
+
+    return run
+
+
+@pytest.fixture
+def grade(request, grade_notebook):
     """Grade the reference with other answers in some cells; a file ``test_<slug>.py`` is about that exercise."""
     exercise = find(request.path.stem.removeprefix("test_"), exercises=EXERCISES)
 
     def run(answers, *, learner="ada"):
-        nbformat.write(merge(exercise.reference(), answers), path := tmp_path / f"{exercise.slug}.ipynb")
-        return grade_submission(path, learner=learner, exercise=exercise)
+        return grade_notebook(merge(exercise.reference(), answers), exercise, learner=learner)
 
     return run
 

@@ -1,103 +1,118 @@
 """Every exercise: the reference gets all points, the untouched notebook none, each known mistake its own message."""
 
+import ast
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from course_lib.grading.exercise import find
+from course_lib.grading.merge import answers_of, merge
 from course_lib.grading.reading import Reading
-from course_lib.grading.submission import grade_submission
 from course_lib.grading.wrong import read_wrong, wrong_answers
 from course_lib.notebooks import read_text
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
 SLUGS = sorted(path.parents[1].name for path in EXERCISES.glob("*/key/source.md"))
-WRONG = sorted(EXERCISES.glob("*/key/wrong/*.py"))
+LEARNERS = ("ada", *map(str, range(7)))
+# One after the other, so that each function gives back all of them in turn.
+ODD = """
+import numpy as np
+from itertools import count
+_odd = [None, [], {}, "passed", 10**400, float("nan"), np.complex128(1j), [[1.0], [2.0, "x"]], np.array(["x"])]
+_odd += [np.zeros((0, 3)), np.full((2, 2), 1j), (None, None), ("a", {0: [None]}), dict.fromkeys(["w1", "loss", "x"])]
+_turn = count()
+"""
+FUNCTION = "def {0}(*args, **kwargs):\n    return {1}\n"
 
 
-@pytest.fixture
-def grade(tmp_path):
-    """Return a function that grades a notebook as the exercise it belongs to."""
-
-    def run(notebook, exercise):
-        nbformat.write(notebook, path := tmp_path / f"{exercise.slug}.ipynb")
-        return grade_submission(path, learner="ada", exercise=exercise)
-
-    return run
+def pytest_generate_tests(metafunc):
+    """Give each exercise its known-wrong answers, one test an answer."""
+    if "wrong" in metafunc.fixturenames:
+        paths = sorted((EXERCISES / metafunc.cls.slug / "key" / "wrong").glob("*.py"))
+        metafunc.parametrize("wrong", paths, ids=lambda path: path.stem)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_reference_passes_everything(grade, slug):
-    """All points, no message, every visible check passed: each prints exactly its ``:expect:``."""
-    exercise = find(slug, exercises=EXERCISES)
-    report = grade(exercise.reference(), exercise)
-    assert (report.status, report.messages) == ("graded", ())
-    assert report.points == report.max_points > 0
-    assert [row for row in report.rows if row.status != "passed"] == []
+def returning(value, exercise):
+    """Return answers whose every function returns this."""
+    parts = {}
+    for name, source in answers_of(exercise.reference()).items():
+        functions = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+        parts[name] = ODD + "".join(FUNCTION.format(function, value) for function in functions)
+    return parts
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_reference_passes_whoever_hands_it_in(tmp_path, slug):
-    """Inputs are drawn by the learner's name: no draw takes what is right for a mistake."""
-    exercise = find(slug, exercises=EXERCISES)
-    nbformat.write(exercise.reference(), path := tmp_path / f"{slug}.ipynb")
-    reports = {name: grade_submission(path, learner=name, exercise=exercise) for name in map(str, range(8))}
-    assert {name: report.messages for name, report in reports.items() if report.messages} == {}
+class Key:
+    """What must hold for an exercise's key."""
+
+    slug: str
+
+    @pytest.fixture
+    def exercise(self):
+        """The exercise."""
+        return find(self.slug, exercises=EXERCISES)
+
+    def test_the_reference_passes_everything_whoever_hands_it_in(self, grade_notebook, exercise):
+        """All points, no message, every visible check passed: inputs are drawn by the learner's name."""
+        for learner in LEARNERS:
+            report = grade_notebook(exercise.reference(), exercise, learner=learner)
+            assert (report.status, report.messages) == ("graded", ())
+            assert report.points == report.max_points > 0
+            assert [row for row in report.rows if row.status != "passed"] == []
+
+    def test_the_untouched_notebook_earns_nothing(self, grade_notebook, exercise):
+        """No points, and each message says what is not written yet."""
+        report = grade_notebook(exercise.pristine(), exercise)
+        assert (report.status, report.points) == ("graded", 0)
+        assert all(message.endswith("is not written yet") for message in report.messages)
+        assert {row.status for row in report.rows if row.kind in ("check", "test")} == {"failed"}
+
+    def test_each_mistake_is_named_and_costs_what_it_should(self, grade_notebook, exercise, wrong):
+        """The message promised by the file comes, and its exact points remain."""
+        wrong = read_wrong(wrong)
+        assert wrong.answers.keys() <= {cell.id for cell in exercise.pristine().cells}
+        report = grade_notebook(wrong.notebook(exercise), exercise)
+        assert report.status == "graded"
+        assert report.points == wrong.points < report.max_points
+        assert any(wrong.expects in message for message in report.messages), report.messages
+
+    @pytest.mark.parametrize("value", ["None", "_odd[next(_turn) % len(_odd)]"], ids=["None", "odd"])
+    def test_functions_that_return_odd_values_are_graded(self, grade_notebook, exercise, value):
+        """The report blames nobody but them, in words, and most points are not theirs."""
+        report = grade_notebook(merge(exercise.reference(), returning(value, exercise)), exercise)
+        assert report.status == "graded", [row.detail[-300:] for row in report.rows if row.status == "error"]
+        assert report.points <= 0.2 * report.max_points
+        assert all(row.message for row in report.rows if row.status == "failed")
+
+    def test_a_check_needs_no_other_check(self, exercise):
+        """A learner may run it alone, or after one that stopped midway: what it uses is given, answered or its own."""
+        reference = exercise.reference()
+        kinds = {cell.id: cell.metadata.course.kind for cell in reference.cells if cell.cell_type == "code"}
+        cells = {cell.id: Reading.of(cell.source) for cell in reference.cells if cell.id in kinds}
+        there = {name for cell, read in cells.items() if kinds[cell] != "check" for name in read.bound}
+        checks = {cell: read for cell, read in cells.items() if kinds[cell] == "check"}
+        for cell, read in checks.items():
+            others = {name for other in checks if other != cell for name in checks[other].bound}
+            assert (cell, read.free & others - there) == (cell, set())
+
+    def test_each_mistake_has_a_message_of_its_own(self, exercise):
+        """There are at least eight, and none is told apart only by its points."""
+        wrong = wrong_answers(exercise)
+        assert len(wrong) >= 8
+        assert len({answer.expects for answer in wrong}) == len(wrong)
+
+    def test_the_learners_notebook_holds_no_solution(self):
+        """The committed notebook has the stubs, and not one line that only the solutions have."""
+        text = (EXERCISES / self.slug / f"{self.slug}.ipynb").read_text(encoding="utf-8")
+        source = read_text(EXERCISES / self.slug / "key" / "source.md")
+        given = "\n".join(c.source for c in source.cells if "solution" not in c.metadata.get("tags", []))
+        for cell in source.cells:
+            if "solution" in cell.metadata.get("tags", []):
+                secret = [line for line in cell.source.splitlines() if len(line.strip()) > 12 and line not in given]
+                assert secret
+                assert not [line for line in secret if json.dumps(line)[1:-1] in text]
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_untouched_notebook_earns_nothing(grade, slug):
-    """No points, and each message says what is not written yet."""
-    exercise = find(slug, exercises=EXERCISES)
-    report = grade(exercise.pristine(), exercise)
-    assert (report.status, report.points) == ("graded", 0)
-    assert all(message.endswith("is not written yet") for message in report.messages)
-    assert {row.status for row in report.rows if row.kind in ("check", "test")} == {"failed"}
-
-
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parents[2].name}-{path.stem}")
-def test_each_mistake_is_named_and_costs_what_it_should(grade, path):
-    """The message promised by the file comes, and its exact points remain."""
-    exercise = find(path.parents[2].name, exercises=EXERCISES)
-    wrong = read_wrong(path)
-    assert wrong.answers.keys() <= {cell.id for cell in exercise.pristine().cells}
-    report = grade(wrong.notebook(exercise), exercise)
-    assert report.status == "graded"
-    assert report.points == wrong.points < report.max_points
-    assert any(wrong.expects in message for message in report.messages), report.messages
-
-
-@pytest.mark.parametrize("slug", SLUGS)
-def test_a_check_needs_no_other_check(slug):
-    """A learner may run it alone, or after another that stopped midway: what it uses is given, answered or its own."""
-    reference = find(slug, exercises=EXERCISES).reference()
-    kinds = {cell.id: cell.metadata.course.kind for cell in reference.cells if cell.cell_type == "code"}
-    cells = {cell.id: Reading.of(cell.source) for cell in reference.cells if cell.id in kinds}
-    there = {name for cell, read in cells.items() if kinds[cell] != "check" for name in read.bound}
-    checks = {cell: read for cell, read in cells.items() if kinds[cell] == "check"}
-    for cell, read in checks.items():
-        others = {name for other in checks if other != cell for name in checks[other].bound}
-        assert (cell, read.free & others - there) == (cell, set())
-
-
-@pytest.mark.parametrize("slug", SLUGS)
-def test_each_mistake_has_a_message_of_its_own(slug):
-    """There are at least eight, and none is told apart only by its points."""
-    wrong = wrong_answers(find(slug, exercises=EXERCISES))
-    assert len(wrong) >= 8
-    assert len({answer.expects for answer in wrong}) == len(wrong)
-
-
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_learners_notebook_holds_no_solution(slug):
-    """The committed notebook has the stubs, and not one line that only the solutions have."""
-    text = (EXERCISES / slug / f"{slug}.ipynb").read_text(encoding="utf-8")
-    source = read_text(EXERCISES / slug / "key" / "source.md")
-    given = "\n".join(c.source for c in source.cells if "solution" not in c.metadata.get("tags", []))
-    for cell in source.cells:
-        if "solution" in cell.metadata.get("tags", []):
-            secret = [line for line in cell.source.splitlines() if len(line.strip()) > 12 and line not in given]
-            assert secret
-            assert not [line for line in secret if json.dumps(line)[1:-1] in text]
+# A class for each exercise: pytest-xdist gives all of a class to one process, which then starts its graders once.
+for slug in SLUGS:
+    globals()[f"Test_{slug}"] = type(f"Test_{slug}", (Key,), {"slug": slug})

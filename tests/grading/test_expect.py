@@ -1,5 +1,7 @@
 """What hidden tests say of what a learner gave."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,16 @@ def test_a_hidden_test_without_points_is_worth_none():
     for strange in (print, "2", True):
         with pytest.raises(TypeError, match=rf"a number of points, not a {type(strange).__name__}: @points\(2\)"):
             points(strange)
+
+
+@pytest.mark.parametrize("kind", [str, np.array, np.str_])
+def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room(kind):
+    """One long text and many short ones take gigabytes as an array."""
+    texts = list(map(kind, ["x" * 20_000, *[""] * 2_000]))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Mistake, match="`dw` is a list of 2; it must be an array of numbers"):
+            expect.array([[0, 1], texts], name="dw")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
