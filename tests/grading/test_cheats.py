@@ -22,7 +22,7 @@ import pytest
 
 from course_lib.grading.classroom import Task
 from course_lib.grading.graders import grade_class
-from course_lib.grading.sandbox import BUBBLEWRAP
+from course_lib.grading.sandbox import BUBBLEWRAP, WARM
 from course_lib.grading.submission import grade_submission
 
 FOLDER = Path(__file__).parent / "cheats"
@@ -85,7 +85,10 @@ class Outcome:
     alone: object
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "bubblewrap, warm"], ids=["cold", "warm"])
+COLD = pytest.param(BUBBLEWRAP, id="cold", marks=pytest.mark.more)  # in short, test_hostile.py is cold, too
+
+
+@pytest.fixture(scope="module", params=[COLD, pytest.param(WARM, id="warm")])
 def outcome(request, make_exercise, tmp_path_factory):
     """Grade the whole bank once each way, honest submissions first, last and in between, two at a time."""
     where = request.param
@@ -105,7 +108,7 @@ def outcome(request, make_exercise, tmp_path_factory):
             (folder / f"{name}.ipynb").write_bytes(data)
         before = bystanders(folder) | bystanders(exercise.key)
         tasks = [Task(name, _hurried(exercise, name), folder / f"{name}.ipynb") for name in sorted(raw)]
-        reports = {report.learner: report for report in grade_class(tasks, jobs=2, warm=where != BUBBLEWRAP)}
+        reports = {report.learner: report for report in grade_class(tasks, jobs=2, warm=where == WARM)}
         heard = sum(_waiting(each) for each in (stream, datagrams))
     after = bystanders(folder) | bystanders(exercise.key)
     alone = grade_submission(folder / "zoe.ipynb", learner="zoe", exercise=exercise)

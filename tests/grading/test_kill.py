@@ -18,7 +18,7 @@ import pytest
 
 from course_lib.grading import pids, temporary
 
-KILLS, LANES = 50, 2
+LANES = 2
 RIGHT, WRONG, BROKEN = 8, 4, 6
 EARLY = 0.15  # this share of the kills comes before the first grade
 POLL_SECONDS, GONE_SECONDS, LONGEST = 0.02, 30, 0.7
@@ -116,13 +116,14 @@ class Lane:
     out: Path
     rng: random.Random
     env: dict
+    wanted_kills: int
     kills: int = 0
     last: list | None = None
     groups: set = field(default_factory=set)
 
     def go(self, wanted):
         """Start and kill until there have been so many kills; then finish."""
-        while self.kills < KILLS // LANES:
+        while self.kills < self.wanted_kills:
             self.once(wanted)
         words = command(self.classroom, self.exercise, self.out)
         done = subprocess.run(words, capture_output=True, text=True, env=self.env)
@@ -155,8 +156,17 @@ class Lane:
         self.last = now
 
 
-@pytest.mark.timeout(1800)  # fifty starts of the command: a minute on two idle cores, many on busy ones
-def test_a_grader_killed_fifty_times_has_the_grades_of_one_left_alone(classroom, exercise, tmp_path, short_folder):
+@pytest.mark.parametrize(
+    "kills",
+    [
+        6,
+        # fifty starts of the command: a minute on two idle cores, many on busy ones
+        pytest.param(50, marks=[pytest.mark.more, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_a_grader_killed_again_and_again_has_the_grades_of_one_left_alone(
+    classroom, exercise, tmp_path, short_folder, kills
+):
     """At random moments, before the first grade and after, grading anew and going on; then it is let finish.
 
     After the last run nothing is left of all those before.
@@ -166,9 +176,12 @@ def test_a_grader_killed_fifty_times_has_the_grades_of_one_left_alone(classroom,
     wanted = recorded(tmp_path / "alone")
     assert len(wanted) == RIGHT + WRONG + BROKEN
     env = os.environ | {"TMPDIR": str(short_folder)}
-    lanes = [Lane(classroom, exercise, tmp_path / str(lane), random.Random(lane), env) for lane in range(LANES)]
+    lanes = [
+        Lane(classroom, exercise, tmp_path / str(lane), random.Random(lane), env, kills // LANES)
+        for lane in range(LANES)
+    ]
     with ThreadPoolExecutor(LANES) as pool:
-        assert sum(pool.map(lambda lane: lane.go(wanted), lanes)) == KILLS
+        assert sum(pool.map(lambda lane: lane.go(wanted), lanes)) == kills
     for lane in lanes:
         assert recorded(lane.out) == wanted
         assert grades(lane.out) == grades(tmp_path / "alone")

@@ -134,7 +134,7 @@ def test_a_machine_without_containers_has_what_it_says(container, tmp_path):
 def tasks(exercise, hand_in, tmp_path):
     """Return a function that hands in an answer of eve's, and then right ones."""
 
-    def make(code):
+    def make(code, exercise=exercise):
         found = []
         for learner, answer in (("eve", code), ("ada", "def double(x): return 2 * x")):
             path = tmp_path / f"{learner}.ipynb"
@@ -176,11 +176,11 @@ def test_who_loses_points_while_memory_is_enough_is_graded_once(tasks):
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
 
 
-def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hand_in, monkeypatch):
+def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hasty, hand_in, monkeypatch):
     """Others may have started a hundred processes; who had one, and is late, is through."""
     waits = itertools.chain([1e9], itertools.repeat(0.0))
     monkeypatch.setattr(Inside, "waited_seconds", lambda self: next(waits))  # nor is it to be kept busy
-    handed_in = tasks("while True: pass")
+    handed_in = tasks("while True: pass", hasty)
     came = []
     with Graders(jobs=1, warm=False) as graders:
         graders.expect(handed_in)
@@ -190,10 +190,10 @@ def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hand_i
     assert came == [("ada", 3), ("eve", 3)]
 
 
-def test_who_is_late_with_a_processor_is_graded_once(tasks, monkeypatch):
+def test_who_is_late_with_a_processor_is_graded_once(tasks, hasty, monkeypatch):
     """It is slow by itself."""
     monkeypatch.setattr(Inside, "waited_seconds", lambda self: 0.1)
-    handed_in = tasks("while True: pass")
+    handed_in = tasks("while True: pass", hasty)
     with Graders(jobs=1, warm=False) as graders:
         graders.expect(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]

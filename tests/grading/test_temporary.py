@@ -147,7 +147,7 @@ def test_a_killed_run_leaves_what_the_next_removes(exercise, hand_in, tmp_path, 
     """Folders and control groups; a run that comes to its end leaves nothing itself."""
     (classroom := tmp_path / "class").mkdir()
     for learner in ("ada", "bob"):
-        hand_in(halve="def halve(x):\n    while True: pass").rename(classroom / f"{learner}.ipynb")
+        hand_in(halve="import time\ndef halve(x):\n    time.sleep(600)").rename(classroom / f"{learner}.ipynb")
     words, env = command(classroom, exercise, tmp_path / "out", "-j", jobs), os.environ | {"TMPDIR": str(short_folder)}
     groups, wanted = killed(words, env, short_folder), can_make_groups()
     while wanted and not any(group.exists() for group in groups):  # that was one on trial, and it was gone in time
