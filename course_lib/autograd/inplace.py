@@ -46,8 +46,8 @@ def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
 
 def refuse_if_leaf(x: Tensor, what: str) -> None:
     """Raise if a write would change a leaf, itself or through a view of it."""
-    whole = clock.views[id(x)][0]() if id(x) in clock.views else x
-    if whole is not None and whole.is_leaf and whole.requires_grad:
+    whole = clock.views[id(x)][0]() if id(x) in clock.views else None
+    if any(t is not None and t.is_leaf and t.requires_grad for t in (x, whole)):
         raise AutogradError(
             f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. Do "
             "it under no_grad(), as optimizers do, or write it out of place."

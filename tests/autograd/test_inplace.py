@@ -276,6 +276,17 @@ def test_a_leaf_is_not_changed_through_a_view(when):
         assert b.tolist() == [2, 2, 3, 3]
 
 
+def test_a_leaf_that_is_a_view_is_not_changed_either():
+    """Its source may be, which torch does not notice."""
+    for lib in (ag, torch):
+        b = lib.ones(3)
+        v = b[:1].requires_grad_()
+        with pytest.raises(RuntimeError, match="leaf"):
+            v.mul_(2)
+        b.mul_(2)
+        assert v.tolist() == [2]
+
+
 def test_a_view_outlives_its_source():
     """It is a view of nothing then, and free."""
     for lib in (ag, torch):
