@@ -127,14 +127,14 @@ def test_nothing_stays_behind():
 @pytest.mark.parametrize("result", [None, 3.0])
 def test_a_forward_pass_that_keeps_nothing_is_refused(result):
     """Its graph would be gone before it could be looked at."""
-    with pytest.raises(InputError, match=f"it returned {type(result).__name__}. Return what you would call backward"):
+    with pytest.raises(InputError, match=f"it returned {type(result).__name__}"):
         saved_activations(lambda: result)
 
 
 def test_what_is_computed_already_is_refused():
     """A loss in place of the function that computes it; FLOPs are counted in the same way."""
     for look in (saved_activations, count_flops):
-        with pytest.raises(InputError, match=r"but got a Tensor.*Pass lambda: loss_fn\(model\(x\), y\)"):
+        with pytest.raises(InputError, match=r"but got a Tensor.*Pass lambda: "):
             look(torch.ones(1))
 
 

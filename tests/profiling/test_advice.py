@@ -117,11 +117,11 @@ def test_a_step_without_an_operation_is_not_blamed_on_calls():
 
 def test_what_cannot_be_recorded_is_refused(tmp_path):
     """In words, and an error of the step is passed on."""
-    with pytest.raises(InputError, match="step must be a function that runs one step, but got a Tensor"):
+    with pytest.raises(InputError, match=r"step must be a function .* got a Tensor"):
         advise(torch.ones(3).sum())
-    with pytest.raises(InputError, match="steps must be a whole number, at least 1, but it is 0"):
+    with pytest.raises(InputError, match=r"steps must be .*at least 1, but it is 0"):
         advise(lambda: None, steps=0)
-    with pytest.raises(InputError, match="warmup must be a whole number, at least 1, but it is 0: a first step"):
+    with pytest.raises(InputError, match=r"warmup must be .*at least 1, but it is 0"):
         advise(lambda: None, warmup=0)
     with pytest.raises(ZeroDivisionError):
         advise(lambda: 1 / 0)

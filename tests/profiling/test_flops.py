@@ -117,7 +117,7 @@ def test_what_is_not_a_loss_is_refused(result, message):
 
 def test_a_loss_that_was_computed_already_is_refused():
     """Its operations are over, and there is nothing left to count."""
-    with pytest.raises(InputError, match=r"fn must be a function that returns the loss, but got a Tensor, .* lambda: "):
+    with pytest.raises(InputError, match=r"fn must be a function .*got a Tensor, .* lambda: "):
         count_flops(nn.Linear(3, 1)(torch.ones(2, 3)).sum())
 
 

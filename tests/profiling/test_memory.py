@@ -153,7 +153,7 @@ def test_it_prints_the_largest_and_where_the_peak_is():
 
 def test_what_cannot_run_is_refused():
     """In words; an error of the step is passed on, and nothing goes on watching."""
-    with pytest.raises(InputError, match="step must be a function that runs one step, but got a Tensor"):
+    with pytest.raises(InputError, match=r"step must be a function .* got a Tensor"):
         memory_timeline(torch.ones(3).sum())
     with pytest.raises(ZeroDivisionError):
         memory_timeline(lambda: 1 / 0)

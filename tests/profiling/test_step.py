@@ -236,9 +236,7 @@ def test_a_model_without_gradients_is_refused():
     """Frozen altogether; or with an optimizer that belongs to another model."""
     model, loss_fn, steps, batch = make()
     stranger = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)
-    with pytest.raises(
-        InputError, match="brought none to its 2: build the optimizer from the parameters of this model"
-    ):
+    with pytest.raises(InputError, match="brought none to its 2: build the optimizer from"):
         profile_step(model, loss_fn, stranger, batch, **SHORT)
     model.requires_grad_(False)
     with pytest.raises(InputError, match="time inference with time_call"):
@@ -349,7 +347,7 @@ def test_processes_that_train_together_are_refused(monkeypatch):
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
     model = nn.Linear(2, 1)
     step = (model, nn.functional.mse_loss, torch.optim.SGD(model.parameters()), (torch.ones(1, 2), torch.ones(1, 1)))
-    with pytest.raises(InputError, match=r"in one process, but 4 train together here.*trace\(\.\.\.\)"):
+    with pytest.raises(InputError, match=r"one process, but 4 train together.*trace\("):
         profile_step(*step)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 1)
     assert profile_step(*step, **SHORT).steps >= 6
@@ -359,7 +357,7 @@ def test_a_complex_loss_is_refused_before_anything_is_timed():
     """Torch has no backward pass for it."""
     model = torch.nn.Linear(3, 1)
     optimizer, batch = torch.optim.SGD(model.parameters(), lr=0.1), (torch.ones(2, 3), torch.ones(2, 1))
-    with pytest.raises(InputError, match=r"a real number, but its dtype is torch\.complex64\. Take its \.real"):
+    with pytest.raises(InputError, match=r"real number, .*torch\.complex64\. Take its \.real"):
         profile_step(model, lambda out, y: (out - y).sum() * 1j, optimizer, batch)
 
 

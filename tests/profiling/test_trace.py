@@ -68,10 +68,10 @@ def test_what_makes_a_trace_large_is_recorded_only_if_asked_for(tmp_path, option
 def test_a_loop_that_never_steps_is_told_so(tmp_path, steps):
     """What came, what must hold, what to do; and the profiler is off again."""
     run = trace(tmp_path)
-    with pytest.raises(ProfilingError, match=rf"record after 2 steps, but step\(\) was called {steps} times"), run:
+    with pytest.raises(ProfilingError, match=rf"after 2 steps, but step\(\) was called {steps}"), run:
         loop(run, steps)
     assert not torch.autograd.profiler._is_profiler_enabled
-    with pytest.raises(ProfilingError, match=f"a table needs .*, but after {steps} steps none was: .* begins after 2"):
+    with pytest.raises(ProfilingError, match=f"a table needs .* after {steps} steps none .* after 2"):
         run.averages()
 
 
@@ -121,7 +121,7 @@ def test_a_table_is_sorted_by_what_torch_counts(tmp_path):
         loop(run, 2)
     assert "aten::mm" in run.table(sort_by="count")
     assert len(run.table(rows=2).splitlines()) == len(run.table(rows=1).splitlines()) + 1
-    with pytest.raises(InputError, match="such as 'self_cpu_time_total' or 'count', but it is 'time'"):
+    with pytest.raises(InputError, match="'count', but it is 'time'"):
         run.table(sort_by="time")
 
 
@@ -227,7 +227,7 @@ def test_a_profiler_that_is_refused_says_what_to_do(tmp_path, monkeypatch):
 
     run = trace(tmp_path)
     monkeypatch.setattr(torch.profiler.profile, "start", refuse)
-    with pytest.raises(ProfilingError, match=r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES\. Counters of a GPU may need"), run:
+    with pytest.raises(ProfilingError, match=r"INSUFFICIENT_PRIVILEGES\. Counters of a GPU"), run:
         pass
 
 
@@ -253,7 +253,7 @@ def test_options_out_of_range_are_refused(tmp_path, options, message):
 @pytest.mark.parametrize("folder", [None, 3, b"traces"])
 def test_what_is_no_path_is_refused(folder):
     """With one that is."""
-    with pytest.raises(InputError, match=r"folder must be a path .*, but it is .*\. Pass one such as 'traces'"):
+    with pytest.raises(InputError, match=r"folder must be a path .*, but it is .*\. Pass one"):
         trace(folder)
 
 
