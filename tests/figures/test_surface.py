@@ -72,5 +72,5 @@ def test_the_drawing_is_the_same_each_time():
 
 def test_refuses_values_that_lie_the_other_way_round():
     """Rows are y."""
-    with pytest.raises(InputError, match=r"one row for each y, \(5, 9\), but have \(9, 5\)\. Transpose"):
+    with pytest.raises(InputError, match=r"\(5, 9\), but have \(9, 5\)\. Transpose"):
         surface(BOWL.T, x=X, y=Y, x_label="w", y_label="b", title="A bowl")
