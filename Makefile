@@ -1,25 +1,35 @@
-# make book · make test · make notebooks · make bench · make oldest · make demo · make lock · make clean
+# make book · make test · make test-more · make test-processors · make notebooks · make bench · make oldest · make demo ·
+# make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
 # but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test` (see `tools`).
 
 .DEFAULT_GOAL := help
-.PHONY: help book test notebooks bench oldest demo lock sandbox tools clean
+.PHONY: help book test test-more test-processors notebooks bench oldest demo lock sandbox tools clean
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 PYTHON ?= python3
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | column -t -s "$$(printf '\t')"
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | column -t -s "$$(printf '\t')"
 
 book: .venv/installed ## build the book from the committed notebooks
 	@.venv/bin/jupyter-book build . -W -n --keep-going --quiet
 	@echo "The book is built. Open file://$$(printf %s "$$PWD" | sed 's/ /%20/g')/_build/html/index.html"
 
-test: .venv/installed tools ## run the whole suite: code, docstrings, pages, exercises, the book
 # Left in their order: sorted by their number, the few and slow tests of grading would be left to one process at the end.
-	@.venv/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
-	  tests course_lib chapters
+PYTEST := .venv/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env
+
+test: .venv/installed tools ## run the suite: code, docstrings, pages, exercises, the book
+	@$(PYTEST) tests course_lib chapters
+
+test-more: .venv/installed tools ## run the long rest: cold grading, large banks, the oldest packages, an old processor
+	@.venv/bin/python -m tests.oldest
+	@.venv/bin/python -m tests.processors SSE4
+	@$(PYTEST) -m more tests
+
+test-processors: .venv/installed tools ## run the pages, and the tests of numbers, as on five kinds of processor
+	@.venv/bin/python -m tests.processors
 
 notebooks: .venv/installed ## run the pages whose text changed, and write their notebooks
 	@.venv/bin/python -m course_lib.cli notebooks
