@@ -1,7 +1,8 @@
 """Run the pages, and the tests that compare numbers, as other processors would compute them.
 
-``make test-processors`` runs it: one line for each setting. Libraries choose their kernels by what the processor can
-do, and let themselves be told that it can do less. The order of a sum also depends on how many threads share it.
+``make test-processors`` runs it: one line for each setting, or for those that are named on the command line. Libraries
+choose their kernels by what the processor can do, and let themselves be told that it can do less. The order of a sum
+also depends on how many threads share it.
 """
 
 import os
@@ -68,8 +69,12 @@ def failures(environment: dict[str, str], capability: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    failed = 0
-    for name, environment, capability in settings():
+    failed, possible = 0, {name: (environment, capability) for name, environment, capability in settings()}
+    for name in sys.argv[1:] or possible:
+        if name not in possible:
+            print(f"{name}: not on this processor")
+            continue
+        environment, capability = possible[name]
         lines = failures(environment, capability)
         print("\n  ".join([f"{name}: {f'{len(lines)} failed' if lines else 'all pass'}", *lines]), flush=True)
         failed += bool(lines)
