@@ -162,7 +162,7 @@ def test_can_be_jitted():
     for found, right in zip(
         flat(jax.jit(grads)(x, weights, biases, labels)), flat(grads(x, weights, biases, labels)), strict=True
     ):
-        np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5 * abs(np.asarray(right)).max())
+        np.testing.assert_allclose(found, right, rtol=1e-3, atol=1e-4 * abs(np.asarray(right)).max())
 
 
 def test_keeping_less_keeps_fewer_bytes_and_computes_more():
