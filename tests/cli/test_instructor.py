@@ -165,7 +165,7 @@ def test_rules_are_found_and_applied(course, classroom):
     assert not (classroom / "grades" / "learners").exists()
 
 
-@pytest.mark.parametrize(("others", "more"), [((), ""), (("evva",), ", and for 1 more like it")])
+@pytest.mark.parametrize(("others", "more"), [((), "no notebook;"), (("evva",), "1 more like it")])
 def test_rules_and_times_for_nobody_are_pointed_out(course, classroom, others, more):
     """A misspelled name would switch a deadline off without a word."""
     (classroom / "course.toml").write_text("[exercises.duoble]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n")
@@ -173,12 +173,11 @@ def test_rules_and_times_for_nobody_are_pointed_out(course, classroom, others, m
     (classroom / "times.csv").write_text("learner,exercise,submitted\n" + "".join(times))
     status, _, err = course("grade", "submissions", "--submitted", "times.csv", "--report", "junit")
     assert status == 0
-    assert err.splitlines() == [
-        "note: there are rules for the exercise duoble, but no notebook of it; is its name right?",
-        f"note: there is a time for double of adda, but no notebook{more}; are the names right?",
-        "note: --submitted has no time for double of bob, cem, dan and eva: what an earlier table said counts, else "
-        "when the file was last changed; add what is missing",
-    ]
+    rules, time, no_time = err.splitlines()
+    assert "duoble" in rules
+    assert "double of adda" in time
+    assert more in time
+    assert "no time for double of bob, cem, dan and eva" in no_time
 
 
 def test_notebooks_that_are_passed_over_are_pointed_out(course, classroom):
@@ -190,16 +189,11 @@ def test_notebooks_that_are_passed_over_are_pointed_out(course, classroom):
         path.write_bytes(reference.read_bytes())
     status, _, err = course("grade", "submissions", "-j", 1)
     assert status == 0
-    why = (
-        "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, move it "
-        "there or rename it"
-    )
-    assert err.splitlines() == [
-        "note: submissions has fay.zip, in no learner's folder, and so not graded; if it was handed in, unpack it, or "
-        "put it there as <learner>/<exercise>.ipynb",
-        f"note: ada: double.ipynb is graded, double (1).ipynb is passed over: {why}",
-        f"note: bob: double.ipynb is graded, double copy.zip and new/double.ipynb are passed over: {why}",
-    ]
+    stray, ada, bob = err.splitlines()
+    assert "fay.zip" in stray
+    assert "ada: double.ipynb is graded, double (1).ipynb is passed over" in ada
+    assert "bob: double.ipynb is graded, double copy.zip and new/double.ipynb are passed over" in bob
+    assert all("<exercise>.ipynb" in line for line in (stray, ada, bob))
     assert points_of(classroom)["bob"] == 0
 
 

@@ -84,9 +84,8 @@ def test_an_edited_check_is_pointed_out(hand_in):
 
     result = check_notebook(edited(hand_in(double="def double(x): return x"), soften))
     assert result.passed
-    assert result.warnings == (
-        "the check check_double was edited, so its result may not mean anything: take it from a fresh copy",
-    )
+    [warning] = result.warnings
+    assert "the check check_double was edited" in warning
     result = check_notebook(edited(hand_in(), lambda notebook, cells: cells["check_double"].update(source="pass")))
     assert result.rows[0].message == "the check ran, but did not print what it prints for a right answer"
 
@@ -111,10 +110,9 @@ def test_an_edited_given_cell_is_pointed_out(hand_in, source, place):
         sealed(notebook, cells)
         cells["setup"]["source"] = source
 
-    assert check_notebook(edited(hand_in(), edit)).warnings == (
-        f"the given cell {place} was edited: the checks here ran it as it is now, and grading runs it as it was handed "
-        "out; undo the change, or copy it from a fresh notebook",
-    )
+    [warning] = check_notebook(edited(hand_in(), edit)).warnings
+    assert f"the given cell {place} was edited" in warning
+    assert "grading runs it as it was handed out; " in warning
 
 
 def test_a_given_cell_as_it_was_handed_out_is_not_pointed_out(hand_in):
@@ -141,13 +139,9 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
         notebook["cells"].insert(1, scratch | {"execution_count": None})
 
     result = check_notebook(edited(hand_in(), lean))
-    assert result.rows[0].message == (
-        "NameError: name 'TWO' is not defined; `TWO` is in a cell of your own, which is not graded: put it into the "
-        "answer cell"
-    )
-    assert result.warnings == (
-        "1 cell of your own was left out, since only answer cells are graded: what an answer needs must be inside it",
-    )
+    assert "`TWO` is in a cell of your own" in result.rows[0].message
+    [warning] = result.warnings
+    assert "1 cell of your own was left out" in warning
 
 
 def test_an_answer_in_two_cells_is_pointed_out(hand_in):
@@ -159,9 +153,8 @@ def test_an_answer_in_two_cells_is_pointed_out(hand_in):
 
     result = check_notebook(edited(hand_in(), split))
     assert result.passed
-    assert result.warnings == (
-        "the answer cell `double` is there 2 times, and grading takes one at most: keep one, with all of it",
-    )
+    [warning] = result.warnings
+    assert "the answer cell `double` is there 2 times" in warning
 
 
 def test_a_cell_that_was_deleted_is_missed(hand_in):
@@ -178,8 +171,9 @@ def test_a_cell_that_was_deleted_is_missed(hand_in):
         notebook["metadata"]["course"]["cells"] = "none of them"
 
     result = check_notebook(edited(hand_in(), delete("halve")))
-    missing = "the answer cell `halve` is missing, so it counts as unanswered: copy it from a fresh notebook"
-    assert (result.passed, result.warnings) == (True, (missing,))
+    [warning] = result.warnings
+    assert result.passed
+    assert "the answer cell `halve` is missing" in warning
     assert check_notebook(edited(hand_in(), forget)).warnings == ()
     with pytest.raises(InputError, match="found one without its checks"):
         check_notebook(edited(hand_in(), delete("check_double")))
