@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import MonitorError
@@ -29,51 +30,46 @@ class Transfers(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.fixture
-def transfers(monkeypatch):
-    """Count transfers to the host: ``.to()``, ``.cpu()``, ``.tolist()``, ``.item()`` and the like."""
-    seen = []
+class Reads(TorchFunctionMode):
+    """Lists the calls that bring numbers to the host, such as ``.to()`` and ``.item()``."""
 
-    def counted(name):
-        original = getattr(torch.Tensor, name)
+    NAMES = frozenset({"to", "cpu", "tolist", "item", "__bool__", "__float__", "__int__", "__index__"})
 
-        def call(tensor, *args, **kwargs):
-            seen.append(name)
-            return original(tensor, *args, **kwargs)
+    def __init__(self):
+        self.seen = []
 
-        monkeypatch.setattr(torch.Tensor, name, call)
-
-    for name in ("to", "cpu", "tolist", "item", "__bool__", "__float__", "__int__", "__index__"):
-        counted(name)
-    return seen
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        """Note a call, and make it."""
+        if function.__name__ in self.NAMES:
+            self.seen.append(function.__name__)
+        return function(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30, float("inf")], ids=["ordinary", "tiny", "huge", "infinite"])
-def test_a_step_reads_the_device_once(in_rows, transfers, scale):
+def test_a_step_reads_the_device_once(in_rows, scale):
     """Whatever the gradients are, from the second step on, and also when updates are measured."""
     torch.manual_seed(0)
     model = mlp(4)
     with GradientMonitor(model) as monitor:
         for step in range(25):
             backward(model, scale)
-            transfers.clear()
-            with Transfers() as counted:
+            with Reads() as reads, Transfers() as counted:
                 monitor.step()
             if step:
-                assert transfers == ["to"]
+                assert reads.seen == ["to"]
                 assert counted.count == 0
 
 
-def test_one_step_at_most_is_read_twice(in_rows, transfers):
+def test_one_step_at_most_is_read_twice(in_rows):
     """Where a gradient is now and then nearly its mean, which single precision is not enough for."""
     model, twice = nn.Linear(2, 2), 0
     with GradientMonitor(model) as monitor:
         for step in range(60):
             model.weight.grad = torch.ones(2, 2)
             model.bias.grad = torch.tensor([1.0, 1.0 + 1e-4 * (step % 2)])
-            transfers.clear()
-            monitor.step()
-            twice += len(transfers) == 2
+            with Reads() as reads:
+                monitor.step()
+            twice += len(reads.seen) == 2
     assert twice == 1
 
 
@@ -120,7 +116,7 @@ def test_gradients_are_free_to_go():
 @pytest.mark.parametrize("shape", [(3,), (64, 45), (64, 64), (60, 110), (200, 200)])
 def test_the_history_holds_what_the_docstring_says(way, shape, update_every):
     """At most 200 bytes a parameter and step, of what was read and of what was worked out of it."""
-    model, count = nn.ParameterList([torch.ones(shape) for _ in range(300)]), 300
+    model, count = nn.ParameterList([torch.ones(shape) for _ in range(30)]), 30
     with GradientMonitor(model, update_every=update_every) as monitor:
         for step in range(3):
             for p in model:
@@ -211,7 +207,7 @@ def test_what_single_precision_is_not_enough_for_is_noticed(in_rows, sums, norms
     assert group.fine(np.array([sums, norms, largest], np.float32)) is fine
 
 
-def test_what_is_infinite_once_costs_nothing_later(in_rows, transfers):
+def test_what_is_infinite_once_costs_nothing_later(in_rows):
     """As the first steps with a GradScaler are: a large tensor, which is not copied, is read on in single precision."""
     model = nn.Linear(300, 300)
     with GradientMonitor(model, update_every=None) as monitor:
@@ -220,9 +216,9 @@ def test_what_is_infinite_once_costs_nothing_later(in_rows, transfers):
                 p.grad = torch.where(torch.arange(p.numel()) % 3 == 0, -0.5, 0.5).view_as(p)
                 if step == 3 and p.ndim == 2:
                     p.grad[5, 7] = float("inf")
-            transfers.clear()
-            monitor.step()
-            assert transfers == ["to"]
+            with Reads() as reads:
+                monitor.step()
+            assert reads.seen == ["to"]
         assert not monitor._reader.groups[0].wide
     flagged = monitor.history.query("nonfinite")
     assert list(zip(flagged.step, flagged.parameter, strict=True)) == [(4, "weight")]

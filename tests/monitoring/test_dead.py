@@ -73,7 +73,7 @@ def test_what_was_compiled_before_is_not_watched():
     compiled(torch.rand(5, 2))
     with DeadUnits(compiled) as dead:
         compiled(torch.rand(5, 2))
-    with pytest.raises(MonitorError, match=r"torch\.compile has compiled before: .* the model that it was made from"):
+    with pytest.raises(MonitorError, match=r"torch\.compile has compiled before"):
         _ = dead.shares
 
 
@@ -106,10 +106,10 @@ def test_the_model_is_left_as_it_was(error):
 
 def test_what_cannot_be_counted_is_refused():
     """In one sentence, with what to do."""
-    with pytest.raises(InputError, match=r"must be a torch.nn.Module, but got a list. Pass the model itself"):
+    with pytest.raises(InputError, match=r"torch\.nn\.Module, but got a list"):
         DeadUnits([network()])
     for unit_dim in ("1", 1.0, None, True):
-        with pytest.raises(InputError, match=rf"unit_dim must be a whole number, but got {unit_dim!r}. Pass -1"):
+        with pytest.raises(InputError, match=rf"unit_dim must be .* {unit_dim!r}\. Pass -1"):
             DeadUnits(network(), unit_dim=unit_dim)
     model, shape = network(), r"but got 2 for those of '1', of shape \(5, 4\)"
     with DeadUnits(model, unit_dim=2), pytest.raises(InputError, match=f"a dimension of the outputs, {shape}"):

@@ -130,7 +130,7 @@ def test_a_parameter_that_is_added_or_frozen_later():
         model[0].weight.requires_grad_(False)
         model[0].weight.grad = None
         backward(model)
-        with pytest.warns(UserWarning, match=r"^3\.weight requires grad now and is not watched, nor are 1 more: a"):
+        with pytest.warns(UserWarning, match=r"^3\.weight .*not watched, nor are 1 more"):
             monitor.step()
     frame = monitor.history[monitor.history.step == 2].set_index("parameter")
     assert list(frame.index) == ["0.weight", "0.bias", "2.weight", "2.bias"]
@@ -168,9 +168,7 @@ def test_a_layer_that_is_replaced_is_not_watched_in_silence(engine):
         monitor.step()
         setattr(model, "1", engine.Linear(4, 1))
         model(made(2, 4)).sum().backward()
-        with pytest.raises(
-            MonitorError, match=r"but 1\.weight is another one now, or gone, and 1 more\. After a layer"
-        ):
+        with pytest.raises(MonitorError, match=r"1\.weight is another one now, .*and 1 more"):
             monitor.step()
     assert len(monitor.history) == 4
 
@@ -249,7 +247,7 @@ def test_a_monitor_is_not_copied(taken):
 def test_counts_that_are_none_are_refused(options):
     """The message names the option."""
     ((name, value),) = options.items()
-    with pytest.raises(InputError, match=rf"{name} must be a whole number of at least 1, but it is {value!r}"):
+    with pytest.raises(InputError, match=rf"{name} must be .*at least 1, but it is {value!r}"):
         GradientMonitor(mlp(1), **options)
 
 
@@ -270,7 +268,7 @@ def test_step_before_backward_and_questions_before_step_are_refused():
         with pytest.raises(MonitorError, match=r"the \.grad of all 4 parameters is None"):
             monitor.step()
         for ask in (monitor.diagnose, monitor.heat_map, monitor.norm_curves):
-            with pytest.raises(MonitorError, match=r"nothing was measured yet\. Call step\(\) after each backward"):
+            with pytest.raises(MonitorError, match=r"nothing was measured yet\. Call step\(\)"):
                 ask()
         backward(model)
         monitor.step()
@@ -394,7 +392,7 @@ def test_parameters_that_were_all_replaced_are_not_blamed_on_the_order_of_calls(
     with GradientMonitor(model) as monitor:
         model.load_state_dict({name: p.clone() for name, p in model.state_dict().items()}, assign=True)
         model(torch.randn(3, 4)).sum().backward()
-        with pytest.raises(MonitorError, match=r"weight is another one now, .*load_state_dict\(assign=True\)"):
+        with pytest.raises(MonitorError, match=r"another one now, .*load_state_dict\(assign=True\)"):
             monitor.step()
 
 
@@ -419,7 +417,7 @@ def test_parameters_without_numbers_are_refused():
     model = nn.Linear(4, 2, device="meta")
     model(torch.ones(3, 4, device="meta")).sum().backward()
     for look in (GradientMonitor, log_gradient_stats, compute_grad_norm):
-        with pytest.raises(InputError, match=r"weight is on the meta device, which has none\. Move the model to a dev"):
+        with pytest.raises(InputError, match=r"weight is on the meta device.*Move the model"):
             look(model)
 
 

@@ -439,7 +439,7 @@ def test_it_is_said_in_words():
 
 def test_what_cannot_run_is_refused():
     """In words; an error of the step is passed on, and nothing goes on watching."""
-    with pytest.raises(InputError, match="step must be a function that runs one step, but got a Tensor"):
+    with pytest.raises(InputError, match=r"step must be a function .* got a Tensor"):
         first_nonfinite(torch.ones(3).sum())
     with pytest.raises(ZeroDivisionError):
         first_nonfinite(lambda: 1 / 0)

@@ -368,24 +368,24 @@ def test_the_norm_of_parameters_is_that_of_their_model(engine):
 @pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats])
 def test_before_backward_there_is_nothing_to_see(function):
     """The message says when to call."""
-    with pytest.raises(MonitorError, match=r"the \.grad of all 2 parameters is None\. Call this after loss\.backward"):
+    with pytest.raises(MonitorError, match=r"all 2 parameters is None\. Call this after loss\.backward"):
         function(nn.Linear(2, 2))
 
 
 @pytest.mark.parametrize("function", [compute_grad_norm, log_gradient_stats, GradientMonitor])
 def test_what_is_no_model_is_refused(function):
     """Parameters, a frozen model, and one whose shapes are not known yet."""
-    with pytest.raises(InputError, match=r"a model with named_parameters\(\) is needed.*but got a list"):
+    with pytest.raises(InputError, match=r"named_parameters\(\) is needed.*got a list"):
         function([torch.zeros(2)])
     with pytest.raises(InputError, match=r"got the class Linear\. Make an instance first"):
         function(nn.Linear)
-    with pytest.raises(InputError, match=r"must be a parameter that requires grad, but Linear has none"):
+    with pytest.raises(InputError, match=r"requires grad, but Linear has none"):
         function(nn.Linear(2, 2).requires_grad_(False))
     with pytest.raises(InputError, match=r"weight has no shape yet\. Run a batch"):
         function(nn.LazyLinear(3))
     shard = nn.Linear(2, 2)
     shard.bias._fsdp_flattened = True
-    with pytest.raises(InputError, match=r"parameters must be whole, but this process holds only a part of bias"):
+    with pytest.raises(InputError, match=r"must be whole, .*a part of bias"):
         function(shard)
 
 
@@ -458,5 +458,5 @@ def test_a_generator_read_twice_is_named_as_such():
     model(torch.ones(1, 2)).sum().backward()
     parameters = model.parameters()
     compute_grad_norm(parameters)
-    with pytest.raises(InputError, match=r"the list is empty\. Pass the model, or model\.parameters\(\) anew"):
+    with pytest.raises(InputError, match=r"the list is empty\. Pass .*parameters\(\) anew"):
         compute_grad_norm(parameters)
