@@ -1,9 +1,15 @@
-"""What pytest does before it reads the docstrings of the library."""
+"""What pytest does before it reads the tests, and the docstrings of the library."""
 
 import importlib
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).parent
+
+# As in the pages' kernels. Threads of torch wait for each other by spinning: where several processes share the cores,
+# a second thread costs up to twenty times the work itself.
+for library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
 def pytest_collect_file(file_path: Path) -> None:
