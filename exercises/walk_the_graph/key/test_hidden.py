@@ -10,7 +10,7 @@ import pytest
 from course_lib.grading import Mistake, expect, points
 from course_lib.grading.reading import bare
 
-DEEP, DIAMONDS = 60_000, 100
+DEEP, DIAMONDS = 30_000, 100
 
 
 # Graphs, and what is right.
@@ -115,7 +115,7 @@ def diamonds(rng):
 
 
 def tower(x):
-    """Return a graph of sixty thousand sums, one on the other, that all use one more leaf."""
+    """Return a graph of thirty thousand sums, one on the other, that all use one more leaf."""
     return [["leaf", x], ["leaf", x], *(["add", i - 1, 0] for i in range(2, DEEP))]
 
 
@@ -407,19 +407,19 @@ def test_order_of_many_paths(learner, rng):
 
 @points(0.5)
 def test_order_of_a_deep_graph(learner, rng):
-    """A graph may be sixty thousand values deep."""
+    """A graph may be thirty thousand values deep."""
     steps = tower(float(rng.uniform(1, 2)))
     try:
         [order] = orders(learner, steps, len(steps) - 1)
     except Mistake as mistake:
         if "come to an end" in str(mistake):
             raise Mistake(
-                "`users_first` takes too long for a graph sixty thousand deep: each value may cost only a moment, "
+                "`users_first` takes too long for a graph thirty thousand deep: each value may cost only a moment, "
                 "so look nothing up in a list"
             ) from None
         raise
     if len(set(order)) < len(steps) - 3:
-        raise Mistake("in a graph sixty thousand deep, values are missing from the order")
+        raise Mistake("in a graph thirty thousand deep, values are missing from the order")
     keeps_the_limit(learner, "users_first")
     for steps in [ladders(DIAMONDS)[0], *ladders(DEEP)]:
         try:
@@ -429,7 +429,7 @@ def test_order_of_a_deep_graph(learner, rng):
                 if len(steps) < DEEP:
                     return  # to follow every path has cost its points
                 raise Mistake(
-                    "where each of sixty thousand values is used by the next two, `users_first` takes too long: it "
+                    "where each of thirty thousand values is used by the next two, `users_first` takes too long: it "
                     "goes over all that lies below a value again, each time that it finds a longer way there"
                 ) from None
             raise
@@ -673,7 +673,7 @@ def of_the_leaves(learner, rng):
 
 @points(0.5)
 def test_walk_of_a_deep_graph(learner, rng):
-    """The walk goes sixty thousand values deep."""
+    """The walk goes thirty thousand values deep."""
     steps, g = tower(float(rng.uniform(1, 2))), np.asarray(rng.uniform(1, 2))
 
     def judge(found):
@@ -686,7 +686,7 @@ def test_walk_of_a_deep_graph(learner, rng):
     except Mistake as mistake:
         if "`backward` does not come to an end" in str(mistake):
             raise Mistake(
-                "`backward` takes too long for a graph sixty thousand deep: each value may cost only a moment, so "
+                "`backward` takes too long for a graph thirty thousand deep: each value may cost only a moment, so "
                 "look nothing up in a list, and go along each edge once or twice"
             ) from None
         raise

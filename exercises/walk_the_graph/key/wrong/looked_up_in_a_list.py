@@ -1,6 +1,6 @@
 """Looks in the list whether a value is there already.
 
-expects: `users_first` takes too long for a graph sixty thousand deep
+expects: `users_first` takes too long for a graph thirty thousand deep
 points: 9.5
 """
 
