@@ -35,7 +35,7 @@ def test_a_page_opens_without_trouble_and_fits_a_phone(visit, name):
     page.evaluate("() => window.MathJax?.startup.promise")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.evaluate("() => new Promise(done => requestIdleCallback(done))")
+    page.evaluate("() => new Promise(done => requestIdleCallback(done, {timeout: 1000}))")
     assert page.troubles == []
 
 

@@ -212,6 +212,7 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
     y = y.ravel()
     kept = y != ignore_index
     y = np.where(kept, y, 0)
+    y = y.astype(np.int64) if y.dtype == np.uint8 else y  # which as an index would be a mask
     if y.size and not (target.dtype.kind in "iu" and y.min() >= 0 and y.max() < classes):
         raise AutogradError(
             f"targets must be classes from 0 to {classes - 1}, but they go from {y.min()} to {y.max()}, as "
