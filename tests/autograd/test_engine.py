@@ -23,7 +23,7 @@ def default_recursion_limit():
     sys.setrecursionlimit(found)
 
 
-@pytest.mark.parametrize("n", [100_000, 1_000_000])
+@pytest.mark.parametrize("n", [100_000, pytest.param(1_000_000, marks=pytest.mark.more)])
 @pytest.mark.usefixtures("default_recursion_limit")
 def test_a_long_chain_is_walked_and_freed_without_recursion(n):
     """A chain far longer than the recursion limit gives its gradient, and is freed, whether it was walked or not."""
