@@ -1,4 +1,4 @@
-"""Whether operations are recorded, in each thread: ``no_grad``, ``enable_grad``, and the observers of new nodes."""
+"""Switch recording on and off, thread by thread: ``no_grad``, ``enable_grad``, and the observers of new nodes."""
 
 from collections.abc import Callable, Generator
 from functools import wraps
@@ -12,7 +12,7 @@ Observer = Callable[[Any], None]
 
 
 class Mode:
-    """What is true of one thread: whether it records, who is shown each new tensor with a node, and its open walks."""
+    """The state of one thread: whether it records, who is shown each new tensor with a node, and its open walks."""
 
     __slots__ = ("observers", "recording", "walks")
 

@@ -51,7 +51,7 @@ class _Token:
 
     @property
     def unit(self) -> Decimal:
-        """What one more in the last printed digit is worth."""
+        """The value of one in the last printed digit."""
         return Decimal(1).scaleb(int(self.value.as_tuple().exponent))
 
 

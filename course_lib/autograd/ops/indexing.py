@@ -82,7 +82,7 @@ def no_index(came: str) -> AutogradIndexError:
 
 
 def width(part: Any) -> int:
-    """How many dimensions of the tensor a part is about."""
+    """Count the dimensions of the tensor that a part of an index uses up."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
     return int(part.ndim) if is_mask(part) else 1
