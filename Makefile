@@ -21,7 +21,7 @@ book: .venv/installed ## build the book from the committed notebooks
 PYTEST := .venv/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env
 
 test: .venv/installed tools ## run the suite: code, docstrings, pages, exercises, the book
-	@$(PYTEST) tests course_lib chapters
+	@$(PYTEST) tests course_lib course_grader chapters
 
 test-more: .venv/installed tools ## run the long rest: cold grading, large banks, the oldest packages, an old processor
 	@.venv/bin/python -m tests.oldest
@@ -32,7 +32,7 @@ test-processors: .venv/installed tools ## run the pages, and the tests of number
 	@.venv/bin/python -m tests.processors
 
 notebooks: .venv/installed ## run the pages whose text changed, and write their notebooks
-	@.venv/bin/python -m course_lib.cli notebooks
+	@.venv/bin/python -m course_grader.cli notebooks
 
 bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.autograd
@@ -44,7 +44,7 @@ oldest: .venv/installed ## run every page with the oldest packages that the rang
 	@.venv/bin/python -m tests.oldest
 
 demo: .venv/installed sandbox ## grade a small class and print the table
-	@.venv/bin/python -m course_lib.cli demo
+	@.venv/bin/python -m course_grader.cli demo
 
 lock: .venv/installed ## choose the newest set of packages the ranges allow (torch keeps its pin)
 # pip-compile takes what its own Python can install; the lock is for Debian 12's 3.11.2 as well, which soupsieve 3 refuses.

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from benchmarks.graders import classes
 from benchmarks.graders.measure import cost, peak
-from course_lib.grading.exercise import Exercise, find
+from course_grader.grading.exercises.exercise import Exercise, find
 
 __all__ = ["main"]
 

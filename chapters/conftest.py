@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nbval.plugin import IPyNbFile
 
-from course_lib.notebooks.page import Page
-from course_lib.notebooks.run import KERNEL_ENVIRONMENT
+from course_grader.notebooks.page import Page
+from course_grader.notebooks.run import KERNEL_ENVIRONMENT
 
 os.environ.update(KERNEL_ENVIRONMENT)
 

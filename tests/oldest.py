@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from course_grader.notebooks.build import generate, sources
+from course_grader.notebooks.run import run
 from course_lib.errors import NotebookError
-from course_lib.notebooks.build import generate, sources
-from course_lib.notebooks.run import run
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-oldest" / "bin" / "python"

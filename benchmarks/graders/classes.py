@@ -11,8 +11,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.grading.exercise import Exercise
-from course_lib.grading.submission import hidden_tests
+from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.grade_one.grade_submission import hidden_tests
 
 __all__ = ["nbgrader", "otter", "ours"]
 
@@ -33,7 +33,15 @@ def ours(exercise: Exercise, folder: Path, count: int) -> list[list[str]]:
     for learner in _learners(count):
         (folder / "class" / learner).mkdir(parents=True)
         nbformat.write(exercise.reference(), folder / "class" / learner / f"{exercise.slug}.ipynb")
-    command = [sys.executable, "-m", "course_lib.cli", "grade", str(folder / "class"), "--out", str(folder / "grades")]
+    command = [
+        sys.executable,
+        "-m",
+        "course_grader.cli",
+        "grade",
+        str(folder / "class"),
+        "--out",
+        str(folder / "grades"),
+    ]
     return [[*command, "--exercise", exercise.slug, "--exercises", str(exercise.key.parents[1])]]
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.grading.codec import decode, encode
+from course_grader.grading.protocol.codec import decode, encode
 
 __all__ = ["Learner", "run"]
 
 
 class Learner:
-    """The interface of :class:`course_lib.grading.learner.Learner`, without a process in between."""
+    """The interface of :class:`course_grader.grading.authoring.learner.Learner`, without a process in between."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names

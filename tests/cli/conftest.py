@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from course_lib.cli import main
-from course_lib.grading.exercise import load
+from course_grader.cli import main
+from course_grader.grading.exercises.exercise import load
 from tests.grading.conftest import SOURCE, TESTS
 
 

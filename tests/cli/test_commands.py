@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading.exercise import find
-from course_lib.notebooks import read_text
+from course_grader.grading.exercises.exercise import find
+from course_grader.notebooks import read_text
 from tests.grading.conftest import SOURCE, TESTS
 
 ROOT = Path(__file__).parents[2]
@@ -168,11 +168,11 @@ def test_without_bubblewrap_grading_refuses_unless_told(exercise, tmp_path):
     (tmp_path / "class" / "ada").mkdir(parents=True)
     nbformat.write(exercise.reference(), tmp_path / "class" / "ada" / "two_layer_gradients.ipynb")
     command = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades"), *EXERCISES]
-    refused = run_process(f"from course_lib.cli import main; main({command})", PATH="/nowhere")
+    refused = run_process(f"from course_grader.cli import main; main({command})", PATH="/nowhere")
     assert_one_line(refused.returncode, refused.stdout, refused.stderr)
     assert "bwrap was not found" in refused.stderr
     assert not (tmp_path / "grades").exists()
-    told = run_process(f"from course_lib.cli import main; main({[*command, '--no-sandbox']})", PATH="/nowhere")
+    told = run_process(f"from course_grader.cli import main; main({[*command, '--no-sandbox']})", PATH="/nowhere")
     assert told.returncode == 0, told.stderr
     assert "graded without a sandbox" in told.stdout
     [entry] = json.loads((tmp_path / "grades/grades.json").read_text())["submissions"]
@@ -183,7 +183,7 @@ def test_without_bubblewrap_grading_refuses_unless_told(exercise, tmp_path):
 @pytest.mark.parametrize("module", ["typer", "rich", "nbval"])
 def test_the_base_install_says_which_extra_is_missing(module):
     """Without the extra's packages, the command is one line, not a traceback."""
-    code = f"import sys; sys.modules[{module!r}] = None\nfrom course_lib.cli import main; main(['check', 'x.ipynb'])"
+    code = f"import sys; sys.modules[{module!r}] = None\nfrom course_grader.cli import main; main(['check', 'x.ipynb'])"
     done = run_process(code)
     assert_one_line(done.returncode, done.stdout, done.stderr)
     assert re.search(r"; install the-backward-pass\[grade\] with: pip install (-e )?'?\S.*\[grade\]", done.stderr)
@@ -192,7 +192,7 @@ def test_the_base_install_says_which_extra_is_missing(module):
 def test_help_loads_nothing_that_grades():
     """The command line starts quickly: no kernel client, no pytest, no array library but NumPy."""
     code = (
-        "import sys\nfrom course_lib.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom course_grader.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'nbval', 'pytest', 'zmq', 'jupyter_client', 'sqlalchemy', 'torch', 'jax', 'matplotlib'}\n"
         "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy"

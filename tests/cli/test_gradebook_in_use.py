@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.cli.progress import Progress
-from course_lib.grading.exercise import load
-from course_lib.grading.gradebook import connect
+from course_grader.cli.progress import Progress
+from course_grader.grading.exercises.exercise import load
+from course_grader.grading.gradebook import connect
 from tests.grading.conftest import SOURCE, TESTS
 
 LEARNERS = ("ada", "bob", "cem")

@@ -15,11 +15,11 @@ import nbformat
 import pytest
 from rich.console import Console
 
-from course_lib.cli.progress import Progress
-from course_lib.grading.classroom import Task
-from course_lib.grading.exercise import load
-from course_lib.grading.gradebook import Outcome
-from course_lib.grading.report import SubmissionReport
+from course_grader.cli.progress import Progress
+from course_grader.grading.exercises.exercise import load
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook import Outcome
 from tests.grading.conftest import SOURCE
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def test_where_the_machine_forbids_a_sandbox_that_is_said(classroom, tmp_path):
     refused = tmp_path / "bwrap"  # as Ubuntu 24.04 does: it is installed, and may not make its namespaces
     refused.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     refused.chmod(0o755)
-    command = [sys.executable, "-m", "course_lib.cli", "grade", "submissions"]
+    command = [sys.executable, "-m", "course_grader.cli", "grade", "submissions"]
     env = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
@@ -204,7 +204,7 @@ def test_broken_off_it_says_how_to_go_on_and_does(classroom, ends):
     One submission keeps a grader busy until it is broken off.
     """
     unending = hand_in_without_end(classroom)
-    command = [sys.executable, "-m", "course_lib.cli", "grade", "submissions", "-j", "2"]
+    command = [sys.executable, "-m", "course_grader.cli", "grade", "submissions", "-j", "2"]
     (temporary := classroom / "temporary").mkdir()
     options = {"text": True, "env": os.environ | {"TMPDIR": str(temporary)}}
     process = subprocess.Popen(

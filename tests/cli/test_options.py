@@ -8,10 +8,10 @@ import zipfile
 import nbformat
 import pytest
 
-from course_lib.cli import app
-from course_lib.cli.progress import Progress
-from course_lib.grading import selfcheck
-from course_lib.grading.exercise import load
+from course_grader.cli import app
+from course_grader.cli.progress import Progress
+from course_grader.grading.exercises.exercise import load
+from course_grader.grading.grade_one import self_check
 from tests.grading.conftest import SOURCE
 
 
@@ -81,7 +81,7 @@ def test_broken_off_it_counts_those_who_were_graded(course, classroom, monkeypat
     assert err == f"course: stopped with 3 of 6 submissions in {shown}; {how_to_go_on}\n"
 
 
-@pytest.mark.parametrize(("module", "name"), [(selfcheck, "check_notebook"), (app, "_build")])
+@pytest.mark.parametrize(("module", "name"), [(self_check, "check_notebook"), (app, "_build")])
 def test_a_command_that_is_interrupted_has_a_status_of_its_own(course, classroom, monkeypatch, module, name):
     """As shells have it, also while it loads: not that of a notebook that does not pass, nor of one it cannot use."""
 

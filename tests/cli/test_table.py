@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from course_lib.cli.table import grades_table, pairs_table
-from course_lib.grading.gradebook import Standing
-from course_lib.grading.gradebook.records import ManualPoints
-from course_lib.grading.report import SubmissionReport
-from course_lib.grading.similarity import Pair
+from course_grader.cli.table import grades_table, pairs_table
+from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook import Standing
+from course_grader.grading.gradebook.records import ManualPoints
 
 RAW = "\x1b[2J\x1b]0;pwned\x07\x9b31m\ud800\u202e\n[red]" + "A" * 100_000
 MOODLE = "Anna-Lena Hofmann_4711023_assignsubmission_file" + "x" * 196

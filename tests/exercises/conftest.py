@@ -6,10 +6,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task
-from course_lib.grading.exercise import find
-from course_lib.grading.graders import Graders
-from course_lib.grading.merge import merge
+from course_grader.grading.exercises.answers import merge
+from course_grader.grading.exercises.exercise import find
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.graders import Graders
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.exercise import find
-from course_lib.grading.merge import answers_of, merge
-from course_lib.grading.reading import Reading
-from course_lib.grading.wrong import read_wrong, wrong_answers
-from course_lib.notebooks import read_text
+from course_grader.grading.exercises.answers import answers_of, merge
+from course_grader.grading.exercises.exercise import find
+from course_grader.grading.exercises.name_analysis import Reading
+from course_grader.grading.exercises.wrong_answers import read_wrong, wrong_answers
+from course_grader.notebooks import read_text
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
 SLUGS = sorted(path.parents[1].name for path in EXERCISES.glob("*/key/source.md"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.grading.exercise import find
+from course_grader.grading.exercises.exercise import find
 
 EINSUM = {
     "forward": """

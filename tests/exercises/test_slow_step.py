@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.exercise import find
+from course_grader.grading.exercises.exercise import find
 
 BY_HAND = {
     "calls": """

@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading.exercise import Exercise, load
-from course_lib.grading.report import SubmissionReport
-from course_lib.grading.submission import grade_submission
+from course_grader.grading.exercises.exercise import Exercise, load
+from course_grader.grading.grade_one.grade_submission import grade_submission
+from course_grader.grading.grade_one.report import SubmissionReport
 
 SOURCE = """---
 course:
@@ -66,7 +66,7 @@ def halve(x):
 TESTS = '''
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 SECRET = 41.5
 

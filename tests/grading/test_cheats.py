@@ -20,10 +20,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task
-from course_lib.grading.graders import grade_class
-from course_lib.grading.sandbox import BUBBLEWRAP, WARM
-from course_lib.grading.submission import grade_submission
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.graders import grade_class
+from course_grader.grading.grade_one.grade_submission import grade_submission
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM
 
 FOLDER = Path(__file__).parent / "cheats"
 FIELD = re.compile(r"^(points|says|seconds): (.+)$", re.MULTILINE)
@@ -141,7 +141,7 @@ def test_a_cheat_earns_what_its_honest_part_earns(outcome, name):
     said = any(message.startswith(tuple(cheat.says.split(" | "))) for message in report.messages)
     assert said if cheat.says else not report.messages, report.messages
     told = "\n".join([*report.messages, *(row.message for row in report.rows)])
-    assert not [word for word in (outcome.canary, "SECRET", "41.5", "Traceback", "course_lib") if word in told], told
+    assert not [word for word in (outcome.canary, "SECRET", "41.5", "Traceback", "course_lib", "course_grader") if word in told], told
     assert told.replace("\n", "").isprintable()
 
 
@@ -160,7 +160,7 @@ def test_the_honest_are_graded_as_if_alone(outcome):
 def test_nothing_is_written_and_nothing_sent(outcome):
     """Submissions, key and canary are as they were, nothing lies about, no packet came."""
     assert outcome.after == outcome.before
-    places = [Path(tempfile.gettempdir()), Path("/var/tmp"), Path.home(), Path.cwd(), Path.cwd() / "course_lib"]
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp"), Path.home(), *map(Path, (".", "course_lib", "course_grader"))]
     assert not [
         path for place in places for path in place.glob("*") if outcome.mark in path.name or path.name == "pwned"
     ]

@@ -13,13 +13,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_grader.grading import reports
+from course_grader.grading.grade_class.find_submissions import Task, find_submissions, strays
+from course_grader.grading.grade_class.foreman import Foreman
+from course_grader.grading.grade_class.graders import grade_class
+from course_grader.grading.grade_class.workers import Died, in_processes, serve
+from course_grader.grading.gradebook import Standing
 from course_lib.errors import GradingError, InputError
-from course_lib.grading import reports
-from course_lib.grading.classroom import Task, find_submissions, strays
-from course_lib.grading.foreman import Foreman
-from course_lib.grading.gradebook import Standing
-from course_lib.grading.graders import grade_class
-from course_lib.grading.workers import Died, in_processes, serve
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs
 def test_a_grader_that_dies_is_an_error_and_not_a_zero(make_exercise, hand_in):
     """When a process of the grader's own is gone, the one it had says so, and the others are graded by the next."""
     tests = (
-        "import os\nfrom course_lib.grading import points\n@points(1)\ndef test_exit(learner):\n"
+        "import os\nfrom course_grader import points\n@points(1)\ndef test_exit(learner):\n"
         "    if 'return 3' in learner.source('double'):\n        os._exit(3)\n"
     )
     exercise, good, bad = make_exercise(tests=tests), hand_in(), None
@@ -121,7 +121,7 @@ def test_the_graders_own_process_loads_nothing_that_runs_notebooks(exercise, exe
     words = ["grade", "class", "-j", "2", "--exercise", "double", "--exercises", str(exercises)]
     code = f"""
 import sys
-from course_lib.cli import main
+from course_grader.cli import main
 try:
     main({words!r})
 except SystemExit as end:
@@ -356,9 +356,9 @@ def test_a_script_need_not_guard_its_main_program(exercise, hand_in, tmp_path):
 import sys
 from pathlib import Path
 sys.path[:] = {sys.path!r}
-from course_lib.grading.classroom import Task
-from course_lib.grading.exercise import load
-from course_lib.grading.graders import grade_class
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.exercises.exercise import load
+from course_grader.grading.grade_class.graders import grade_class
 print("begins")
 exercise = load(Path({str(exercise.key)!r}))
 tasks = [Task(learner, exercise, Path({str(hand_in())!r})) for learner in ("ada", "bob")]

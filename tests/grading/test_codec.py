@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.grading import codec
-from course_lib.grading.codec import CodecError, decode, encode
+from course_grader.grading.protocol import codec
+from course_grader.grading.protocol.codec import CodecError, decode, encode
 
 
 def crossed(value):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from course_grader.grading.exercises.exercise import find, load
+from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError
-from course_lib.grading.exercise import find, load
-from course_lib.grading.limits import Limits
 from tests.grading.conftest import SOURCE, TESTS
 
 

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from course_lib.grading import expect
-from course_lib.grading.points import Mistake, points, points_of
+from course_grader.grading.authoring import expect
+from course_grader.grading.authoring.points import Mistake, points, points_of
 
 
 def test_a_number_may_be_asked_for_as_an_array_without_dimensions():

@@ -5,8 +5,8 @@ import json
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task
-from course_lib.grading.graders import grade_class
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.graders import grade_class
 
 DOUBLE = "def double(x):\n    return 2 * x\n"
 ANSWERS = {

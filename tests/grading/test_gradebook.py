@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from course_grader.grading.grade_one.report import Row, SubmissionReport
+from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints
+from course_grader.grading.gradebook.connect import where
 from course_lib.errors import InputError
-from course_lib.grading.gradebook import Attempt, Gradebook, ManualPoints
-from course_lib.grading.gradebook.connect import where
-from course_lib.grading.report import Row, SubmissionReport
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
 ROWS = (

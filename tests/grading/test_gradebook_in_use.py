@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints, connect
 from course_lib.errors import InputError
-from course_lib.grading.gradebook import Attempt, Gradebook, ManualPoints, connect
-from course_lib.grading.report import SubmissionReport
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
 WRONG = "the gradebook could not be read or written: {}; run the same command again"

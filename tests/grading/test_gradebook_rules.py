@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.errors import InputError
-from course_lib.grading.classroom import Task
-from course_lib.grading.gradebook import (
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook import (
     Attempt,
     Gradebook,
     ManualPoints,
@@ -22,7 +22,7 @@ from course_lib.grading.gradebook import (
     standing,
     standings,
 )
-from course_lib.grading.report import SubmissionReport
+from course_lib.errors import InputError
 
 DUE = datetime(2026, 10, 5, 22, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -230,7 +230,7 @@ def test_a_changed_key_grades_anew(graded, exercise, make_exercise):
     (exercise.key / "wrong").mkdir(exist_ok=True)
     (exercise.key / "wrong" / "new.py").write_text("")
     assert graded({"ada": "a"})[0] == []
-    other = make_exercise(tests="from course_lib.grading import points\n@points(1)\ndef test(learner): pass\n")
+    other = make_exercise(tests="from course_grader import points\n@points(1)\ndef test(learner): pass\n")
     asked, stand = graded({"ada": "a"}, key=other)
     assert (asked, stand[0].attempts) == (["ada"], 1)
 

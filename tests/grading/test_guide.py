@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from course_lib.grading.exercise import TOTAL_FACTOR
-from course_lib.grading.intake import MAX_BYTES
-from course_lib.grading.limits import Limits
+from course_grader.grading.exercises.exercise import TOTAL_FACTOR
+from course_grader.grading.exercises.submitted_notebook import MAX_BYTES
+from course_grader.grading.sandbox.limits import Limits
 
 GUIDE = Path(__file__).parents[2] / "docs" / "grading.md"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.submission import grade_submission
+from course_grader.grading.grade_one.grade_submission import grade_submission
 
 HONEST = "def double(x):\n    return 2 * x\n"
 DIED = "the Python process died in "

@@ -16,7 +16,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import pids, temporary
+from course_grader.grading.sandbox import cgroups, scratch_dirs
 
 LANES = 2
 RIGHT, WRONG, BROKEN = 8, 4, 6
@@ -42,7 +42,7 @@ def command(classroom, exercise, out, *more):
     """Return the command an instructor types."""
     exercises = str(exercise.key.parents[1])
     words = ["grade", str(classroom), "--exercise", "double", "--exercises", exercises, "--out", str(out)]
-    return [sys.executable, "-m", "course_lib.cli", *words, *more]
+    return [sys.executable, "-m", "course_grader.cli", *words, *more]
 
 
 def recorded(out):
@@ -90,7 +90,7 @@ def groups_below(pid):
     for process in descendants(pid):
         with contextlib.suppress(OSError):
             names |= {Path(line).name for line in Path(f"/proc/{process}/cgroup").read_text().splitlines()}
-    return {tree / name for name in names if name.startswith(temporary.PREFIX) for tree in pids.TREES}
+    return {tree / name for name in names if name.startswith(scratch_dirs.PREFIX) for tree in cgroups.TREES}
 
 
 def await_change(process, out):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from course_lib.grading.kernel import Kernel
-from course_lib.grading.learner import Learner
-from course_lib.grading.limits import Limits
-from course_lib.grading.sandbox import NONE
-from course_lib.grading.submission import grade_submission
+from course_grader.grading.authoring.learner import Learner
+from course_grader.grading.grade_one.grade_submission import grade_submission
+from course_grader.grading.kernel.kernel import Kernel
+from course_grader.grading.sandbox.bubblewrap import NONE
+from course_grader.grading.sandbox.limits import Limits
 
 FUNCTIONS = """
 import sys, threading

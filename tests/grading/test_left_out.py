@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from course_lib.grading.submission import grade_submission
+from course_grader.grading.grade_one.grade_submission import grade_submission
 from tests.grading.conftest import SOURCE
 
 NOTE = "of your own was left out, since only answer cells are graded: what an answer needs must be inside it"

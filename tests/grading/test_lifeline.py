@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import warm
-from course_lib.grading.kernel import Kernel
-from course_lib.grading.limits import Limits
+from course_grader.grading.kernel.kernel import Kernel
+from course_grader.grading.sandbox.limits import Limits
+from course_grader.grading.warm_start import zygote_client
 
 ENOUGH = 30_000  # milliseconds
 
@@ -46,7 +46,7 @@ def test_a_kernel_ends_when_nobody_holds_its_lifeline():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_zygote_ends_when_nobody_holds_its_lifeline(wanted):
     """It serves until then, or waits to hear what to import."""
-    starting = warm.Starting()
+    starting = zygote_client.Starting()
     try:
         if wanted:
             starting.load(())
@@ -62,7 +62,7 @@ def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come():
     """bubblewrap killed too early would leave a process that waits for it for ever."""
     folders = []
     for _ in range(20):
-        starting = warm.Starting()
+        starting = zygote_client.Starting()
         folders.append(starting._handle.folder)
         starting.end()
     commands = [words(path) for path in Path("/proc").glob("[0-9]*/cmdline")]

@@ -5,9 +5,9 @@ import json
 import nbformat
 import pytest
 
+from course_grader.grading.exercises import submitted_notebook
+from course_grader.grading.exercises.answers import check_exercise, collect_answers, merge
 from course_lib.errors import NotebookError
-from course_lib.grading import intake
-from course_lib.grading.merge import check_exercise, collect_answers, merge
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def handed_in(exercise):
     def read(edit):
         notebook = json.loads(nbformat.writes(exercise.reference()))
         edit(notebook)
-        return intake.parse(json.dumps(notebook).encode())
+        return submitted_notebook.parse(json.dumps(notebook).encode())
 
     return read
 

@@ -12,8 +12,8 @@ import nbformat
 import pytest
 import yaml
 
+from course_grader.grading.packages import build_autograder, build_classroom
 from course_lib.errors import InputError
-from course_lib.grading.packages import build_autograder, build_classroom
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,9 +121,11 @@ def test_the_zip_is_what_gradescope_unpacks(package, exercise):
         assert {archive.getinfo(name).external_attr >> 16 & 0o111 for name in ("setup.sh", "run_autograder")} == {0o111}
         required = archive.read("requirements.txt").decode()
         (script := package.parent / "setup.sh").write_bytes(archive.read("setup.sh"))
-    assert {"key/double/source.md", "key/double/test_hidden.py", "library/course_lib/grading/reports/page.py"} <= set(
-        names
-    )
+    assert {
+        "key/double/source.md",
+        "key/double/test_hidden.py",
+        "library/course_grader/grading/reports/page.py",
+    } <= set(names)
     assert not [name for name in names if "/wrong/" in name or "__pycache__" in name]
     assert re.search(r"^numpy==[\d.]+$", required, flags=re.MULTILINE)
     assert subprocess.run(["bash", "-n", script]).returncode == 0
@@ -150,7 +152,7 @@ def test_the_classroom_is_graded_from_a_place_of_its_own(exercise, tmp_path):
             assert "${{" not in step["run"]  # nothing from outside is pasted into a script
             assert subprocess.run(["bash", "-n"], input=step["run"], text=True).returncode == 0
     assert (folder / "key" / "double" / "test_hidden.py").read_bytes() == exercise.tests.read_bytes()
-    assert (folder / "library" / "course_lib" / "cli" / "app.py").is_file()
+    assert (folder / "library" / "course_grader" / "cli" / "app.py").is_file()
 
 
 def test_the_classrooms_command_grades(exercise, tmp_path):

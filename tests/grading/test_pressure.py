@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.grading import pids, pressure
-from course_lib.grading.classroom import Task
-from course_lib.grading.graders import Graders
-from course_lib.grading.kernel import Kernel
-from course_lib.grading.limits import Stopped
-from course_lib.grading.sandbox import WARM
-from course_lib.grading.started import Inside
-from course_lib.grading.warm import Zygotes
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.graders import Graders
+from course_grader.grading.kernel.kernel import Kernel
+from course_grader.grading.sandbox import cgroups, machine_memory
+from course_grader.grading.sandbox.bubblewrap import WARM
+from course_grader.grading.sandbox.limits import Stopped
+from course_grader.grading.sandbox.processes import Inside
+from course_grader.grading.warm_start.zygote_client import Zygotes
 
 HELD = 192 << 20  # three times what a kernel with NumPy has
 FILES = """
@@ -86,8 +86,8 @@ def test_what_may_lie_in_sockets_counts(start, code):
 
 def test_a_control_group_limits_memory_where_it_can(tmp_path, monkeypatch):
     """It ends as a whole, nothing of it is swapped out, and where it has no say, processes are limited all the same."""
-    monkeypatch.setattr(pids, "TREES", [tmp_path])
-    group = pids.make(5, memory_bytes=7)
+    monkeypatch.setattr(cgroups, "TREES", [tmp_path])
+    group = cgroups.make(5, memory_bytes=7)
     said = {path.name: path.read_text() for path in group.path.iterdir()}
     group.let_go()
     assert said == {"pids.max": "5", "memory.max": "7", "memory.swap.max": "0", "memory.oom.group": "1"}
@@ -107,7 +107,7 @@ def container(tmp_path):
         for name, gib in zip(names, (4, 2), strict=True):
             (here / name).write_text(f"{gib << 30}\n")
         (here / "memory.stat").write_text(f"anon 1\n{spare} {1 << 30}\n")
-        return pressure.available_bytes(proc, groups)
+        return machine_memory.available_bytes(proc, groups)
 
     return limit
 
@@ -125,9 +125,9 @@ def test_a_containers_limit_is_one_in_either_version_of_control_groups(container
 def test_a_machine_without_containers_has_what_it_says(container, tmp_path):
     """What has no limit, and what is not there, is none."""
     assert container("0::/a\n", "elsewhere", ("memory.max", "memory.current"), "inactive_file") == 8 << 30
-    assert pressure.kills(tmp_path / "proc") == 3
-    assert pressure.available_bytes(tmp_path / "none") > 1 << 60
-    assert pressure.kills(tmp_path / "none") == 0
+    assert machine_memory.kills(tmp_path / "proc") == 3
+    assert machine_memory.available_bytes(tmp_path / "none") > 1 << 60
+    assert machine_memory.kills(tmp_path / "none") == 0
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def tasks(exercise, hand_in, tmp_path):
 
 def test_who_loses_points_while_memory_runs_out_is_graded_again_alone(tasks, hand_in, monkeypatch):
     """What comes the second time counts, after all others; who lost nothing is through."""
-    monkeypatch.setattr(pressure, "kills", itertools.count().__next__)  # no machine is to run out for a test
+    monkeypatch.setattr(machine_memory, "kills", itertools.count().__next__)  # no machine is to run out for a test
     handed_in = tasks("import os; os._exit(0)")
     came = []
     with Graders(jobs=1, warm=False) as graders:
@@ -160,7 +160,7 @@ def test_who_loses_points_while_memory_runs_out_is_graded_again_alone(tasks, han
 
 def test_what_happens_alone_is_its_own_doing(tasks, monkeypatch):
     """There is no third time."""
-    monkeypatch.setattr(pressure, "kills", itertools.count().__next__)
+    monkeypatch.setattr(machine_memory, "kills", itertools.count().__next__)
     handed_in = tasks("import os; os._exit(0)")
     with Graders(jobs=1, warm=False) as graders:
         graders.expect(handed_in)
@@ -201,7 +201,7 @@ def test_who_is_late_with_a_processor_is_graded_once(tasks, hasty, monkeypatch):
 
 def test_a_share_that_is_too_small_costs_nobody_points(tasks, monkeypatch):
     """Who needs more than the machine has for each at a time gets it alone."""
-    monkeypatch.setattr(pressure, "share", lambda jobs: HELD if jobs > 1 else 6 << 30)
+    monkeypatch.setattr(machine_memory, "share", lambda jobs: HELD if jobs > 1 else 6 << 30)
     handed_in = tasks(LARGE)
     with Graders(jobs=2, warm=False) as graders:
         graders.expect(handed_in)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_lib.grading.expect import by_hand
-from course_lib.grading.points import Mistake
-from course_lib.grading.reading import Reading, bare
+from course_grader.grading.authoring.expect import by_hand
+from course_grader.grading.authoring.points import Mistake
+from course_grader.grading.exercises.name_analysis import Reading, bare
 
 AUTOGRAD = {r"^torch\.autograd\b|^jax\.grad$|\.(backward|requires_grad_?)$": "by hand"}
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from course_grader.grading import reports
+from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.grade_one.report import Row, SubmissionReport
+from course_grader.grading.gradebook import Attempt, ManualPoints, Standing
+from course_grader.grading.reports.files import file_name
 from course_lib.errors import InputError
-from course_lib.grading import reports
-from course_lib.grading.gradebook import Attempt, ManualPoints, Standing
-from course_lib.grading.report import Row, SubmissionReport
-from course_lib.grading.reports.files import file_name
-from course_lib.grading.similarity import Pair
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)

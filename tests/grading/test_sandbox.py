@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from course_grader.grading.grade_class.find_submissions import find_submissions
+from course_grader.grading.grade_class.graders import Graders
+from course_grader.grading.kernel.kernel import Kernel
+from course_grader.grading.protocol.codec import decode
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM, hidden
+from course_grader.grading.warm_start.zygote_client import Zygotes
 from course_lib.errors import InputError
-from course_lib.grading.classroom import find_submissions
-from course_lib.grading.codec import decode
-from course_lib.grading.graders import Graders
-from course_lib.grading.kernel import Kernel
-from course_lib.grading.sandbox import BUBBLEWRAP, WARM, hidden
-from course_lib.grading.warm import Zygotes
 
 VSOCK = 40
 HERE = 0xFFFFFFFF  # VMADDR_CID_ANY
@@ -171,7 +171,7 @@ def test_the_command_says_what_is_to_be_covered(course):
     """``course grade`` names every folder it reads from or writes to."""
     words = ["grade", "submissions", "--exercises", "exercises", "--out", "grades", "--gradebook", "books/one.sqlite"]
     (course / "books").mkdir()
-    command = [sys.executable, "-m", "course_lib.cli", *words]
+    command = [sys.executable, "-m", "course_grader.cli", *words]
     done = subprocess.run(command, cwd=course, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     submissions = json.loads((course / "grades" / "grades.json").read_text())["submissions"]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from course_grader.grading.grade_one.self_check import check_notebook
+from course_grader.notebooks.exercise import digest
 from course_lib.errors import InputError
-from course_lib.grading.selfcheck import check_notebook
-from course_lib.notebooks.exercise import digest
 
 
 def edited(path, edit):

@@ -5,8 +5,8 @@ import json
 import nbformat
 import pytest
 
-from course_lib.grading.classroom import Task
-from course_lib.grading.similarity import FEW, fingerprint, similar_in, similar_pairs
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.similarity import FEW, fingerprint, similar_in, similar_pairs
 from tests.grading.conftest import SOURCE
 
 BASE = """

@@ -5,9 +5,9 @@ import os
 import nbformat
 import pytest
 
+from course_grader.grading.grade_one.grade_submission import grade_submission, hidden_tests
+from course_grader.grading.grade_one.report import Row
 from course_lib.errors import InputError
-from course_lib.grading.report import Row
-from course_lib.grading.submission import grade_submission, hidden_tests
 from tests.grading.conftest import SOURCE
 
 
@@ -40,7 +40,7 @@ def test_a_mistake_is_named_and_the_answer_is_not(grade):
 def test_what_a_mistake_quotes_is_one_line_of_bounded_length(make_exercise, hand_in):
     """A key's sentence may hold a learner's own words: none is obeyed, refused or without end, also for instructors."""
     tests = (
-        "from course_lib.grading import Mistake, points\n@points(1)\ndef test_keys(learner):\n"
+        "from course_grader import Mistake, points\n@points(1)\ndef test_keys(learner):\n"
         "    raise Mistake('the keys are ' + ', '.join(learner.call('double', 1)) + '\\ud800')\n"
     )
     answer = "def double(x):\n    return {'\\x1b[2J\\n\\u202e': 1, 'A' * 100_000: 2}"
@@ -159,7 +159,7 @@ def test_the_learners_own_error_is_theirs_to_read(grade, answer, message):
 def test_a_key_that_fails_is_not_the_learners_fault(make_exercise, hand_in):
     """A plain assert shows nothing; a crash of the test is an error for the instructor, with its traceback."""
     tests = """
-from course_lib.grading import points
+from course_grader import points
 @points(1)
 def test_plain_assert(learner):
     assert learner.call("double", 3) == 7, "the answer is 7"
@@ -185,7 +185,7 @@ def test_an_answer_of_another_form_is_the_learners_fault(make_exercise, hand_in)
     """A hidden test that takes apart what is not there is not broken if it holds for the reference."""
     tests = """
 import numpy as np
-from course_lib.grading import points
+from course_grader import points
 @points(1)
 def test_first(learner):
     assert learner.call("double", np.ones(2))[0] == 2
@@ -203,7 +203,7 @@ def test_halve(learner):
 def test_one_learners_run_leaves_nothing_in_the_key_for_the_next(make_exercise, hand_in):
     """A list in the test file starts empty for everyone."""
     tests = """
-from course_lib.grading import Mistake, points
+from course_grader import Mistake, points
 SEEN = []
 @points(1)
 def test_alone(learner):
@@ -251,7 +251,7 @@ def test_a_key_that_cannot_be_used_stops_the_run(make_exercise, tests, why):
 def test_tests_see_the_sources_and_values_and_each_learner_their_own_numbers(make_exercise, hand_in):
     """``source``, ``eval`` and ``rng`` work; the same learner gets the same numbers again, another one others."""
     tests = """
-from course_lib.grading import Mistake, points
+from course_grader import Mistake, points
 @points(1)
 def test_tell(learner, rng):
     raise Mistake(f"{learner.source('halve')!r} {learner.eval('LIMIT')} {rng.integers(1000)}")
@@ -266,7 +266,7 @@ def test_tell(learner, rng):
 def test_a_test_that_looks_at_no_cell_does_not_pass(make_exercise, hand_in):
     """A misspelt cell is the key's fault, while one that the learner left out is empty."""
     tests = """
-from course_lib.grading import expect, points
+from course_grader import expect, points
 @points(1)
 def test_text(learner):
     assert learner.source("double") == ""

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading import pids, temporary
+from course_grader.grading.sandbox import cgroups, scratch_dirs
 from tests.grading.test_kill import GONE_SECONDS, POLL_SECONDS, command, groups_below, kill
 
 HELD = """
 import os, sys
-from course_lib.grading import temporary
+from course_grader.grading.sandbox import scratch_dirs as temporary
 open(os.path.join(temporary.own(), "left"), "w").close()
 print(temporary.own(), flush=True)
 sys.stdin.read()
@@ -29,10 +29,10 @@ def remover(removed):
 
 def test_what_is_held_stays_and_what_was_let_go_is_removed(tmp_path):
     """The lock tells, not the age and not the name."""
-    kept, old = temporary.hold(tmp_path), temporary.hold(tmp_path)
+    kept, old = scratch_dirs.hold(tmp_path), scratch_dirs.hold(tmp_path)
     (old.path / "folder").mkdir()
     old.let_go()
-    temporary.sweep(tmp_path, remove=temporary._remove)
+    scratch_dirs.sweep(tmp_path, remove=scratch_dirs._remove)
     assert list(tmp_path.iterdir()) == [kept.path]
     kept.let_go()
 
@@ -42,14 +42,14 @@ def test_only_what_was_made_to_be_swept_is(tmp_path):
     elsewhere, removed = tmp_path / "elsewhere", []
     elsewhere.mkdir(mode=0o700)
     (tmp_path / "course-grading").mkdir(mode=0o700)
-    (tmp_path / f"{temporary.PREFIX}homework").mkdir(mode=0o755)
-    (tmp_path / f"{temporary.PREFIX}notes").touch()
-    (tmp_path / f"{temporary.PREFIX}linked").symlink_to(elsewhere)
+    (tmp_path / f"{scratch_dirs.PREFIX}homework").mkdir(mode=0o755)
+    (tmp_path / f"{scratch_dirs.PREFIX}notes").touch()
+    (tmp_path / f"{scratch_dirs.PREFIX}linked").symlink_to(elsewhere)
     if os.geteuid() == 0:
-        (theirs := tmp_path / f"{temporary.PREFIX}theirs").mkdir(mode=0o700)
+        (theirs := tmp_path / f"{scratch_dirs.PREFIX}theirs").mkdir(mode=0o700)
         os.chown(theirs, 12345, 12345)
-    temporary.sweep(tmp_path, remove=remover(removed))
-    temporary.sweep(tmp_path / "nowhere", remove=remover(removed))
+    scratch_dirs.sweep(tmp_path, remove=remover(removed))
+    scratch_dirs.sweep(tmp_path / "nowhere", remove=remover(removed))
     assert removed == []
 
 
@@ -66,7 +66,7 @@ def test_a_process_that_was_killed_is_cleaned_up_after(tmp_path, killed):
             process.kill()
             process.wait()
         assert sorted(path.name for path in folder.iterdir()) == ["left", "link"]
-        temporary.sweep(tmp_path, remove=temporary._remove)
+        scratch_dirs.sweep(tmp_path, remove=scratch_dirs._remove)
         assert folder.exists() is not killed
     assert [path.name for path in tmp_path.rglob("*")] == ["precious", "work"]
 
@@ -74,14 +74,14 @@ def test_a_process_that_was_killed_is_cleaned_up_after(tmp_path, killed):
 @pytest.fixture
 def nothing_yet(monkeypatch):
     """A process that has no folder so far, as far as the module knows; at the end those it made are gone."""
-    monkeypatch.setattr(temporary, "_own", {})
+    monkeypatch.setattr(scratch_dirs, "_own", {})
     yield
-    temporary.leave()
+    scratch_dirs.leave()
 
 
 FORKING = """
 import os, tempfile
-from course_lib.grading import temporary
+from course_grader.grading.sandbox import scratch_dirs as temporary
 mine = temporary.own()
 if (child := os.fork()) == 0:
     temporary.own()
@@ -106,29 +106,29 @@ def test_sockets_have_room_whatever_tmpdir_is(tmp_path, monkeypatch):
     """A long one, and one that a sandbox would not cover, are not used for them."""
     for usual in (str(tmp_path / ("x" * 60)), "/var/tmp"):
         monkeypatch.setattr(tempfile, "tempdir", usual)
-        assert Path(temporary.short()).parent == Path("/tmp")
+        assert Path(scratch_dirs.short()).parent == Path("/tmp")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
-        assert Path(temporary.short()).parent == Path(folder)
-        assert temporary.short() == temporary.own()
+        assert Path(scratch_dirs.short()).parent == Path(folder)
+        assert scratch_dirs.short() == scratch_dirs.own()
 
 
 def test_a_group_of_a_killed_grader_is_removed_and_one_in_use_is_not():
     """Root has one for each submission, and the operating system keeps an empty one for ever."""
-    kept, left = pids.make(10, memory_bytes=1 << 30), pids.make(10, memory_bytes=1 << 30)
+    kept, left = cgroups.make(10, memory_bytes=1 << 30), cgroups.make(10, memory_bytes=1 << 30)
     if left is None:
         pytest.skip("no control group can be made here")
     left.let_go()
-    pids.sweep()
+    cgroups.sweep()
     assert (kept.path.exists(), left.path.exists()) == (True, False)
-    pids.remove(kept)
+    cgroups.remove(kept)
     assert not kept.path.exists()
 
 
 def can_make_groups():
     """Tell whether this machine lets us make control groups."""
-    made = pids.make(10, memory_bytes=1 << 30)
-    pids.remove(made)
+    made = cgroups.make(10, memory_bytes=1 << 30)
+    cgroups.remove(made)
     return made is not None
 
 
@@ -164,7 +164,7 @@ def test_a_check_leaves_nothing_or_what_the_next_removes(hand_in, short_folder, 
     waits = (
         "def double(x):\n    with open('begun', 'w') as file:\n        print(os.getpid(), file=file)\n    open('never')"
     )
-    path, words = hand_in(double=f"import os\n{waits}"), [sys.executable, "-m", "course_lib.cli", "check"]
+    path, words = hand_in(double=f"import os\n{waits}"), [sys.executable, "-m", "course_grader.cli", "check"]
     for name in ("begun", "never"):
         os.mkfifo(path.with_name(name))  # who opens it waits for who opens its other end
     env = os.environ | {"TMPDIR": str(short_folder)}

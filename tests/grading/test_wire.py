@@ -8,7 +8,7 @@ from queue import Empty
 
 import pytest
 
-from course_lib.grading.wire import HEAD, Wire, connect, pack
+from course_grader.grading.protocol.socket_channel import HEAD, Wire, connect, pack
 
 MOST = 4 << 20
 SOON, NEVER = 10.0, 0.05

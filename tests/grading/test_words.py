@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.grading.words import excerpt, listed, one_line
+from course_grader.grading.text import excerpt, listed, one_line
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from course_grader.grading.exercises.wrong_answers import read_wrong
 from course_lib.errors import InputError
-from course_lib.grading.wrong import read_wrong
 
 WRONG = '''"""Halves nothing.
 

@@ -24,11 +24,11 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
     return zipfile.ZipFile(next(out.glob("the_backward_pass-*.whl")))
 
 
-def test_the_wheel_holds_the_library_and_nothing_else(wheel):
+def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
     """No tests, keys or pages are installed; the marker for type checkers is."""
     names = wheel.namelist()
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"course_lib", "the_backward_pass"}
-    assert "course_lib/py.typed" in names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"course_grader", "course_lib", "the_backward_pass"}
+    assert {"course_grader/py.typed", "course_lib/py.typed"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
 
 
@@ -43,7 +43,7 @@ def test_the_wheel_needs_numpy_alone(wheel):
 def test_the_extras_are_those_the_errors_name():
     """An error that names an extra names one that exists."""
     named = set()
-    for path in (ROOT / "course_lib").rglob("*.py"):
+    for path in ROOT.glob("course_*/**/*.py"):
         named |= set(re.findall(r'load\("[\w.]+", extra="(\w+)"\)', path.read_text(encoding="utf-8")))
     assert named
     assert named <= set(PROJECT["optional-dependencies"]) == {"torch", "jax", "book", "grade", "dev"}

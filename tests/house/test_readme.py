@@ -24,7 +24,7 @@ def graded(text: str) -> dict[str, tuple[str, str]]:
 
 def test_the_class_in_it_is_graded_as_printed():
     """``make demo`` finds as many submissions, and gives those that are shown the same points."""
-    done = subprocess.run([sys.executable, "-m", "course_lib.cli", "demo"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "course_grader.cli", "demo"], cwd=ROOT, capture_output=True, text=True)
     printed = README.read_text(encoding="utf-8")
     assert done.stdout.startswith(re.search(r"^.+: \d+ submissions$", printed, re.MULTILINE)[0]), done.stderr
     shown, given = graded(printed), graded(done.stdout)

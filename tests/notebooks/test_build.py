@@ -8,10 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from course_grader.notebooks import Repository, build, generate
+from course_grader.notebooks.exercise import pictures_of
+from course_grader.notebooks.run import run
 from course_lib.errors import InputError, NotebookError
-from course_lib.notebooks import Repository, build, generate
-from course_lib.notebooks.exercise import pictures_of
-from course_lib.notebooks.run import run
 from tests.notebooks.conftest import PAGE
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +150,7 @@ def test_a_folder_without_a_config_is_refused(tmp_path):
 @pytest.mark.parametrize("text", sorted((ROOT / "chapters").glob("*/*.md")), ids=lambda p: p.stem)
 def test_each_committed_notebook_is_what_its_text_generates(text):
     """Cell by cell: ids, kinds, sources and metadata; nbval compares the outputs."""
-    from course_lib.notebooks.build import without_outputs
+    from course_grader.notebooks.build import without_outputs
 
     committed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
     assert without_outputs(committed) == without_outputs(generate(text, root=ROOT))
@@ -220,8 +220,13 @@ def test_what_a_page_depends_on_runs_it_again(project):
     """Packages, settings and results do, and what no page imports does not."""
     (project / "chapters/part/b.md").unlink()
     written(project)
-    for name in ("README.md", "course_lib/grading/kernel.py", "course_lib/cli/app.py", "course_lib/notebooks/run.py"):
-        (project / name).parent.mkdir(exist_ok=True)
+    for name in (
+        "README.md",
+        "course_grader/grading/kernel/kernel.py",
+        "course_grader/cli/app.py",
+        "course_grader/notebooks/run.py",
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("x = 2\n")
     assert written(project) == []
     (project / "benchmarks/results").mkdir(parents=True)

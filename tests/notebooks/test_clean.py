@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from nbformat import v4
 
+from course_grader.notebooks import clean_outputs
 from course_lib.errors import NotebookError
-from course_lib.notebooks import clean_outputs
 
 
 def notebook(*outputs):

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "course_lib.cli", "notebooks", *arguments]
+    command = [sys.executable, "-m", "course_grader.cli", "notebooks", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.notebooks.compare import differences
+from course_grader.notebooks.compare import differences
 
 
 def same(committed: str, came: str, **options) -> bool:

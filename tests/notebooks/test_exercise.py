@@ -2,9 +2,9 @@
 
 import pytest
 
+from course_grader.notebooks import read_text
+from course_grader.notebooks.exercise import digest, learner_notebook, reference_notebook
 from course_lib.errors import NotebookError
-from course_lib.notebooks import read_text
-from course_lib.notebooks.exercise import digest, learner_notebook, reference_notebook
 
 HEAD = "---\ncourse: {exercise: double, tolerance: 0.5}\n---\n\n# Double\n"
 

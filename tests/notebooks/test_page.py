@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from course_lib.notebooks.compare import differences
+from course_grader.notebooks.compare import differences
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "chapters").glob("*/*.ipynb"))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from course_grader.notebooks import read_text
+from course_grader.notebooks.text import within
 from course_lib.errors import NotebookError
-from course_lib.notebooks import read_text
-from course_lib.notebooks.text import within
 
 HEADER = """---
 jupytext:

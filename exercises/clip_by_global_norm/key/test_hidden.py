@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 import pytest
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 SHAPES = {"conv.weight": (2, 3, 2), "conv.bias": (4,), "head.weight": (3, 5), "head.scale": (1,)}
 

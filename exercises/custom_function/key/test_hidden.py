@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
-from course_lib.grading.reading import bare
+from course_grader import Mistake, expect, points
+from course_grader.grading.exercises.name_analysis import bare
 
 REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",

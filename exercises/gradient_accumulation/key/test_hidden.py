@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 SHAPES = {"w1": (3, 5), "b1": (5,), "w2": (5, 4), "b2": (4,)}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 
 def agree(came, right, *, tolerance=1e-6):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 CELLS = ("forward", "backward", "tied_gradients")
 LIBRARY = {r"^course_lib\b": "the course's library has it ready; here you write it yourself"}

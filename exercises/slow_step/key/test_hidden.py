@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 # Not the sizes of the check. A product is told by its shapes, so no batch has one of these, or one more for the bias.
 D, M, K = 3, 7, 5

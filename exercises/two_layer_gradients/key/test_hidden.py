@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 NAMES = ("w1", "b1", "w2", "b2", "w3", "b3")
 CACHED = {

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from course_lib.grading import Mistake, expect, points
-from course_lib.grading.reading import bare
+from course_grader import Mistake, expect, points
+from course_grader.grading.exercises.name_analysis import bare
 
 DEEP, DIAMONDS = 30_000, 100
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from course_lib.grading import Mistake, expect, points
+from course_grader import Mistake, expect, points
 
 KEYS = ("norm", "mean", "std", "largest", "nonfinite")
 DRIVERS = {"recorded": "record", "searched": "first_nonfinite", "stepped": "ratios"}

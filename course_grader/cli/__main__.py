@@ -1,0 +1,5 @@
+"""Run the command as ``python -m course_grader.cli``."""
+
+from course_grader.cli import main
+
+main()

@@ -1,0 +1,166 @@
+"""Grade one submission: the unit of all grading, safe to run in a process of its own."""
+
+import functools
+import tempfile
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_grader.grading.exercises import submitted_notebook
+from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, merge
+from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.exercises.ungraded_cells import LeftOut
+from course_grader.grading.grade_one import pytest_session
+from course_grader.grading.grade_one.report import Row, SubmissionReport
+from course_grader.grading.kernel.kernel import Kernel
+from course_grader.grading.sandbox import scratch_dirs
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP
+from course_grader.grading.text import excerpt
+from course_grader.grading.warm_start.zygote_client import Zygote
+from course_lib.errors import InputError, NotebookError
+
+__all__ = ["grade_submission", "hidden_tests"]
+
+WRONG_FORM = "{} returned something of the wrong form: compare it with what it should return"
+
+
+@functools.lru_cache(maxsize=64)
+def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
+    """Return a row, not run, for each hidden test: what the exercise is worth.
+
+    Raises
+    ------
+    InputError
+        If the hidden tests cannot be collected.
+    """
+    with tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as folder:
+        try:
+            return tuple(pytest_session.collect_tests(exercise.tests, folder=Path(folder).resolve()))
+        except pytest_session.KeyFailure as error:
+            last = [line for line in str(error).splitlines() if line.strip()][-1]
+            raise InputError(
+                f"{exercise.tests} cannot be used: {last.removeprefix('E').strip()}; run it through pytest"
+            ) from error
+
+
+def grade_submission(
+    path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None
+) -> SubmissionReport:
+    """Grade one notebook; whatever is in it, the answer is a report.
+
+    Points come from the hidden tests alone. They run in this process and get plain data from the learner's; the
+    verdict of a visible check is made in the learner's own process, where it can be forged, and so it is shown but
+    worth nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The notebook handed in.
+    learner : str
+        Whose it is; seeds the random inputs of the hidden tests.
+    exercise : Exercise
+        What it is graded as.
+    sandbox : {"bubblewrap", "none"}
+        Where the learner's code runs.
+    zygote : Zygote, optional
+        What its kernel is forked from inside the sandbox; without one it starts from scratch.
+    """
+    try:
+        submission = submitted_notebook.read(path)
+        check_exercise(submission, exercise.slug)
+        answers, notes = collect_answers(submission, pristine := exercise.pristine())
+    except NotebookError as error:
+        return _unrun(learner, exercise, "rejected", [str(error)])
+    notebook = merge(pristine, answers)
+    run = functools.partial(_run, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
+    try:
+        plan, kernel = run(notebook, dict.fromkeys(answers_of(notebook), "") | answers)
+        rows = plan.rows
+        if any(row.status == "error" for row in rows):
+            rows = _judged(plan, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)
+    except Exception:  # one submission must not end the class's run
+        row = Row(name="grader", kind="grader", status="error", detail=excerpt(traceback.format_exc()))
+        message = "grading failed, not your answer: your instructor has been told"
+        return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
+    aside = LeftOut.of(submission)
+    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+    if any(row.points < row.max_points for row in rows):
+        notes = [*notes, *aside.notes()]
+    report = _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
+    return replace(report, starved=kernel.starved)
+
+
+def _run(
+    notebook: NotebookNode,
+    answers: dict[str, str],
+    *,
+    learner: str,
+    exercise: Exercise,
+    sandbox: str,
+    zygote: Zygote | None,
+) -> tuple[pytest_session.Session, Kernel]:
+    """Run a notebook and the hidden tests; return what came of it, and the kernel, which is gone."""
+    with (
+        tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
+        Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
+    ):
+        plan = pytest_session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)
+        pytest_session.run(plan, folder=Path(name).resolve())
+    return plan, kernel
+
+
+def _judged(plan: pytest_session.Session, reference: list[Row]) -> list[Row]:
+    """Tell a hidden test that broke on what an answer gave it from a broken one, which breaks on the reference, too.
+
+    Parameters
+    ----------
+    plan : Session
+        The submission's.
+    reference : list of Row
+        What came of the reference's answers to the same questions.
+    """
+    sound = {row.name for row in reference if row.kind == "test" and row.status == "passed"}
+    return [
+        replace(row, status="failed", message=WRONG_FORM.format(plan.asked[row.name]))
+        if row.status == "error" and row.name in sound
+        else row
+        for row in plan.rows
+    ]
+
+
+def _report(
+    learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stops: list[str], sandbox: str
+) -> SubmissionReport:
+    """Add up the points and gather what the learner is told, each sentence once."""
+    broken = any(row.status == "error" for row in rows)
+    failed = [row for row in rows if row.status in ("failed", "error") and row.message not in stops]
+    said = [*notes, *stops]
+    said += [f"the cell `{row.name}`: {row.message}" for row in failed if row.kind in ("given", "answer")]
+    said += [row.message for row in failed if row.kind == "test"]
+    return SubmissionReport(
+        learner=learner,
+        exercise=exercise.slug,
+        status="error" if broken else "stopped" if stops else "graded",
+        points=sum(row.points for row in rows),
+        max_points=sum(row.max_points for row in rows),
+        messages=tuple(dict.fromkeys(said)),
+        rows=tuple(rows),
+        sandbox=sandbox,
+    )
+
+
+def _unrun(
+    learner: str, exercise: Exercise, status: str, messages: list[str], *, rows: tuple[Row, ...] | None = None
+) -> SubmissionReport:
+    rows = hidden_tests(exercise) if rows is None else rows
+    return SubmissionReport(
+        learner=learner,
+        exercise=exercise.slug,
+        status=status,
+        points=0,
+        max_points=sum(row.max_points for row in rows),
+        messages=tuple(messages),
+        rows=rows,
+    )

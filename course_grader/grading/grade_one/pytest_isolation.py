@@ -1,0 +1,48 @@
+"""What lets pytest run inside the grader: it neither prints, nor writes beside the key, nor keeps what it imported."""
+
+import contextlib
+import functools
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_grader.grading.sandbox import scratch_dirs
+
+__all__ = ["forgetting", "keep_compiled", "quiet_and_alone"]
+
+
+@functools.cache
+def keep_compiled() -> str:
+    """Return where this process and its forks keep hidden tests compiled: compiling takes as long as all the rest."""
+    return tempfile.mkdtemp(prefix="bytecode", dir=scratch_dirs.own())
+
+
+@contextlib.contextmanager
+def quiet_and_alone() -> Iterator[io.StringIO]:
+    """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
+    kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.dont_write_bytecode, sys.pycache_prefix = False, keep_compiled()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+            yield said
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = writes, prefix
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+@contextlib.contextmanager
+def forgetting(tests: Path | None) -> Iterator[None]:
+    """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
+    try:
+        yield
+    finally:
+        for name, module in list(sys.modules.items()):
+            if tests is not None and getattr(module, "__file__", None) == str(tests):
+                del sys.modules[name]

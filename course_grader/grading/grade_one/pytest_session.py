@@ -1,0 +1,220 @@
+"""One pytest session per submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+from nbval import plugin as nbval
+
+from course_grader.grading.authoring.learner import Learner, generator
+from course_grader.grading.authoring.points import Mistake, points_of
+from course_grader.grading.grade_one.cell_items import Cell, Notebook
+from course_grader.grading.grade_one.pytest_isolation import forgetting, quiet_and_alone
+from course_grader.grading.grade_one.report import Row
+from course_grader.grading.kernel.kernel import Kernel, Stopped
+from course_grader.grading.sandbox.memory_cap import bounded
+from course_grader.grading.text import excerpt, one_line
+
+__all__ = ["KeyFailure", "Session", "collect_tests", "run"]
+
+# What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
+NOTEBOOK, TESTS = "notebook", "tests"
+# Parts of pytest that write files, watch over this process, or cost each submission time and are for other uses.
+UNUSED = (
+    *("cacheprovider", "faulthandler", "unraisableexception", "threadexception", "doctest", "junitxml", "logging"),
+    *("pastebin", "stepwise", "setuponly", "setupplan", "recwarn", "subtests", "warnings"),
+    *("debugging", "unittest"),
+)
+# Of nbval's plugin nothing else is used, and pytest would look at each name in it for every submission.
+OPTIONS = SimpleNamespace(pytest_addoption=nbval.pytest_addoption)
+MESSAGE_CHARS = 1000  # a test's sentence may quote the learner twice
+UNNAMED = "this hidden test did not pass"
+KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
+
+
+class _Elsewhere(pytest.File):
+    """A file of tests that lies in a place pytest need not look at: it would list every folder on the way there."""
+
+    place: Path
+
+    def collect(self) -> Iterator[pytest.Module]:
+        """Yield the module."""
+        yield pytest.Module.from_parent(self, path=self.place)
+
+
+class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and not handled
+    """The hidden tests cannot be run at all; the text is for the instructor."""
+
+
+@dataclass
+class Session:
+    """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each.
+
+    ``asked`` has for each test that failed what it had asked the kernel for last.
+    """
+
+    notebook: NotebookNode
+    tests: Path | None = None
+    kernel: Kernel | None = None
+    answers: dict[str, str] = field(default_factory=dict)
+    learner: str = ""
+    broken: list[str] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
+    _rows: dict[str, Row] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[Row]:
+        """One row for each cell and test, in the order they ran."""
+        return list(self._rows.values())
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect for each placeholder what it stands for: the notebook in memory, the hidden tests where they lie."""
+        if file_path.name == NOTEBOOK:
+            file: Any = Notebook.from_parent(parent, path=file_path)
+            file.notebook, file.kernel = self.notebook, self.kernel
+            return file  # type: ignore[no-any-return] # pytest's is untyped
+        if file_path.name == TESTS and self.tests is not None:
+            tests: Any = _Elsewhere.from_parent(parent, path=file_path)
+            tests.place = self.tests
+            return tests  # type: ignore[no-any-return] # pytest's is untyped
+        return None
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        """Keep what a test makes of a learner's values from taking the machine's memory."""
+        with bounded():
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        """Turn each outcome into a row."""
+        outcome: Any = yield
+        report = outcome.get_result()
+        error = call.excinfo.value if call.excinfo is not None else None
+        # A row is written when the test is called, and again if setting it up or tearing it down fails.
+        if call.when == "call" or error is not None:
+            detail = excerpt(str(report.longrepr)) if error is not None else ""
+            if error is not None and self.kernel is not None:
+                self.asked[item.name] = self.kernel.doing
+            row = _cell_row(item, error) if isinstance(item, Cell) else _test_row(item, error, detail)
+            self._rows[item.nodeid] = row
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep what is wrong with a test file that cannot be imported."""
+        if report.failed:
+            self.broken.append(str(report.longrepr))
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep a row of each hidden test when none is to be run."""
+        if self.kernel is None:
+            self._rows = {item.nodeid: _test_row(item, None, "", status="not run") for item in items}
+
+    @pytest.fixture(name="learner")
+    def learner_fixture(self) -> Learner:
+        """The submission, to be called."""
+        assert self.kernel is not None  # without one, nothing is run
+        return Learner(self.kernel, self.answers)
+
+    @pytest.fixture
+    def rng(self, request: pytest.FixtureRequest) -> Any:
+        """Random numbers of this learner and this test."""
+        return generator(self.learner, request.node.name)
+
+
+def _cell_row(cell: Cell, error: BaseException | None) -> Row:
+    kind = str(cell.cell.metadata.course.kind)
+    if error is None:
+        return Row(name=cell.name, kind=kind, status="passed")
+    status = "not run" if isinstance(error, Stopped) and error.later else "failed"
+    return Row(name=cell.name, kind=kind, status=status, message=cell.learner_message(error))
+
+
+def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, status: str = "") -> Row:
+    function = getattr(item, "function", None)
+    worth = points_of(function) if function is not None else 0
+    title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
+    message = ""
+    if not status:
+        status, message = _verdict(error, getattr(item, "funcargs", {}).get("learner"))
+    return Row(
+        name=item.name,
+        kind="test",
+        status=status,
+        points=worth if status == "passed" else 0,
+        max_points=worth,
+        title=title,
+        message=message,
+        detail=detail,
+    )
+
+
+def _verdict(error: BaseException | None, learner: Learner | None) -> tuple[str, str]:
+    """Say what became of a hidden test, and what the learner may know: of an assertion, only that it failed."""
+    match error:
+        case None:
+            return "passed", ""
+        case Stopped():
+            return "not run" if error.later else "failed", str(error)
+        case Mistake():
+            said = str(error)
+            if learner is not None and said and "reads the notebook's own" not in said:
+                said += learner.aside()
+            return "failed", one_line(said, chars=MESSAGE_CHARS) or UNNAMED
+        case AssertionError():
+            return "failed", UNNAMED
+    return "error", KEY_BROKE
+
+
+def run(session: Session, *, folder: Path) -> list[Row]:
+    """Run the session and return its rows, cells first.
+
+    Parameters
+    ----------
+    session : Session
+        The notebook, the kernel to run it in, and the hidden tests, without which only the notebook is run.
+    folder : Path
+        An empty folder for pytest to call its root, so that it finds no one's settings.
+
+    Raises
+    ------
+    KeyFailure
+        If the hidden tests cannot be collected.
+    """
+    _pytest(session, [NOTEBOOK, *([TESTS] if session.tests else [])], folder=folder)
+    return session.rows
+
+
+def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
+    """Return a row for each hidden test, none of them run.
+
+    Raises
+    ------
+    KeyFailure
+        If they cannot be collected, or none of them is worth a point.
+    """
+    session = Session(notebook=NotebookNode(cells=[]), tests=tests)
+    _pytest(session, [TESTS], folder=folder, extra=["--collect-only"])
+    if not sum(row.max_points for row in session.rows):
+        raise KeyFailure("no test in it has @points")
+    return session.rows
+
+
+def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: list[str] | None = None) -> None:
+    (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    off = [f"-pno:{name}" for name in UNUSED]
+    options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={folder}", "-q", "--capture=no"]
+    options += ["--import-mode=importlib", "--color=no", *off, *(extra or [])]
+    for name in placeholders:
+        (folder / name).touch()
+    with quiet_and_alone() as said, forgetting(session.tests):
+        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, OPTIONS])
+    if session.broken:
+        raise KeyFailure("\n".join(session.broken))
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        raise KeyFailure(f"pytest could not run: {said.getvalue()[-2000:]}")

@@ -1,0 +1,160 @@
+"""Let learners see how they stand: run their own notebook's visible checks on their own machine.
+
+Nothing but the notebook is needed. What each check must print, and a fingerprint of the code of checks and given cells,
+travel in the cells' metadata, so a saved output that was edited or cleared makes no difference.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from course_grader.grading.exercises import submitted_notebook
+from course_grader.grading.exercises.exercise import TOTAL_FACTOR
+from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
+from course_grader.grading.exercises.ungraded_cells import LeftOut
+from course_grader.grading.grade_one import pytest_session
+from course_grader.grading.grade_one.report import Row
+from course_grader.grading.kernel.kernel import Kernel, Stopped
+from course_grader.grading.sandbox import scratch_dirs
+from course_grader.grading.sandbox.bubblewrap import NONE
+from course_grader.grading.sandbox.limits import Limits
+from course_grader.grading.text import one_line
+from course_grader.notebooks.exercise import digest
+from course_lib.errors import InputError, NotebookError
+
+__all__ = ["SelfCheck", "check_notebook"]
+
+KINDS = ("given", "answer", "check")
+FRESH = "copy it from a fresh notebook"
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """The exercise, one row for each visible check or failing cell, and what to beware of."""
+
+    exercise: str
+    title: str
+    rows: tuple[Row, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(row.status == "passed" for row in self.rows)
+
+
+def check_notebook(path: Path) -> SelfCheck:
+    """Run the visible checks of an exercise notebook, without a sandbox: it is the learner's own code.
+
+    Raises
+    ------
+    InputError
+        If the file is not a notebook of an exercise.
+    """
+    try:
+        submission = submitted_notebook.read(path.resolve())  # a link is fine on the learner's own machine
+    except NotebookError as error:
+        raise InputError(f"{path}: {error}") from error
+    cells = [cell for cell in submission.cells if cell.course.get("kind") in KINDS and cell.names]
+    if not any(cell.course["kind"] == "check" for cell in cells):
+        raise InputError(
+            f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
+        )
+    rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), _limits(submission), path)
+    aside = LeftOut.of(submission)
+    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+    shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
+    course = submitted_notebook.course_of(submission.metadata)
+    exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
+    return SelfCheck(
+        exercise,
+        one_line(course.get("title", exercise)),
+        tuple(shown),
+        (*_warnings(submission, cells), *aside.notes()),
+    )
+
+
+def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
+    """Run the cells beside the notebook, so that files lying there are found."""
+    folder = path.resolve().parent
+    try:
+        with (
+            tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
+            Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel,
+        ):
+            plan = pytest_session.Session(notebook=notebook, kernel=kernel)
+            return pytest_session.run(plan, folder=Path(name).resolve())
+    except (Stopped, pytest_session.KeyFailure) as error:
+        raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
+
+
+def _limits(submission: Submission) -> Limits:
+    """Take the time limit from the notebook; on the learner's own machine nothing else needs a limit."""
+    seconds: Any = submitted_notebook.course_of(submission.metadata).get("timeout_seconds")
+    seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
+    return Limits(cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, enforced=False)
+
+
+def _name(cell: CodeCell) -> str:
+    return one_line(cell.course.get("cell") or cell.names[0], chars=80)
+
+
+def _node(cell: CodeCell) -> NotebookNode:
+    """Build the cell to run, with the output that a check must print."""
+    kind, expect = cell.course["kind"], cell.course.get("expect")
+    node = NotebookNode(id=_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
+    node.metadata = NotebookNode(course=NotebookNode(kind=kind))
+    if kind == "check":
+        tolerance = cell.course.get("tolerance")
+        if isinstance(tolerance, (int, float)) and tolerance >= 0:
+            node.metadata.course.tolerance = tolerance
+        node.execution_count = 1
+        if isinstance(expect, str) and expect:
+            node.outputs = [new_output("stream", name="stdout", text=expect)]
+    return node
+
+
+def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
+    """Say where a result may not mean what it seems to."""
+    said = [
+        f"the check {_name(cell)} was edited, so its result may not mean anything: take it from a fresh copy"
+        for cell in cells
+        if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
+    ]
+    said += [
+        f"the given cell {_where(cell)} was edited: the checks here ran it as it is now, and grading runs it as it was "
+        f"handed out; undo the change, or {FRESH}"
+        for cell in cells
+        if cell.course["kind"] == "given" and cell.course.get("digest", "") not in ("", digest(cell.source))
+    ]
+    said += _missing(submission, {_name(cell) for cell in cells})
+    answers = Counter(_name(cell) for cell in cells if cell.course["kind"] == "answer")
+    said += [
+        f"the answer cell `{name}` is there {count} times, and grading takes one at most: keep one, with all of it"
+        for name, count in answers.items()
+        if count > 1
+    ]
+    return said
+
+
+def _where(cell: CodeCell) -> str:
+    """Say which cell it is to one who sees no names, by how it begins."""
+    begins = one_line(next((line for line in cell.source.splitlines() if line.strip()), ""), chars=60)
+    return f"`{_name(cell)}` (`{begins}`)" if begins else f"`{_name(cell)}` (empty now)"
+
+
+def _missing(submission: Submission, there: set[str]) -> Iterator[str]:
+    """Name the answers and checks that were handed out, and are not in the notebook any more."""
+    handed_out = submitted_notebook.course_of(submission.metadata).get("cells")
+    for cell, kind in handed_out.items() if isinstance(handed_out, dict) else ():
+        name = one_line(cell, chars=80)
+        if name not in there and kind == "answer":
+            yield f"the answer cell `{name}` is missing, so it counts as unanswered: {FRESH}"
+        elif name not in there and kind == "check":
+            yield f"the check `{name}` is missing, so it tells you nothing: {FRESH}"

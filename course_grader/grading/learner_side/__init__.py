@@ -1,0 +1,1 @@
+"""All that runs in the sandbox beside untrusted code."""

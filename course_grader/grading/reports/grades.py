@@ -1,0 +1,73 @@
+"""A class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import course_lib
+from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.grade_one.report import SCHEMA_VERSION
+from course_grader.grading.gradebook.standing import Standing
+from course_grader.grading.reports.files import csv_text
+
+__all__ = ["as_csv", "as_json"]
+
+COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
+
+
+def as_json(standings: Sequence[Standing], pairs: Sequence[Pair] = ()) -> str:
+    """Return all grades; ``docs/grades.schema.json`` describes it, and ``detail`` in it is for the instructor only."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": course_lib.__version__,
+        "submissions": [_submission(standing) for standing in standings],
+        "similar": [asdict(pair) for pair in pairs],
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    unseen = [char for char in set(text) if char != "\n" and not char.isprintable()]  # a terminal may obey them
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
+
+
+def _submission(standing: Standing) -> dict[str, Any]:
+    """Return one submission: its report, with the points and messages that count, and how they came about."""
+    entry = standing.report.as_dict()
+    return entry | {"points": standing.points, "messages": list(standing.messages), "grade": _grade(standing)}
+
+
+def _grade(standing: Standing) -> dict[str, Any]:
+    counted = standing.counted
+    return {
+        "tests": standing.report.points,
+        "days_late": standing.days_late,
+        "percent_taken": standing.percent_taken,
+        "automatic": standing.automatic,
+        "manual": [
+            {"points": given.points, "why": given.why, "given_at": given.given_at.isoformat()}
+            for given in standing.manual
+        ],
+        "attempts": standing.attempts,
+        "submitted_at": counted.submitted_at.isoformat() if counted else None,
+        "graded_at": counted.graded_at.isoformat() if counted else None,
+        "notebook_hash": counted.notebook_hash if counted else None,
+        "key_hash": counted.key_hash if counted else None,
+        "grader_version": counted.grader_version if counted else None,
+    }
+
+
+def as_csv(standings: Sequence[Standing]) -> str:
+    """Return one line for each submission, safe to open in a spreadsheet.
+
+    Examples
+    --------
+    >>> from course_grader.grading.grade_one.report import SubmissionReport
+    >>> print(as_csv([Standing(SubmissionReport("=1+1", "demo", "graded", 1.0, 2.0))]).splitlines()[1])
+    '=1+1,demo,1,2,graded,,
+    """
+    return csv_text([COLUMNS, *map(_line, standings)])
+
+
+def _line(standing: Standing) -> list[str]:
+    report, said = standing.report, " | ".join(standing.messages)
+    numbers = [f"{standing.points:g}", f"{report.max_points:g}"]
+    return [report.learner, report.exercise, *numbers, report.status, report.sandbox, said]

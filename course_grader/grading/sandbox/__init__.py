@@ -1,0 +1,1 @@
+"""Walls and limits around a learner's process: bubblewrap, namespaces, seccomp, cgroups, memory."""

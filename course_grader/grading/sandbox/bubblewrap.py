@@ -1,0 +1,181 @@
+"""Where a submission's code runs: the command line that puts bubblewrap around a process, and what is visible inside.
+
+Inside there is no network, no other process, a small empty home in memory, and a read-only view of exactly what the
+interpreter needs. Exercises, keys, submissions and grades are not in that view, or are covered, so they cannot be
+read.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import course_lib
+from course_grader.grading.sandbox.limits import Limits
+from course_lib.errors import InputError
+
+__all__ = [
+    "BUBBLEWRAP",
+    "EMPTY",
+    "HOME",
+    "NONE",
+    "WARM",
+    "bubblewrap",
+    "environment",
+    "hidden",
+    "machine_wide",
+    "readable",
+    "require",
+]
+
+GRADER = Path(__file__).resolve().parents[2]
+BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
+HOME = "/home/learner"
+EMPTY = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
+SYSTEM = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/localtime",
+]
+TRUST = "or pass --no-sandbox if you trust every submission"
+INSTALL = f"install bubblewrap (Debian: apt-get install bubblewrap), {TRUST}"
+ALLOW = f"allow ordinary users to make namespaces (docs/grading.md says how), {TRUST}"
+
+
+def environment(home: str) -> dict[str, str]:
+    """Return the kernel's whole environment: nothing of the grader's, one thread each, equal hashes every time."""
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
+    return threads | {
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "LOGNAME": "learner",
+        "MALLOC_ARENA_MAX": "2",
+        "PATH": "/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": "/tmp",  # noqa: S108 - inside the sandbox this is memory of its own
+    }
+
+
+def readable() -> Iterator[str]:
+    """Yield the directories the interpreter needs: its own prefix, the virtual environment, the course's packages."""
+    yield sys.base_prefix
+    yield sys.prefix
+    yield str(GRADER)
+    yield str(Path(course_lib.__file__).resolve().parent)
+
+
+def hidden(private: Iterable[Path]) -> tuple[str, ...]:
+    """Return what has to be covered so that none of these folders is seen, as paths inside of the sandbox.
+
+    It shows whole folders, such as ``/usr`` and the virtual environment, and a course may lie in one. With each folder
+    goes what the history of its repository remembers.
+
+    Raises
+    ------
+    InputError
+        If one cannot be covered, because what the interpreter needs lies in it.
+    """
+    shown = [*(path for path in SYSTEM if not Path(path).is_symlink()), *readable()]
+    found = set[Path]()
+    for folder in private:
+        here = Path(os.path.realpath(folder))
+        covers = {cover for place in shown for cover in _seen_at(here, Path(place))}
+        if needed := [place for place in shown for cover in covers if _holds(cover, Path(place))]:
+            raise InputError(
+                f"expected keys, submissions and grades apart from what learners' code needs, found {needed[0]} in "
+                f"{folder}; move one of them out of the other"
+            )
+        histories = [above / ".git" for above in (here, *here.parents) if (above / ".git").is_dir()] if covers else []
+        found |= covers | {cover for git in histories for place in shown for cover in _seen_at(git, Path(place))}
+    return tuple(sorted(str(path) for path in found if not found & set(path.parents)))
+
+
+def _seen_at(folder: Path, place: Path) -> Iterator[Path]:
+    """Yield the path by which a folder, if it is there, is seen below a place that the sandbox shows."""
+    real = Path(os.path.realpath(place))
+    if folder.is_dir() and folder.is_relative_to(real):
+        yield place / folder.relative_to(real)
+
+
+def _holds(folder: Path, place: Path) -> bool:
+    """Say whether a place lies in a folder, by its name or by its real path."""
+    real = Path(os.path.realpath(folder))
+    return place.is_relative_to(folder) or Path(os.path.realpath(place)).is_relative_to(real)
+
+
+def machine_wide() -> list[str]:
+    """Return what in ``/proc`` is the machine's and not a process's, and that root could write to without capabilities.
+
+    Bubblewrap covers some of it, but not ``/proc/sys``, whose folder nobody may write to and whose files root may.
+    """
+    entries = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and not path.is_symlink())
+    return sorted(str(path) for path in entries if path.is_dir() or path.stat().st_mode & 0o222)
+
+
+def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = False) -> list[str]:
+    """Return the command line that precedes the one to be confined.
+
+    Parameters
+    ----------
+    limits : Limits
+        They set the size of each writable place, and what is hidden.
+    sockets : str, optional
+        The one folder shared with the outside.
+    nesting : bool
+        Whether the process, which is ours, is to make sandboxes itself; what a learner's code runs in may not.
+    """
+    command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--die-with-parent"]
+    command += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox"]
+    command += ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP"] if nesting else ["--disable-userns"]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    for path in () if nesting else machine_wide():
+        command += ["--ro-bind-try", path, path]
+    for path in SYSTEM:
+        linked = Path(path).is_symlink()
+        command += ["--symlink", str(Path(path).readlink()), path] if linked else ["--ro-bind-try", path, path]
+    for path in EMPTY:
+        command += ["--size", str(limits.home_bytes), "--tmpfs", path]
+    for path in dict.fromkeys(readable()):
+        command += ["--ro-bind", path, path]
+    for path in limits.hidden:
+        command += ["--tmpfs", path]
+    if sockets is not None:
+        command += ["--bind", sockets, sockets]
+    for name, value in environment(HOME).items():
+        command += ["--setenv", name, value]
+    # What is mounted over them stays writable; they themselves are memory without a limit.
+    for path in (*limits.hidden, "/dev", "/"):
+        command += ["--remount-ro", path]
+    return [*command, "--chdir", HOME, "--"]
+
+
+@functools.cache
+def require() -> None:
+    """Raise unless a sandbox can be made on this machine: try one, since a kernel may forbid what a package offers.
+
+    Raises
+    ------
+    InputError
+        If bubblewrap is missing or may not create its namespaces.
+    """
+    if shutil.which("bwrap") is None:
+        raise InputError(f"grading runs learners' code in a sandbox, and bwrap was not found: {INSTALL}")
+    # Found the way the kernel finds it, which is not by being installed.
+    code = f"import sys; sys.path.insert(0, {str(GRADER.parent)!r}); import course_grader"
+    probe = [*bubblewrap(limits=Limits()), sys.executable, "-I", "-c", code]
+    done = subprocess.run(  # noqa: S603 - every word of the command is ours
+        probe, capture_output=True, text=True, timeout=60, check=False, env=environment("/")
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise InputError(f"grading runs learners' code in a sandbox, and bwrap failed here ({reason}): {ALLOW}")

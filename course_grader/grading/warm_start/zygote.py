@@ -1,0 +1,159 @@
+"""Run as a script inside bubblewrap: import what an exercise needs, once, and fork a kernel for each that asks.
+
+This process never computes, never starts a thread and never sees an answer, a test or a grade; what its children
+inherit is modules, and a shell in which nothing was ever run. A process that connects to its socket gets a child behind
+walls of its own, and a descriptor of that process.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main", "unfit"]
+
+# What a kernel loads until its first cell has run. Importing them makes no thread, no socket and no event loop.
+KERNEL = (
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "faulthandler",
+    "ipykernel.heartbeat",
+    "tornado.platform.asyncio",
+    "unicodedata",
+)
+# What a library imports only when it is used, which takes as long as all the rest of a submission.
+LATER = {
+    "numpy": ("numpy.fft", "numpy.linalg", "numpy.random"),
+    "torch": ("torch.fx.experimental.symbolic_shapes",),
+}
+CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so that what reads cells is ready to\n"
+
+
+def main(arguments: list[str]) -> None:
+    """Serve on the listening socket ``arguments[0]``.
+
+    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. From the
+    pipe ``arguments[2]`` it reads one line, a JSON list of modules to import; like one that is ``Inside``, it ends when
+    nobody holds the pipe's other end any more.
+    """
+    listener = socket.socket(fileno=int(arguments[0]))
+    said, lifeline = map(int, arguments[1:3])
+    # The very files the grader runs, wherever it found them.
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+    from course_grader.grading.sandbox import namespaces
+    from course_grader.grading.warm_start import zygote_child
+
+    gc.disable()
+    _load_kernel()
+    if not (wanted := _line(lifeline)):
+        return
+    _load(json.loads(wanted))
+    del sys.path[0]
+    with contextlib.suppress(OSError):
+        # As root bubblewrap covers parts of its /proc, and below one with covers a child may not mount its own.
+        namespaces.mount_proc()
+    namespaces.drop_capabilities(but=namespaces.SETFCAP if os.geteuid() == 0 else 0)
+    namespaces.allow_tracing(False)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.freeze()  # or the first collection in a child would copy every page that was shared
+    gc.enable()
+    reason = unfit({0, 1, 2, listener.fileno(), said, lifeline})
+    os.write(said, (reason or "ready").encode())
+    os.close(said)
+    user = {"uid": os.geteuid(), "gid": os.getegid()}
+    asked = listener.fileno()
+    while not reason and asked in select.select([asked, lifeline], [], [])[0]:
+        connection = listener.accept()[0]
+        with connection:
+            try:
+                child, descriptor = namespaces.clone_apart()
+            except OSError as error:
+                connection.sendall(str(error).encode())
+                continue
+            if child == 0:
+                listener.close()
+                os.close(lifeline)
+                zygote_child.live(connection, **user)
+            socket.send_fds(connection, [b"+"], [descriptor])
+            os.close(descriptor)
+
+
+def _line(pipe: int) -> bytes:
+    """Return what comes up to the end of the line, or nothing if the pipe ends before."""
+    read = b""
+    while not read.endswith(b"\n"):
+        if not (more := os.read(pipe, select.PIPE_BUF)):
+            return b""
+        read += more
+    return read
+
+
+def _load_kernel() -> None:
+    """Import what every kernel needs."""
+    from course_grader.grading.learner_side import bootstrap
+
+    bootstrap.forgo_debugger()
+    _import([*bootstrap.OURS, *KERNEL])
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    cells: Any = TransformerManager
+    cells().transform_cell(CELL)  # compiles some twenty regular expressions
+
+
+def _load(imports: list[str]) -> None:
+    """Import what the exercise imports, and make what a kernel has before it has a connection."""
+    from course_grader.grading.learner_side import bootstrap
+
+    later = (name for first in {name.split(".")[0] for name in imports} for name in LATER.get(first, ()))
+    _import([*imports, *later])
+    bootstrap.prepare()
+
+
+def _import(names: list[str]) -> None:
+    for name in names:
+        # What cannot be imported is the learner's to hear of, from the cell that tries to.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def unfit(descriptors: set[int]) -> str:
+    """Return why this process must not be forked from: what would not be copied, or would be shared; or nothing.
+
+    Parameters
+    ----------
+    descriptors : set of int
+        What may be open.
+    """
+    processes = Path("/proc/self")
+    if (threads := len(list((processes / "task").iterdir()))) > 1:
+        return f"importing left {threads} threads running"
+    maps = (processes / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    if shared := [line for line in maps if line.split()[1][1:4:2] == "ws"]:
+        return f"importing left memory that children would share: {shared[0]}"
+    opened = {int(path.name) for path in (processes / "fd").iterdir()}
+    if strange := [number for number in opened - descriptors if _is_open(number)]:
+        return f"importing left a file open: {(processes / 'fd' / str(strange[0])).readlink()}"
+    return ""
+
+
+def _is_open(descriptor: int) -> bool:
+    """Tell whether it still is: the one that the list was read through was on the list."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

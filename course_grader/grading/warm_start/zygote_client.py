@@ -1,0 +1,214 @@
+"""The grader's side of the zygote: start one for a set of imports, and have it fork kernels.
+
+Where a machine cannot do it, or importing leaves something that must not be forked, there is no zygote and kernels
+start cold: slower, and otherwise the same.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import select
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_grader.grading.sandbox import cgroups, scratch_dirs
+from course_grader.grading.sandbox.bubblewrap import EMPTY, HOME, bubblewrap, machine_wide, readable
+from course_grader.grading.sandbox.limits import Limits
+from course_grader.grading.sandbox.processes import Forked, end_sandbox, first_of, start
+from course_grader.grading.sandbox.resource_usage import number
+from course_grader.grading.warm_start import zygote
+from course_grader.grading.warm_start.zygote_child import READY
+
+__all__ = ["Starting", "Unavailable", "Zygote", "Zygotes"]
+
+START_SECONDS = 120.0
+FORK_SECONDS = 30.0
+BACKLOG = 64
+REASON_BYTES = 4096
+
+
+class Unavailable(Exception):  # noqa: N818 - a state, answered by starting cold
+    """No kernel can be had from a zygote, and why."""
+
+
+@dataclass(frozen=True)
+class Zygote:
+    """Where a zygote can be reached; plain data, so that it can go to a worker.
+
+    Parameters
+    ----------
+    folder : str
+        Below it lie the folders of its kernels' sockets.
+    address : str
+        Its own socket, of which it sees nothing but a descriptor.
+    """
+
+    folder: str
+    address: str
+
+    def fork(self, connection_file: str, *, limits: Limits, folder: str) -> Forked:
+        """Return a kernel that serves the connection file.
+
+        Parameters
+        ----------
+        connection_file : str
+            Its path; empty for a trial, which ends once it has been locked in.
+        limits : Limits
+            What it may use.
+        folder : str
+            Where its sockets lie; all that is shared with it.
+
+        Raises
+        ------
+        Unavailable
+            If the zygote is gone, or the walls do not stand.
+        """
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(FORK_SECONDS)
+        shared = [folder, *(path for path in readable() if path.startswith(tuple(f"{place}/" for place in EMPTY)))]
+        order = {
+            "view": {
+                "shared": shared,
+                "empty": EMPTY,
+                "read_only": machine_wide(),
+                "hidden": limits.hidden,
+                "size_bytes": limits.home_bytes,
+                "files": limits.home_files,
+                "home": HOME,
+            },
+            "rlimits": limits.rlimits(),
+            "connection_file": connection_file,
+        }
+        descriptors: list[int] = []
+        try:
+            connection.connect(self.address)
+            said, descriptors, *_ = socket.recv_fds(connection, REASON_BYTES, 1)
+            if not descriptors:
+                raise Unavailable(said.decode(errors="replace"))
+            return _ordered(connection, descriptors[0], order, limits)
+        except OSError as error:
+            connection.close()
+            raise Unavailable(str(error)) from error
+        except Unavailable:
+            connection.close()
+            raise
+
+
+def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object], limits: Limits) -> Forked:
+    """Put a forked process into its group, tell it what to be, and wait until its walls stand."""
+    group = cgroups.make(2 * limits.processes, memory_bytes=limits.held_bytes)
+    process = Forked(descriptor, connection, group)
+    try:
+        cgroups.move(group, number(descriptor))
+        connection.sendall(json.dumps(order).encode())
+        if (said := connection.recv(REASON_BYTES)) != READY:
+            raise Unavailable(said.decode(errors="replace") or "it died")
+    except BaseException:
+        process.end()
+        raise
+    connection.settimeout(None)
+    return process
+
+
+class Zygotes:
+    """The zygotes of a class; use it in a ``with`` statement, at whose end they are gone.
+
+    One is started at once: it loads what every kernel needs before it is known what else there is to import.
+    """
+
+    def __init__(self) -> None:
+        self._started: dict[tuple[str, ...], Starting] = {}
+        self._spare: Starting | None = Starting()
+
+    def load(self, wanted: Iterable[tuple[str, ...]]) -> None:
+        """Have one zygote for each set of imports; to be called once."""
+        for imports in dict.fromkeys(wanted):
+            starting, self._spare = self._spare or Starting(), None
+            self._started[imports] = starting
+            starting.load(imports)
+        self._end_spare()
+
+    @functools.cached_property
+    def ready(self) -> dict[tuple[str, ...], Zygote]:
+        """Those that are ready, by their imports, once all are either ready or have failed."""
+        found = {}
+        for imports, starting in self._started.items():
+            with contextlib.suppress(Unavailable):
+                found[imports] = starting.ready()
+        return found
+
+    def __enter__(self) -> "Zygotes":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for starting in self._started.values():
+            starting.end()
+        self._end_spare()
+
+    def _end_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare = None
+
+
+class Starting:
+    """A zygote's process, from its start to its end."""
+
+    def __init__(self) -> None:
+        self._place = tempfile.TemporaryDirectory(prefix="z", dir=scratch_dirs.short())
+        (folder := Path(self._place.name) / "k").mkdir()
+        self._handle = Zygote(str(folder), f"{self._place.name}/z")
+        lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
+        (said, saying), (info, informing) = os.pipe(), os.pipe()
+        self._said = os.fdopen(said, "rb")
+        given = [lifeline, saying, informing]
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(self._handle.address)
+                listener.listen(BACKLOG)
+                wrapper = bubblewrap(limits=Limits(), sockets=str(folder), nesting=True)
+                command = [wrapper[0], "--info-fd", str(informing), *wrapper[1:], sys.executable, "-I"]
+                command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno())]
+                command += [str(saying), str(lifeline)]
+                self.process = start(command, home="/", pass_fds=[listener.fileno(), *given])
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+        with os.fdopen(info, "rb") as file:
+            self._first = first_of(file)  # now, while its number cannot have become another's
+
+    def load(self, imports: tuple[str, ...]) -> None:
+        """Say what it is to import."""
+        with contextlib.suppress(BrokenPipeError):  # that it is dead shows when it should be ready
+            os.write(self.lifeline, json.dumps(imports).encode() + b"\n")
+
+    def ready(self) -> Zygote:
+        """Wait until it says that it is, and fork once as a trial: what a machine forbids shows here.
+
+        Raises
+        ------
+        Unavailable
+            If it never will be.
+        """
+        late = not select.select([self._said], [], [], START_SECONDS)[0]
+        if (heard := b"it did not start in time" if late else self._said.read()) != b"ready":
+            raise Unavailable(heard.decode(errors="replace") or "it died")
+        folder = tempfile.mkdtemp(dir=self._handle.folder)
+        try:
+            self._handle.fork("", limits=Limits(), folder=folder).end()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return self._handle
+
+    def end(self) -> None:
+        """Kill it, however far it has come; return when all of it is gone."""
+        end_sandbox(self.process, self._first)
+        self._said.close()
+        os.close(self.lifeline)
+        self._place.cleanup()

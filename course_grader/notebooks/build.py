@@ -1,0 +1,165 @@
+"""Build the committed notebooks: chapters executed, exercises with reference outputs and drawn; only what changed."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_grader.notebooks.exercise import learner_notebook, pictures_of, without_pictures
+from course_grader.notebooks.repository import Repository
+from course_grader.notebooks.run import run
+from course_grader.notebooks.text import read_text
+from course_lib.errors import NotebookError
+
+__all__ = ["Built", "build", "generate", "sources"]
+
+STAMPS = Path("_build/notebooks.json")
+
+
+@dataclass(frozen=True)
+class Built:
+    """One notebook and whether this build wrote it."""
+
+    source: Path
+    notebook: Path
+    written: bool
+
+
+def sources(root: Path) -> dict[Path, Path]:
+    """Return every text under ``root`` that a notebook is made from, and the notebook's path."""
+    pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
+    exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
+    return {**pages, **exercises}
+
+
+def generate(text: Path, *, root: Path) -> NotebookNode:
+    """Return the notebook that ``text`` describes, not executed, with its badge and set-up cell in place."""
+    notebook = read_text(text)
+    if _is_exercise(text):
+        notebook = learner_notebook(notebook)
+    path = sources(root)[text].relative_to(root).as_posix()
+    # Where only pictures need the library, whoever has none is not asked to install it.
+    asks = _is_exercise(text) and _imports_library(without_pictures(notebook))
+    imports = _imports_library(notebook)
+    opening = Repository.read(root).opening_cells(path, imports_library=imports, exercise=asks)
+    notebook.cells[1:1] = opening
+    return notebook
+
+
+def build(root: Path, *, only: list[Path] | None = None, force: bool = False) -> Iterator[Built]:
+    """Bring the notebooks under ``root`` up to date, one after the other.
+
+    A notebook is rebuilt when its text, the part of the library that pages import, or the locked set of packages has
+    changed since the last build; in a fresh clone the committed notebooks count as built.
+
+    Parameters
+    ----------
+    root : Path
+        The project's root.
+    only : list of Path, optional
+        Text files to build; all by default.
+    force : bool
+        Rebuild even what is up to date.
+
+    Yields
+    ------
+    Built
+        In the order of the files' names, as each is done.
+
+    Raises
+    ------
+    InputError
+        If ``root`` is not the root of the course.
+    NotebookError
+        If a page cannot be built; what was there before is left as it was.
+    """
+    Repository.read(root)  # refuses a folder that is not the course's, before anything is looked for
+    stamps = _read_stamps(root)
+    for text, path in sources(root).items():
+        if only is not None and text not in only:
+            continue
+        notebook = generate(text, root=root)
+        stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
+        stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
+        if stale:
+            _run(pictures_of(notebook) if _is_exercise(text) else notebook, text=text, root=root)
+            _write(notebook, path)
+        stamps[key] = stamp
+        _write_stamps(root, stamps)
+        yield Built(source=text, notebook=path, written=stale)
+
+
+def _exercise_texts(root: Path) -> list[Path]:
+    return sorted((root / "exercises").glob("*/key/source.md"))
+
+
+def _is_exercise(text: Path) -> bool:
+    return text.parent.name == "key"
+
+
+def _imports_library(notebook: NotebookNode) -> bool:
+    return any(cell.cell_type == "code" and "course_lib" in cell.source for cell in notebook.cells)
+
+
+def _run(notebook: NotebookNode, *, text: Path, root: Path) -> None:
+    if not notebook.cells:
+        return
+    try:
+        run(notebook, folder=text.parent, root=root)
+    except NotebookError as error:
+        raise NotebookError(f"{text.relative_to(root)}: {error}") from error
+
+
+def _matches(generated: NotebookNode, path: Path) -> bool:
+    """Tell whether the notebook at ``path`` is ``generated`` plus outputs."""
+    if not path.is_file():
+        return False
+    committed = nbformat.read(path, as_version=4)
+    complete = all(cell.execution_count for cell in committed.cells if cell.cell_type == "code" and not _unrun(cell))
+    return complete and without_outputs(committed) == without_outputs(generated)
+
+
+def _unrun(cell: NotebookNode) -> bool:
+    """Tell whether a cell belongs to an exercise, which is handed out unexecuted but for its pictures."""
+    kind: str = cell.metadata.get("course", {}).get("kind", "")
+    return kind not in ("", "picture") or cell.id == "set-up"
+
+
+def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:
+    """Return the parts of a notebook that its text determines: ids, kinds, sources and metadata."""
+    cells: list[tuple[object, ...]] = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+    return [("notebook", dict(notebook.metadata)), *cells]
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    nbformat.validate(notebook)
+    temporary = path.with_suffix(".part")
+    temporary.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _stamp(text: Path, root: Path) -> str:
+    """Return a digest of everything that an executed notebook depends on."""
+    library = sorted((root / "course_lib").rglob("*.py"))
+    results = sorted((root / "benchmarks" / "results").glob("*.json"))
+    files = [text, root / "_config.yml", root / "requirements.lock", *results, *library]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_stamps(root: Path) -> dict[str, str]:
+    path = root / STAMPS
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _write_stamps(root: Path, stamps: dict[str, str]) -> None:
+    path = root / STAMPS
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(stamps, indent=1, sort_keys=True) + "\n", encoding="utf-8")

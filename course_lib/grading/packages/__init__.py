@@ -1,5 +1,0 @@
-"""Take grading elsewhere: an autograder for Gradescope, and a repository that grades a GitHub Classroom."""
-
-from course_lib.grading.packages.build import build_autograder, build_classroom
-
-__all__ = ["build_autograder", "build_classroom"]

@@ -1,8 +1,0 @@
-"""Notebooks are made from text: MyST Markdown in, executed and cleaned ``.ipynb`` out."""
-
-from course_lib.notebooks.build import Built, build, generate, sources
-from course_lib.notebooks.clean import clean_outputs
-from course_lib.notebooks.repository import Repository
-from course_lib.notebooks.text import read_text
-
-__all__ = ["Built", "Repository", "build", "clean_outputs", "generate", "read_text", "sources"]

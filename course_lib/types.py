@@ -1,0 +1,94 @@
+"""Types that signatures of several packages share: arrays and tensors of any framework, modules, optimizers, trees."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+__all__ = ["AnyArray", "AnyModule", "AnyOptimizer", "AnyTensor", "Array", "LossFunction", "Tree"]
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+"""A NumPy array of any shape and dtype."""
+
+
+class AnyArray(Protocol):
+    """An array of NumPy or JAX, or a tensor of PyTorch or of this course's engine."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the length of each dimension."""
+
+    @property
+    def ndim(self) -> int:
+        """Return the number of dimensions."""
+
+    @property
+    def dtype(self) -> Any:
+        """Return the type of its elements, as its framework says it."""
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __neg__(self) -> Any: ...
+
+
+class AnyTensor(AnyArray, Protocol):
+    """A tensor that records what is computed from it: PyTorch's or the engine's."""
+
+    @property
+    def requires_grad(self) -> bool:
+        """Return whether gradients with respect to it are recorded."""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Return whether no recorded operation computed it."""
+
+    @property
+    def grad(self) -> Any:
+        """Return the gradient accumulated in it, or ``None``."""
+
+    def detach(self) -> Any:
+        """Return its values without their history."""
+
+
+@runtime_checkable
+class AnyModule(Protocol):
+    """A module of PyTorch or of the engine."""
+
+    training: bool
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run its forward pass."""
+
+    def named_parameters(self) -> Iterable[tuple[str, Any]]:
+        """Yield each parameter with its name."""
+
+    def parameters(self) -> Iterable[Any]:
+        """Yield each parameter."""
+
+    def train(self, mode: bool = True) -> Any:
+        """Switch between training and evaluation."""
+
+
+@runtime_checkable
+class AnyOptimizer(Protocol):
+    """An optimizer of PyTorch or of the engine."""
+
+    def step(self) -> Any:
+        """Update the parameters by their gradients."""
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+
+
+LossFunction: TypeAlias = Callable[..., AnyArray]
+"""Computes one number from outputs and targets."""
+
+Tree: TypeAlias = "AnyArray | Mapping[str, Tree] | Sequence[Tree] | None"
+"""A nest of mappings and sequences with arrays at its leaves, such as JAX's parameters."""
