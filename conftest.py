@@ -1,5 +1,6 @@
 """What pytest does before it reads the tests, and the docstrings of the library."""
 
+import gc
 import importlib
 import os
 from pathlib import Path
@@ -16,3 +17,9 @@ def pytest_collect_file(file_path: Path) -> None:
     """Import a module's package first: pytest would run the module twice, and hide what the package calls the same."""
     if (file_path.parent / "__init__.py").is_file():
         importlib.import_module(".".join(file_path.parent.relative_to(ROOT).parts))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what imports and collection made: some tests collect often, and it is much."""
+    gc.collect()
+    gc.freeze()
