@@ -8,7 +8,7 @@ from typing import Any
 from course_lib.clipping.gradients import FLOATS, Gradients, no_gradient, unsupported
 from course_lib.clipping.magnitude import LEAST_DOUBLE, Magnitude
 from course_lib.extras import load
-from course_lib.training.in_backward import taken_in_backward
+from course_lib.instrument.backward_hooks import explain_missing_gradients
 
 __all__ = ["TorchGradients"]
 
@@ -26,7 +26,7 @@ class TorchGradients(Gradients):
         ]
         if not with_grad:
             tensors = [p for _, p in parameters.values()]
-            raise no_gradient(len(tensors), taken_in_backward(tensors) or self._themselves(tensors))
+            raise no_gradient(len(tensors), explain_missing_gradients(tensors) or self._themselves(tensors))
         for name, p in parameters.values():
             if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
                 raise unsupported(name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_().")

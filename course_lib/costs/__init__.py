@@ -1,9 +1,7 @@
-"""What a backward pass costs: FLOPs and saved bytes by formula, and the same counted in torch."""
+"""Count the cost of a backward pass by formula: FLOPs, saved bytes, checkpointing."""
 
-from course_lib.costs.blocks import peak_bytes
-from course_lib.costs.checkpointing import CheckpointPlan, best_every, checkpoint_plan
-from course_lib.costs.cost import Cost, TrainingCost, frozen, law, training_cost
-from course_lib.costs.counted import Flops, count_flops
+from course_lib.costs.checkpointing import CheckpointPlan, best_checkpoint_interval, checkpoint_plan
+from course_lib.costs.cost import Cost, TrainingCost, freeze, ratio_from_first_layer, training_cost
 from course_lib.costs.elementwise import (
     cross_entropy,
     dropout,
@@ -13,7 +11,6 @@ from course_lib.costs.elementwise import (
     max_pool2d,
     mse_loss,
 )
-from course_lib.costs.kept import SavedTensors, saved_tensors
 from course_lib.costs.products import attention, conv2d, linear
 from course_lib.costs.recurrent import gru, lstm, rnn
 from course_lib.costs.transformer import mlp, transformer_activation_bytes, transformer_layer
@@ -21,30 +18,25 @@ from course_lib.costs.transformer import mlp, transformer_activation_bytes, tran
 __all__ = [
     "CheckpointPlan",
     "Cost",
-    "Flops",
-    "SavedTensors",
     "TrainingCost",
     "attention",
-    "best_every",
+    "best_checkpoint_interval",
     "checkpoint_plan",
     "conv2d",
-    "count_flops",
     "cross_entropy",
     "dropout",
     "elementwise",
     "embedding",
-    "frozen",
+    "freeze",
     "gru",
-    "law",
     "layer_norm",
     "linear",
     "lstm",
     "max_pool2d",
     "mlp",
     "mse_loss",
-    "peak_bytes",
+    "ratio_from_first_layer",
     "rnn",
-    "saved_tensors",
     "training_cost",
     "transformer_activation_bytes",
     "transformer_layer",

@@ -5,7 +5,7 @@ from math import ceil, sqrt
 
 from course_lib.errors import InputError
 
-__all__ = ["CheckpointPlan", "best_every", "checkpoint_plan"]
+__all__ = ["CheckpointPlan", "best_checkpoint_interval", "checkpoint_plan"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def checkpoint_plan(n: int, k: int, *, layer_bytes: int = 1, boundary_bytes: int
     return CheckpointPlan(m * segments, max(peaks), n)
 
 
-def best_every(n: int, *, layer_bytes: int = 1, boundary_bytes: int | None = None) -> int:
+def best_checkpoint_interval(n: int, *, layer_bytes: int = 1, boundary_bytes: int | None = None) -> int:
     r"""Find the k with the lowest peak, and among equals the nearest to the square root.
 
     Without rounding, :math:`m n / k + a k` is least at :math:`k = \sqrt{n m / a}`, and its value there grows with the
@@ -96,7 +96,7 @@ def best_every(n: int, *, layer_bytes: int = 1, boundary_bytes: int | None = Non
 
     Examples
     --------
-    >>> best_every(64), best_every(64, layer_bytes=16, boundary_bytes=1)
+    >>> best_checkpoint_interval(64), best_checkpoint_interval(64, layer_bytes=16, boundary_bytes=1)
     (8, 2)
     """
     m = layer_bytes if boundary_bytes is None else boundary_bytes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from course_lib.errors import InputError
 
-__all__ = ["Cost", "TrainingCost", "frozen", "law", "training_cost"]
+__all__ = ["Cost", "TrainingCost", "freeze", "ratio_from_first_layer", "training_cost"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +81,13 @@ class TrainingCost:
         return self.backward / self.forward
 
 
-def frozen(*layers: Cost) -> tuple[Cost, ...]:
+def freeze(*layers: Cost) -> tuple[Cost, ...]:
     """Return the same layers, not trained.
 
     Examples
     --------
     >>> from course_lib.costs import linear
-    >>> body, head = frozen(linear(8, 256, 256)), linear(8, 256, 10)
+    >>> body, head = freeze(linear(8, 256, 256)), linear(8, 256, 10)
     >>> training_cost([*body, head]).ratio  # the head's own share
     0.03759...
     """
@@ -139,7 +139,7 @@ def training_cost(layers: Sequence[Cost], *, input_grad: bool = False, recompute
     return TrainingCost(sum(layer.forward for layer in layers), backward + recompute, recompute, saved + edge)
 
 
-def law(layers: Sequence[Cost]) -> float:
+def ratio_from_first_layer(layers: Sequence[Cost]) -> float:
     r"""Say what backward / forward must be, from the first layer's share alone.
 
     A product :math:`Y = X W` of the forward pass becomes two of the same size, :math:`G W^T` and :math:`X^T G`, save
@@ -152,7 +152,7 @@ def law(layers: Sequence[Cost]) -> float:
     Examples
     --------
     >>> from course_lib.costs import linear
-    >>> law([linear(8, 256, 256), linear(8, 256, 256)])
+    >>> ratio_from_first_layer([linear(8, 256, 256), linear(8, 256, 256)])
     1.5
     """
     costly = [layer.forward for layer in layers if layer.forward]

@@ -5,7 +5,7 @@ from course_lib.costs.cost import Cost
 __all__ = ["gru", "lstm", "rnn"]
 
 
-def recurrent(name: str, gates: int, t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
+def _count_recurrent(name: str, gates: int, t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
     """Count a layer with the given number of gates."""
     width = gates * h
     from_input, from_state = 2 * t * b * d * width, 2 * t * b * h * width
@@ -39,7 +39,7 @@ def rnn(t: int, b: int, d: int, h: int) -> Cost:
     >>> rnn(4, 2, 3, 5).forward
     640
     """
-    return recurrent("rnn", 1, t, b, d, h)
+    return _count_recurrent("rnn", 1, t, b, d, h)
 
 
 def gru(t: int, b: int, d: int, h: int) -> Cost:
@@ -50,7 +50,7 @@ def gru(t: int, b: int, d: int, h: int) -> Cost:
     >>> gru(4, 2, 3, 5).forward == 3 * rnn(4, 2, 3, 5).forward
     True
     """
-    return recurrent("gru", 3, t, b, d, h)
+    return _count_recurrent("gru", 3, t, b, d, h)
 
 
 def lstm(t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
@@ -63,4 +63,4 @@ def lstm(t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
     >>> lstm(4, 2, 3, 5).forward == 4 * rnn(4, 2, 3, 5).forward
     True
     """
-    return recurrent("lstm", 4, t, b, d, h, fused=fused)
+    return _count_recurrent("lstm", 4, t, b, d, h, fused=fused)

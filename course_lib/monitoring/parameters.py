@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
-from course_lib.training.in_backward import taken_in_backward
+from course_lib.instrument.backward_hooks import explain_missing_gradients
 
 __all__ = [
     "Array",
@@ -94,7 +94,7 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
     if all(p.grad is None for p in parameters.values()):
         raise MonitorError(
             f"at least one parameter must have a gradient, but the .grad of all {len(parameters)} parameters is None. "
-            + (taken_in_backward(parameters.values()) or BEFORE_ZEROING)
+            + (explain_missing_gradients(parameters.values()) or BEFORE_ZEROING)
         )
 
 

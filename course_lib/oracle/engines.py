@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from course_lib import autograd
-from course_lib.costs.untouched import first_calls, keep_buffers
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.instrument.module_calls import visit_called_modules
+from course_lib.instrument.restore import restore_buffers_at_exit
 from course_lib.oracle.checks import check_value
 from course_lib.oracle.namespaces import Namespace, for_autograd, for_jax, for_torch
 
@@ -126,7 +127,7 @@ class Torch(Engine):
         return {n: tensor(a, requires_grad=a.dtype.kind == "f") for n, a in arrays.items()}
 
     def leave_untouched(self, stack: ExitStack) -> None:
-        stack.enter_context(first_calls(partial(keep_buffers, stack)))
+        stack.enter_context(visit_called_modules(partial(restore_buffers_at_exit, stack)))
 
     def value(self, arrays: Arrays, probes: Arrays) -> float:
         with load("torch", extra="torch").no_grad():

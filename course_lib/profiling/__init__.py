@@ -1,23 +1,23 @@
-"""Where the time and the memory of a step go: timing, its parts, FLOPs, activations, traces, and advice."""
+"""Profile a training step: time, parts, modules, FLOPs, saved activations, memory timeline, traces, bottlenecks."""
 
-from course_lib.costs import Flops, count_flops
-from course_lib.profiling.activations import Entry, Inventory, saved_activations
-from course_lib.profiling.advice import Advice, Finding, advise
-from course_lib.profiling.memory import Alive, MemoryTimeline, memory_timeline
-from course_lib.profiling.modules import ModuleTime
-from course_lib.profiling.step import StepProfile, profile_step
+from course_lib.instrument import Flops, count_flops
+from course_lib.profiling.activations import SavedActivation, SavedActivations, saved_activations
+from course_lib.profiling.advice import Advice, Bottleneck, advise
+from course_lib.profiling.memory import LiveStorage, MemoryTimeline, memory_timeline
+from course_lib.profiling.module_times import ModuleTime
+from course_lib.profiling.step_profile import StepProfile, profile_step
 from course_lib.profiling.timing import Timing, time_call
 from course_lib.profiling.trace import Trace, trace
 
 __all__ = [
     "Advice",
-    "Alive",
-    "Entry",
-    "Finding",
+    "Bottleneck",
     "Flops",
-    "Inventory",
+    "LiveStorage",
     "MemoryTimeline",
     "ModuleTime",
+    "SavedActivation",
+    "SavedActivations",
     "StepProfile",
     "Timing",
     "Trace",

@@ -1,4 +1,4 @@
-"""List what a forward pass leaves in memory for its backward pass: by whom, from which operation, how much."""
+"""List the saved activations of a forward pass: by module, by operation, in bytes."""
 
 import re
 from collections import Counter
@@ -6,24 +6,27 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-from course_lib.costs.calls import Calls, calls
-from course_lib.costs.graph import leaves_below, nodes_below
-from course_lib.costs.kept import Holding, dense_parts, hold, storage_key
-from course_lib.costs.untouched import first_calls, keep_buffers
 from course_lib.errors import InputError
 from course_lib.extras import load
-from course_lib.profiling.text import bytes_text, columns
+from course_lib.instrument.graph_walk import graph_leaves, graph_nodes
+from course_lib.instrument.module_calls import ModuleStack, track_module_calls, visit_called_modules
+from course_lib.instrument.restore import restore_buffers_at_exit
+from course_lib.instrument.saved_tensors import RecordedForward, dense_parts, record_forward, storage_key
+from course_lib.profiling.formatting import format_bytes, format_table
 
-__all__ = ["Entry", "Inventory", "saved_activations"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["SavedActivation", "SavedActivations", "saved_activations"]
 
 SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One storage that the graph holds.
+class SavedActivation:
+    """A storage that the graph holds for the backward pass.
 
     Attributes
     ----------
@@ -47,8 +50,8 @@ class Entry:
 
 
 @dataclass(frozen=True, repr=False)
-class Inventory:
-    """What autograd holds when a forward pass is over, each storage once.
+class SavedActivations:
+    """Saved activations when a forward pass is over, each storage once.
 
     Attributes
     ----------
@@ -56,32 +59,32 @@ class Inventory:
         Parameters left out, which are in memory anyway.
     parameter_bytes : int
         Of the parameters and buffers among what is saved.
-    entries : tuple of Entry
+    activations : tuple of Entry
         In the order of saving, without parameters and buffers.
     """
 
     total_bytes: int
     parameter_bytes: int
-    entries: tuple[Entry, ...]
+    activations: tuple[SavedActivation, ...]
 
     def by_module(self) -> dict[str, int]:
         """Return the bytes that each module left, most first."""
         found = Counter[str]()
-        for entry in self.entries:
+        for entry in self.activations:
             found[entry.module] += entry.bytes
         return dict(found.most_common())
 
     def __repr__(self) -> str:
-        largest = sorted(self.entries, key=lambda entry: -entry.bytes)[:SHOWN]
+        largest = sorted(self.activations, key=lambda entry: -entry.bytes)[:SHOWN]
         rows = [("module", "operation", "shape", "dtype", "size")]
-        rows += [(e.module, e.op, str(e.shape), e.dtype, bytes_text(e.bytes)) for e in largest]
-        more = f"\nand {len(self.entries) - SHOWN} smaller" if len(self.entries) > SHOWN else ""
-        held, own = bytes_text(self.total_bytes), bytes_text(self.parameter_bytes)
-        return f"{columns(rows)}{more}\n{held} in {len(self.entries)} storages; besides, {own} of parameters"
+        rows += [(e.module, e.op, str(e.shape), e.dtype, format_bytes(e.bytes)) for e in largest]
+        more = f"\nand {len(self.activations) - SHOWN} smaller" if len(self.activations) > SHOWN else ""
+        held, own = format_bytes(self.total_bytes), format_bytes(self.parameter_bytes)
+        return f"{format_table(rows)}{more}\n{held} in {len(self.activations)} storages; besides, {own} of parameters"
 
 
-def saved_activations(fn: Callable[[], Any]) -> Inventory:
-    """Run a forward pass once, and list what is held for its backward pass.
+def saved_activations(fn: Callable[[], object]) -> SavedActivations:
+    """Run a forward pass once, and list the activations saved for its backward pass.
 
     Parameters
     ----------
@@ -124,52 +127,52 @@ def saved_activations(fn: Callable[[], Any]) -> Inventory:
             "Pass lambda: loss_fn(model(x), y)."
         )
     with (
-        ExitStack() as kept,
+        ExitStack() as at_exit,
         torch.random.fork_rng(devices=()),
-        first_calls(partial(keep_buffers, kept)),
-        calls() as now,
+        visit_called_modules(partial(restore_buffers_at_exit, at_exit)),
+        track_module_calls() as stack,
     ):
-        holding = hold(fn, note=lambda tensor: now.innermost)
-        results = [t for t in torch.utils._pytree.tree_leaves(holding.result) if isinstance(t, torch.Tensor)]
+        recorded = record_forward(fn, note=lambda tensor: stack.innermost)
+        results = [t for t in torch.utils._pytree.tree_leaves(recorded.result) if isinstance(t, torch.Tensor)]
         if not results:
             raise InputError(
                 "fn must return the loss, so that its graph is still there, but it returned "
-                f"{type(holding.result).__name__}. Return what you would call backward() on."
+                f"{type(recorded.result).__name__}. Return what you would call backward() on."
             )
-        names = operations(holding, results)  # in here, as it runs checkpointed regions again
-    return inventory(holding, own_keys(now, results), names)
+        names = _saving_operations(recorded, results)  # in here, as it runs checkpointed regions again
+    return _count_storages(recorded, _parameter_storages(stack, results), names)
 
 
-def own_keys(now: Calls, results: list[Any]) -> set[Any]:
-    """Return the storages of parameters and buffers."""
-    own = [t for module in now.modules.values() for t in (*module.parameters(), *module.buffers())]
-    return {storage_key(part) for tensor in own + leaves_below(*results) for part in dense_parts(tensor)}
+def _parameter_storages(stack: ModuleStack, results: "list[Tensor]") -> set[int]:
+    """Return the keys of the storages of parameters and buffers."""
+    own = [t for module in stack.modules.values() for t in (*module.parameters(), *module.buffers())]
+    return {storage_key(part) for tensor in own + graph_leaves(*results) for part in dense_parts(tensor)}
 
 
-def operations(holding: Holding, results: list[Any]) -> dict[int, str]:
-    """Say which operation saved each tensor, by reading from each node what it saved."""
+def _saving_operations(recorded: RecordedForward, results: "list[Tensor]") -> dict[int, str]:
+    """Find which operation saved each tensor, by reading from each node what it saved."""
     found = {}
-    for node in nodes_below(*results):
+    for node in graph_nodes(*results):
         for name in dir(node):
             if name == "saved_tensors" or (name.startswith("_saved_") and "_sym_" not in name):
-                holding.read.clear()
+                recorded.read.clear()
                 try:
                     getattr(node, name)
                 except RuntimeError:  # changed in place since: the backward pass will say so
                     continue
-                found.update({id(saved): operation(node.name()) for saved in holding.read})
+                found.update({id(saved): _operation_name(node.name()) for saved in recorded.read})
     return found
 
 
-def operation(node: str) -> str:
+def _operation_name(node: str) -> str:
     """Turn the name of a node into the name of its operation.
 
     Examples
     --------
-    >>> operation("NativeLayerNormBackward0"), operation("MyFunctionBackward")
+    >>> _operation_name("NativeLayerNormBackward0"), _operation_name("MyFunctionBackward")
     ('native_layer_norm', 'MyFunction')
-    >>> operation("MaxPool2DWithIndicesBackward0"), operation("SmoothL1LossBackward0"), operation("Im2ColBackward0")
-    ('max_pool2d_with_indices', 'smooth_l1_loss', 'im2col')
+    >>> [_operation_name(f"{name}Backward0") for name in ("MaxPool2DWithIndices", "SmoothL1Loss", "Im2Col")]
+    ['max_pool2d_with_indices', 'smooth_l1_loss', 'im2col']
     """
     if not (built_in := re.fullmatch(r"(\w+?)Backward\d+", node)):
         return node.removesuffix("Backward")
@@ -177,21 +180,21 @@ def operation(node: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\d[A-Z])(?=[A-Z])|(?<=[A-Z]\d)(?=[A-Z][a-z])", "_", built_in[1]).lower()
 
 
-def inventory(holding: Holding, own: set[Any], names: dict[int, str]) -> Inventory:
+def _count_storages(recorded: RecordedForward, own: set[int], names: dict[int, str]) -> SavedActivations:
     """Count each storage once."""
-    entries: dict[Any, Entry] = {}
-    parameters: dict[Any, int] = {}
-    for saved in holding.saved:
+    found: dict[int, SavedActivation] = {}
+    parameters: dict[int, int] = {}
+    for saved in recorded.saved:
         for part in dense_parts(saved.tensor):
             key, size = storage_key(part), part.untyped_storage().nbytes()
             if key in own:
                 parameters[key] = size
-            elif size and key not in entries:
-                entries[key] = entry(part, saved.note, names.get(id(saved), "unknown"), size)
-    listed = tuple(entries.values())
-    return Inventory(sum(e.bytes for e in listed), sum(parameters.values()), listed)
+            elif size and key not in found:
+                found[key] = _describe_storage(part, saved.note, names.get(id(saved), "unknown"), size)
+    activations = tuple(found.values())
+    return SavedActivations(sum(e.bytes for e in activations), sum(parameters.values()), activations)
 
 
-def entry(tensor: Any, module: str, op: str, size: int) -> Entry:
+def _describe_storage(tensor: "Tensor", module: str, op: str, size: int) -> SavedActivation:
     """Describe one storage by the tensor that was saved first."""
-    return Entry(module, op, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), size)
+    return SavedActivation(module, op, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), size)

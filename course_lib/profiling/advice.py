@@ -1,19 +1,18 @@
-"""Say what a step waits for, on what evidence, and what helps."""
+"""Find the bottlenecks of a training step: what it waits for, on what evidence, and what helps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from textwrap import wrap
-from typing import Any
 
-from course_lib.costs.dispatch import check_step
-from course_lib.profiling.checks import check_count
-from course_lib.profiling.collection import no_collection
-from course_lib.profiling.marks import Kind, read
-from course_lib.profiling.text import seconds_text
+from course_lib.instrument.dispatch_mode import check_step
+from course_lib.profiling.argument_checks import check_count
+from course_lib.profiling.event_analysis import Kind, break_down_step
+from course_lib.profiling.formatting import format_seconds
+from course_lib.profiling.timing import no_garbage_collection
 from course_lib.profiling.trace import trace
 
-__all__ = ["Advice", "Finding", "advise"]
+__all__ = ["Advice", "Bottleneck", "advise"]
 
 WORTH_SAYING = 0.1  # of the step
 MOST_SAID = 100  # beyond, the bound says nothing that the share does not
@@ -48,8 +47,8 @@ WORDS: dict[Kind, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that a step spends its time on.
+class Bottleneck:
+    """A bottleneck of a step: one kind of work or waiting, and its share of the time.
 
     Attributes
     ----------
@@ -77,11 +76,11 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """What a step spends its time on, the largest share first.
+    """Bottlenecks of a step, the largest share first.
 
     Attributes
     ----------
-    findings : tuple of Finding
+    bottlenecks : tuple of Bottleneck
         One for each kind that was seen, even those too small to be worth fixing; shares add up to 1.
     step_seconds : float
         Of one step, while it was recorded, which makes it slower: small calls most of all.
@@ -91,28 +90,30 @@ class Advice:
         ``"cuda"`` if the work was done there, so that its clock counts, else ``"cpu"``.
     """
 
-    findings: tuple[Finding, ...]
+    bottlenecks: tuple[Bottleneck, ...]
     step_seconds: float
     steps: int
     device: str
 
     def __repr__(self) -> str:
-        lines = [f"{seconds_text(self.step_seconds)} a step on {self.device}, {self.steps} recorded:"]
-        for found in self.findings:
+        lines = [f"{format_seconds(self.step_seconds)} a step on {self.device}, {self.steps} recorded:"]
+        for found in self.bottlenecks:
             if found.share >= WORTH_SAYING:
                 lines.append(f"{found.share:4.0%}  {WORDS[found.kind][0]}")
-                lines += said("seen", found.evidence) + said("try", found.remedy)
-                lines += said("gain", f"at most {found.at_most:.1f} times as fast") if found.at_most < MOST_SAID else []
+                lines += _wrap("seen", found.evidence) + _wrap("try", found.remedy)
+                lines += (
+                    _wrap("gain", f"at most {found.at_most:.1f} times as fast") if found.at_most < MOST_SAID else []
+                )
         return "\n".join(lines)
 
 
-def said(label: str, text: str) -> list[str]:
+def _wrap(label: str, text: str) -> list[str]:
     """Break a text into lines below its label."""
     return wrap(text, LINE_WIDTH, initial_indent=f"{label:>10}: ", subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
-def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advice:
-    """Record a few steps, and say what they spend their time on, on what evidence, and what helps.
+def advise(step: Callable[[], object], *, warmup: int = 2, steps: int = 5) -> Advice:
+    """Profile a few steps, and advise: what takes the time, on what evidence, and what helps.
 
     Each operation's own time is counted as products, copies, other passes over arrays, or, if it is shorter than 10
     microseconds, small calls, along with the time between operations. Where that is more than 100 microseconds at once,
@@ -151,7 +152,7 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
     >>> import torch
     >>> x = torch.randn(500, 500)
     >>> advice = advise(lambda: x @ x @ x)
-    >>> advice.findings[0].kind, advice.findings[0].evidence.split(" (")[0]
+    >>> advice.bottlenecks[0].kind, advice.bottlenecks[0].evidence.split(" (")[0]
     ('products', 'mm in matmul')
     """
     check_step(step)
@@ -161,9 +162,9 @@ def advise(step: Callable[[], Any], *, warmup: int = 2, steps: int = 5) -> Advic
         for _ in range(warmup + steps):
             step()
             run.step()
-    with no_collection():
-        marks = read(run.events())
-    whole = sum(marks.seconds.values())
-    ordered = sorted(marks.seconds.items(), key=lambda item: -item[1])
-    found = (Finding(kind, t / whole, marks.evidence[kind], WORDS[kind][1]) for kind, t in ordered if t)
-    return Advice(tuple(found), whole, steps, marks.device)
+    with no_garbage_collection():
+        breakdown = break_down_step(run.events())
+    whole = sum(breakdown.seconds.values())
+    ordered = sorted(breakdown.seconds.items(), key=lambda item: -item[1])
+    found = (Bottleneck(kind, t / whole, breakdown.evidence[kind], WORDS[kind][1]) for kind, t in ordered if t)
+    return Advice(tuple(found), whole, steps, breakdown.device)

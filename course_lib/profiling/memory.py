@@ -1,25 +1,24 @@
-"""What is in memory during a step: how many bytes after each operation, and whose they are at the peak."""
+"""Follow the memory of a step: bytes after each operation, and which storages are alive at the peak."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from course_lib.costs.blocks import Block, watch
-from course_lib.costs.calls import calls
-from course_lib.costs.dispatch import check_step
 from course_lib.extras import load
-from course_lib.profiling.text import bytes_text, columns
+from course_lib.instrument.dispatch_mode import check_step
+from course_lib.instrument.module_calls import track_module_calls
+from course_lib.instrument.storages import Storage, log_storages
+from course_lib.profiling.formatting import format_bytes, format_table
 
-__all__ = ["Alive", "MemoryTimeline", "memory_timeline"]
+__all__ = ["LiveStorage", "MemoryTimeline", "memory_timeline"]
 
 SHOWN = 12
 BEFORE, BACKWARD = "(there before)", "(backward pass)"
 
 
 @dataclass(frozen=True)
-class Alive:
-    """One storage that was alive at the peak.
+class LiveStorage:
+    """A storage that was alive at the peak.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class Alive:
 
 @dataclass(frozen=True, repr=False)
 class MemoryTimeline:
-    """The bytes of tensors that were alive during a step.
+    """Bytes of the tensors that were alive during a step, and the storages at the peak.
 
     Attributes
     ----------
@@ -62,7 +61,7 @@ class MemoryTimeline:
     live_bytes: tuple[int, ...]
     operations: tuple[str, ...]
     places: tuple[str, ...]
-    alive_at_peak: tuple[Alive, ...]
+    alive_at_peak: tuple[LiveStorage, ...]
 
     @property
     def peak_bytes(self) -> int:
@@ -83,15 +82,15 @@ class MemoryTimeline:
 
     def __repr__(self) -> str:
         rows = [("made in", "by", "shape", "dtype", "size")]
-        rows += [(a.place, a.op, str(a.shape), a.dtype, bytes_text(a.bytes)) for a in self.alive_at_peak[:SHOWN]]
+        rows += [(a.place, a.op, str(a.shape), a.dtype, format_bytes(a.bytes)) for a in self.alive_at_peak[:SHOWN]]
         more = f"\nand {len(self.alive_at_peak) - SHOWN} smaller" if len(self.alive_at_peak) > SHOWN else ""
         done = self.peak_at
         when = f"after {self.operations[done - 1]} in {self.places[done - 1]}" if done else "at the start"
-        at = f"{bytes_text(self.peak_bytes)} alive {when}, operation {done} of {len(self.operations)}"
-        return f"{columns(rows)}{more}\n{at}"
+        at = f"{format_bytes(self.peak_bytes)} alive {when}, operation {done} of {len(self.operations)}"
+        return f"{format_table(rows)}{more}\n{at}"
 
 
-def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
+def memory_timeline(step: Callable[[], object]) -> MemoryTimeline:
     """Run a step once, and follow every storage from the operation that makes it to the moment it is freed.
 
     Parameters
@@ -128,21 +127,21 @@ def memory_timeline(step: Callable[[], Any]) -> MemoryTimeline:
     """
     torch = load("torch", extra="torch")
     check_step(step)
-    with calls() as now:
+    with track_module_calls() as stack:
 
         def place() -> str:
             if torch._C._current_autograd_node() is not None:
                 return BACKWARD
-            return now.innermost
+            return stack.innermost
 
-        watched = watch(step, note=place)
-    live = watched.live_bytes()
+        log = log_storages(step, note=place)
+    live = log.live_bytes()
     peak = live.index(max(live)) - 1  # the number of an operation, or -1
-    found = [alive(block) for block in watched.blocks if block.bytes and block.alive(peak)]
+    found = [_describe_storage(entry) for entry in log.storages if entry.bytes and entry.is_alive(peak)]
     found.sort(key=lambda a: -a.bytes)
-    return MemoryTimeline(tuple(live), tuple(watched.ops), tuple(watched.notes), tuple(found))
+    return MemoryTimeline(tuple(live), tuple(log.ops), tuple(log.notes), tuple(found))
 
 
-def alive(block: Block) -> Alive:
-    """Describe a storage."""
-    return Alive(block.note or BEFORE, block.op, block.shape, block.dtype, block.bytes)
+def _describe_storage(entry: Storage) -> LiveStorage:
+    """Describe a storage of the log, and where it was made."""
+    return LiveStorage(entry.note or BEFORE, entry.op, entry.shape, entry.dtype, entry.bytes)

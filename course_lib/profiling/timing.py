@@ -1,7 +1,9 @@
-"""Time a call: warmed up, waited for, repeated, and reported with its spread."""
+"""Time a function call: warm up, wait for the device, repeat, and report the spread."""
 
+import gc
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -11,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
-from course_lib.profiling.checks import check_budget, check_count
-from course_lib.profiling.clocks import Clock, clock_for, is_deferred, wait_for
-from course_lib.profiling.collection import no_collection
-from course_lib.profiling.text import columns, seconds_text
+from course_lib.profiling.argument_checks import check_budget, check_count
+from course_lib.profiling.device_clocks import Clock, block_until_ready, clock_for, has_jax_arrays
+from course_lib.profiling.formatting import format_seconds, format_table
 
-__all__ = ["Timing", "time_call"]
+__all__ = ["Timing", "no_garbage_collection", "time_call"]
 
 LONGEST_PAUSE = 0.2  # seconds for which a busy machine may leave a process waiting
 SHORTEST = 1e-8  # the least that a call takes
@@ -29,7 +30,7 @@ NOISY = 0.1  # of the median, between the quartiles
 
 @dataclass(frozen=True, repr=False)
 class Timing:
-    """How long one call takes, in seconds.
+    """Timing of one call, in seconds.
 
     Attributes
     ----------
@@ -63,12 +64,12 @@ class Timing:
         names = ("median", "25%", "75%", "min", "processor")
         noise = ", noisy" if self.noisy else ""
         of = f"{len(self.samples)} samples of {self.calls_per_sample}, on {self.device}{noise}"
-        return f"{columns([names, tuple(map(seconds_text, times))])}\n({of})"
+        return f"{format_table([names, tuple(map(format_seconds, times))])}\n({of})"
 
 
 def time_call(
     fn: Callable[..., Any],
-    *args: Any,
+    *args: object,
     warmup: int = 3,
     repeats: int | None = None,
     budget_seconds: float = 0.5,
@@ -110,12 +111,12 @@ def time_call(
     >>> timing.min_seconds <= timing.q25_seconds <= timing.median_seconds <= timing.q75_seconds
     True
     """
-    check(fn, warmup, repeats)
+    _check_arguments(fn, warmup, repeats)
     check_budget(budget_seconds)
-    with no_collection():
-        clock, deferred, once = warm_up(fn, args, warmup)
-        draw = partial(sample, clock, fn, args, deferred=deferred)
-        calls, once = enough_calls(draw, once)
+    with no_garbage_collection():
+        clock, deferred, once = _warm_up(fn, args, warmup)
+        draw = partial(_time_sample, clock, fn, args, deferred=deferred)
+        calls, once = _calls_per_sample(draw, once)
         pairs, late = [], perf_counter() + PATIENCE * budget_seconds
         for _ in range(repeats or min(MOST, max(FEWEST, int(budget_seconds / (once * calls))))):
             pairs.append(draw(calls))
@@ -127,8 +128,8 @@ def time_call(
     return Timing(middle, low, high, min(wall), float(np.median(cpu)), noisy, wall, calls, clock.device)
 
 
-def check(fn: Any, warmup: int, repeats: int | None) -> None:
-    """Refuse what cannot be timed."""
+def _check_arguments(fn: object, warmup: int, repeats: int | None) -> None:
+    """Check the arguments of :func:`time_call`."""
     if not callable(fn):
         raise InputError(
             f"time_call needs a function to call, but it got {type(fn).__name__}: pass it uncalled, "
@@ -139,8 +140,8 @@ def check(fn: Any, warmup: int, repeats: int | None) -> None:
         check_count("repeats", repeats, least=2, because="one sample has no spread")
 
 
-def refuse_unstarted(result: Any) -> None:
-    """Refuse what would be computed later, or elsewhere."""
+def _check_finished(result: object) -> None:
+    """Refuse a result that is still to be computed, as a generator's or a future's."""
     if inspect.iscoroutine(result):
         result.close()
     found = f"the function must do its work when it is called, but it returned a {type(result).__name__}, which "
@@ -150,26 +151,26 @@ def refuse_unstarted(result: Any) -> None:
         raise InputError(f"{found}has done nothing yet: consume it inside, for example with list().")
 
 
-def warm_up(fn: Callable[..., Any], args: tuple[Any, ...], count: int) -> tuple[Clock, bool, float]:
+def _warm_up(fn: Callable[..., Any], args: tuple[object, ...], count: int) -> tuple[Clock[Any], bool, float]:
     """Call a function, and return its clock, whether JAX is to be waited for, and the seconds of the last call."""
     deferred = False
     for _ in range(count):
         start = perf_counter()
         result = fn(*args)
         called = perf_counter() - start
-        refuse_unstarted(result)
+        _check_finished(result)
         clock = clock_for(args, result)  # looking through long lists may take longer than the call
-        deferred = deferred or is_deferred(result)
+        deferred = deferred or has_jax_arrays(result)
         start = perf_counter()
         if deferred:
-            wait_for(result)
+            block_until_ready(result)
         clock.settle()
         once = called + perf_counter() - start
     return clock, deferred, once
 
 
-def enough_calls(draw: Callable[[int], tuple[float, float]], once: float) -> tuple[int, float]:
-    """Return how many calls fill a sample, and the seconds of one, from what one call took: more and more are tried.
+def _calls_per_sample(draw: Callable[[int], tuple[float, float]], once: float) -> tuple[int, float]:
+    """Find how many calls fill a sample, and the seconds of one, by trying more and more.
 
     The first calls may be no guide: those that take from a full queue, say, take longer once it is empty.
     """
@@ -182,19 +183,31 @@ def enough_calls(draw: Callable[[int], tuple[float, float]], once: float) -> tup
     return calls, once
 
 
-def sample(
-    clock: Clock, fn: Callable[..., Any], args: tuple[Any, ...], calls: int, *, deferred: bool
+def _time_sample(
+    clock: Clock[Any], fn: Callable[..., Any], args: tuple[object, ...], calls: int, *, deferred: bool
 ) -> tuple[float, float]:
-    """Return the seconds of one call, on the device's clock and of the processor, averaged over several calls."""
+    """Time several calls; return the mean seconds of one, on the device's clock and of the processor."""
     clock.settle()
     cpu = process_time()
     start = clock.mark()
     if deferred:
         for _ in range(calls):
-            wait_for(fn(*args))
+            block_until_ready(fn(*args))
     else:
         for _ in range(calls):
             fn(*args)
     end = clock.mark()
     clock.settle()
     return clock.seconds(start, end) / calls, (process_time() - cpu) / calls
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from running inside."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

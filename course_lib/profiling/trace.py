@@ -1,14 +1,18 @@
-"""Record some steps of a training loop, and write them where Perfetto or TensorBoard can show them."""
+"""Trace some steps of a training loop with torch's profiler, for Perfetto or TensorBoard."""
 
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from course_lib.errors import InputError, ProfilingError
 from course_lib.extras import load
-from course_lib.profiling.checks import check_count, made
-from course_lib.profiling.collection import no_collection
+from course_lib.profiling.argument_checks import check_count, make_folder
+from course_lib.profiling.timing import no_garbage_collection
+
+if TYPE_CHECKING:
+    from torch.autograd.profiler_util import EventList
+    from torch.profiler import ProfilerActivity, profile
 
 __all__ = ["Trace", "trace"]
 
@@ -16,12 +20,12 @@ Handler = Literal["chrome", "tensorboard"]
 
 
 class Trace:
-    """A profiler on a schedule, as :func:`trace` makes it: a context manager, told of each step by :meth:`step`.
+    """Profiler on a schedule, made by :func:`trace`: a context manager, whose :meth:`step` ends each step.
 
     Attributes
     ----------
     files : list of Path
-        What has been written so far, one file for each cycle.
+        Files written so far, one for each cycle.
     steps : int
         How often :meth:`step` was called.
     """
@@ -32,8 +36,8 @@ class Trace:
         self.files: list[Path] = []
         self.steps = 0
         self._folder, self._first, self._handler = folder, first, handler
-        self._averages: Any = None
-        self._events: Any = None
+        self._averages: EventList | None = None
+        self._events: EventList | None = None
         self._entered = self._over = False
         self._failure = self._rank = ""
         self._profiler = load("torch.profiler", extra="torch").profile(on_trace_ready=self._write, **options)
@@ -56,11 +60,11 @@ class Trace:
                 "permission from its administrator; device='cpu' records the host alone."
             ) from error
         Trace._running = self._entered = True
-        self._rank = rank()
+        self._rank = _rank_suffix()
         return self
 
     def step(self) -> None:
-        """Say that a step of the training loop is over."""
+        """End a step of the training loop."""
         self.steps += 1
         self._profiler.step()
         self._check_written()
@@ -78,7 +82,7 @@ class Trace:
                 "so nothing was written. Call step() after each step of the loop, or lower skip, wait and warmup."
             )
 
-    def averages(self) -> Any:
+    def averages(self) -> "EventList":
         """Return torch's ``key_averages()`` of the last cycle that was recorded.
 
         Raises
@@ -90,7 +94,7 @@ class Trace:
             self._averages = self.events().key_averages()
         return self._averages
 
-    def events(self) -> Any:
+    def events(self) -> "EventList":
         """Return the events of the last cycle that was recorded, one for each call; fails as :meth:`averages` does."""
         if self._events is None:
             raise ProfilingError(
@@ -108,14 +112,14 @@ class Trace:
             usual = "'self_cpu_time_total' or 'count'"
             raise InputError(f"sort_by must be what torch counts, such as {usual}, but it is {sort_by!r}.") from error
 
-    def _write(self, profiler: Any) -> None:
+    def _write(self, profiler: "profile") -> None:
         """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
-        with no_collection():  # what torch makes of a long record is all kept, and there is much of it
+        with no_garbage_collection():  # what torch makes of a long record is all kept, and there is much of it
             events = profiler.events()
         if self._over and all(event.name.startswith("ProfilerStep") for event in events):
             return  # the loop ended with a warm-up
         self._averages, self._events = None, events
-        self._rank = rank() or self._rank  # the group may have been made since, and may be gone by now
+        self._rank = _rank_suffix() or self._rank  # the group may have been made since, and may be gone by now
         name = f"cycle_{len(self.files) + 1}{self._rank}"
         ending = ".pt.trace.json" if self._handler == "tensorboard" else ".json"  # what its plugin looks for
         path = self._folder / f"{name}{ending}"
@@ -131,7 +135,7 @@ class Trace:
         profiler.profiler = None  # or the next cycle adds its events to these
 
     def _check_written(self) -> None:
-        """Raise if the last cycle is not where it should be."""
+        """Raise if the last cycle could not be written."""
         if self._failure:
             raise ProfilingError(
                 f"cycle {len(self.files) + 1} must be written to {self._folder}, but that failed: {self._failure}. "
@@ -211,10 +215,10 @@ def trace(
         check_count(name, value, least=least)
     if handler not in ("chrome", "tensorboard"):
         raise InputError(f"handler must be 'chrome' or 'tensorboard', but it is {handler!r}.")
-    watched = activities(device)
+    watched = _profiler_activities(device)
     if len(watched) == 1:  # else it may have to say that the GPU cannot be watched
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # read by torch when a process profiles for the first time
-    folder = made(folder)
+    folder = make_folder(folder)
     options = {
         "activities": watched,
         "schedule": profiler.schedule(skip_first=skip, wait=wait, warmup=warmup, active=active, repeat=repeat),
@@ -225,15 +229,15 @@ def trace(
     return Trace(folder, skip + wait + warmup, handler, options)
 
 
-def rank() -> str:
-    """Return what tells this process's files from those of the others that train together with it."""
+def _rank_suffix() -> str:
+    """Return the ending of this process's files in distributed training, else an empty string."""
     distributed = load("torch.distributed", extra="torch")
     together = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
     return f"_rank_{distributed.get_rank()}" if together else ""
 
 
-def activities(device: str | None) -> list[Any]:
-    """Return what torch's profiler calls the devices to be watched."""
+def _profiler_activities(device: str | None) -> "list[ProfilerActivity]":
+    """Return the profiler's activities for a device: the host, and CUDA if there is one."""
     torch = load("torch", extra="torch")
     known = torch.profiler.ProfilerActivity
     if device not in (None, "cpu", "cuda"):

@@ -10,11 +10,11 @@ True
 """
 
 from course_lib.training.epoch import train_epoch, validate
+from course_lib.training.epoch_loss import EpochLoss
 from course_lib.training.fit import fit
-from course_lib.training.history import History
+from course_lib.training.history import TrainingHistory
 from course_lib.training.jax_step import make_jax_step
 from course_lib.training.loader import ArrayLoader
 from course_lib.training.metrics import accuracy
-from course_lib.training.tally import EpochLoss
 
-__all__ = ["ArrayLoader", "EpochLoss", "History", "accuracy", "fit", "make_jax_step", "train_epoch", "validate"]
+__all__ = ["ArrayLoader", "EpochLoss", "TrainingHistory", "accuracy", "fit", "make_jax_step", "train_epoch", "validate"]

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from course_lib.autograd import nn
 from course_lib.autograd.nn.functional import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
-from course_lib.training.notes import noted, on_criterion
+from course_lib.training.error_notes import add_note_to_errors, criterion_note
 
-__all__ = ["Criterion", "is_one_number", "leaves", "samples_in"]
+__all__ = ["Criterion", "count_samples", "is_scalar", "tree_leaves"]
 
 Reduction = Literal["mean", "sum"]
 
@@ -43,7 +43,7 @@ class Criterion:
             raise InputError(f"the criterion must be an object, but got the class {function.__name__}; add ()")
         if count is not None and not callable(count):
             raise InputError(f"count must be a function of the targets, but got {count!r:.60}; pass count=len")
-        found: Any = reduction or setting(function, "reduction") or "mean"
+        found: Any = reduction or _read_setting(function, "reduction") or "mean"
         found = "mean" if found == "batchmean" else found
         if found not in ("mean", "sum"):
             raise InputError(
@@ -61,8 +61,8 @@ class Criterion:
         """Return what the mean loss of these targets divides by; a tensor where it depends on their values."""
         if self.count is not None:
             return self._counted(targets)
-        samples = samples_in(targets)
-        ignored, weights = setting(self.function, "ignore_index"), setting(self.function, "weight")
+        samples = count_samples(targets)
+        ignored, weights = _read_setting(self.function, "ignore_index"), _read_setting(self.function, "weight")
         if (ignored is None and weights is None) or "int" not in str(getattr(targets, "dtype", "")):
             return samples
         targets = targets.long()  # in uint8, -100 would be class 156, and an index would be a mask
@@ -72,7 +72,7 @@ class Criterion:
     def _counted(self, targets: Any) -> Any:
         assert self.count is not None
         counted = self.count(targets)
-        if not is_one_number(counted):
+        if not is_scalar(counted):
             shape = getattr(counted, "shape", None)
             came = f"a {type(counted).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
             raise InputError(f"count must return one number for a batch, but got {came}; end it with .sum()")
@@ -80,7 +80,7 @@ class Criterion:
 
     def __call__(self, outputs: Any, targets: Any, *, where: str) -> Any:
         """Compute the loss of a batch, and see that it is one number."""
-        with noted(lambda: on_criterion(where, targets, outputs)):
+        with add_note_to_errors(lambda: criterion_note(where, targets, outputs)):
             loss = self.function(outputs, targets)
         shape = getattr(loss, "shape", None)
         if shape is None or not hasattr(loss, "backward"):
@@ -101,23 +101,23 @@ class Criterion:
         return loss
 
 
-def setting(function: Any, name: str) -> Any:
+def _read_setting(function: Any, name: str) -> Any:
     """Read an option of a criterion: an attribute of a module, an argument that is bound, or one that has a default.
 
     Examples
     --------
     >>> from course_lib.autograd import cross_entropy
-    >>> setting(cross_entropy, "ignore_index"), setting(partial(cross_entropy, reduction="sum"), "reduction")
+    >>> _read_setting(cross_entropy, "ignore_index"), _read_setting(partial(cross_entropy, reduction="sum"), "reduction")
     (-100, 'sum')
     """
-    function, bound = unwrapped(function)
-    defaults = default_arguments(function) | bound
+    function, bound = _unwrap(function)
+    defaults = _default_arguments(function) | bound
     if name == "weight" and not (hasattr(function, "ignore_index") or "ignore_index" in defaults):
         return None  # other losses multiply by their weight, and divide by the number of samples all the same
     return defaults.get(name, getattr(function, name, None))
 
 
-def unwrapped(function: Any) -> tuple[Any, dict[str, Any]]:
+def _unwrap(function: Any) -> tuple[Any, dict[str, Any]]:
     """Split what wraps another function into that function and the arguments that are bound."""
     for layer, loss in ((nn.CrossEntropyLoss, cross_entropy), (nn.MSELoss, mse_loss)):
         if isinstance(function, layer):  # which keeps what it was given, and no defaults
@@ -129,13 +129,13 @@ def _weighing(function: Any) -> str:
     """Name the loss inside a wrapper whose mean divides by less than the number of samples; '' if there is none."""
     parts = function.modules() if hasattr(function, "modules") else ()
     for part in parts:
-        weighs = setting(part, "weight") is not None or setting(part, "ignore_index") not in (None, -100)
-        if part is not function and weighs and setting(part, "reduction") == "mean":
+        weighs = _read_setting(part, "weight") is not None or _read_setting(part, "ignore_index") not in (None, -100)
+        if part is not function and weighs and _read_setting(part, "reduction") == "mean":
             return type(part).__name__
     return ""
 
 
-def default_arguments(function: Any) -> dict[str, Any]:
+def _default_arguments(function: Any) -> dict[str, Any]:
     """Return the arguments of a plain function that have a default; a module keeps its settings as attributes."""
     if not isinstance(function, FunctionType):
         return {}
@@ -143,31 +143,31 @@ def default_arguments(function: Any) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def tree_leaves(value: Any) -> Iterator[Any]:
     """Iterate over the items of nested tuples, lists and dicts.
 
     Examples
     --------
-    >>> list(leaves({"x": (1, [2]), "y": 3}))
+    >>> list(tree_leaves({"x": (1, [2]), "y": 3}))
     [1, 2, 3]
     """
     if isinstance(value, (tuple, list, Mapping)):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from leaves(item)
+            yield from tree_leaves(item)
     else:
         yield value
 
 
-def is_one_number(value: Any) -> bool:
+def is_scalar(value: Any) -> bool:
     """Tell whether float() can read a value, without reading it: that would wait for the device."""
     return hasattr(value, "__float__") and not tuple(getattr(value, "shape", ()))
 
 
-def samples_in(targets: Any) -> int:
+def count_samples(targets: Any) -> int:
     """Return the number of samples of a batch: of dicts in a list, or the size of the first dimension."""
     if isinstance(targets, (list, tuple)) and targets and all(isinstance(sample, Mapping) for sample in targets):
         return len(targets)  # one for each image, as in object detection
-    shape = getattr(next(leaves(targets), None), "shape", None)
+    shape = getattr(next(tree_leaves(targets), None), "shape", None)
     if not shape:
         came = type(targets).__name__ if shape is None else "a single number"
         raise InputError(

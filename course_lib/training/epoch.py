@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from course_lib.training.checks import (
+from course_lib.training.argument_checks import (
     check_count,
     check_gradients,
     check_hook,
     check_loader,
     check_trainable,
-    trained_by,
+    optimizer_parameter_ids,
 )
-from course_lib.training.modes import mode
-from course_lib.training.passes import Pass, groups
-from course_lib.training.progress import shown
-from course_lib.training.tally import EpochLoss, Metrics
-from course_lib.training.veto import vetoed, warn_of_no_step
+from course_lib.training.epoch_loss import EpochLoss, Metrics
+from course_lib.training.epoch_pass import EpochPass, group_batches
+from course_lib.training.module_state import switch_mode
+from course_lib.training.progress import show_progress
+from course_lib.training.step_skipping import is_step_skipped, warn_all_steps_skipped
 
 __all__ = ["train_epoch", "validate"]
 
@@ -117,14 +117,14 @@ def train_epoch(
     >>> loss.samples, loss.batches, round(loss, 4)
     (10, 3, 0.0)
     """
-    one_pass = Pass.over(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.over(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
     check_trainable(model, optimizer)
     check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
-    others, taken, left_out = not_held(model, optimizer), 0, 0
-    with mode(model, training=True), shown(loader, one_pass.title, progress=progress) as batches:
-        for group in groups(batches, accumulate):
+    others, taken, left_out = _parameters_without_optimizer(model, optimizer), 0, 0
+    with switch_mode(model, training=True), show_progress(loader, one_pass.title, progress=progress) as batches:
+        for group in group_batches(batches, accumulate):
             optimizer.zero_grad()
             for p in others:  # or they would pile up, and before_step would clip by them
                 p.grad = None
@@ -133,19 +133,19 @@ def train_epoch(
             if one_pass.tally.batches <= accumulate:
                 check_gradients(model, optimizer, one_pass.where(0))
             answer = before_step(model) if before_step is not None else None
-            if vetoed(answer, model, one_pass.framework):
+            if is_step_skipped(answer, model, one_pass.framework):
                 left_out += 1
             else:
                 optimizer.step()
                 taken += 1
     if left_out and not taken:
-        warn_of_no_step(one_pass.title, left_out)
+        warn_all_steps_skipped(one_pass.title, left_out)
     return one_pass.result()
 
 
-def not_held(model: Any, optimizer: Any) -> list[Any]:
+def _parameters_without_optimizer(model: Any, optimizer: Any) -> list[Any]:
     """List the parameters of a model that the optimizer does not train, such as those below a new head."""
-    held = trained_by(optimizer)
+    held = optimizer_parameter_ids(optimizer)
     return [p for p in model.parameters() if id(p) not in held]
 
 
@@ -187,11 +187,15 @@ def validate(
     >>> round(loss, 4), round(loss.metrics["accuracy"], 4)
     (1.0486, 0.6667)
     """
-    one_pass = Pass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
     check_loader(loader)
     one_pass.framework.weights_changed()
     no_grad = one_pass.framework.no_grad
-    with mode(model, training=False), no_grad(), shown(loader, one_pass.title, progress=progress) as batches:
+    with (
+        switch_mode(model, training=False),
+        no_grad(),
+        show_progress(loader, one_pass.title, progress=progress) as batches,
+    ):
         for batch in batches:
             one_pass.evaluate(batch)
     return one_pass.result()

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any, NamedTuple
 
-from course_lib.training.checks import check_count, check_loader, check_scheduler
+from course_lib.training.argument_checks import check_count, check_loader, check_scheduler
 from course_lib.training.epoch import train_epoch, validate
-from course_lib.training.history import History
+from course_lib.training.epoch_loss import EpochLoss, Metrics
+from course_lib.training.history import TrainingHistory
 from course_lib.training.progress import epochs_bar
-from course_lib.training.tally import EpochLoss, Metrics
 
 __all__ = ["fit"]
 
@@ -32,7 +32,7 @@ def fit(
     count: Callable[[Any], Any] | None = None,
     sync_every: int | None = None,
     progress: bool = True,
-) -> History:
+) -> TrainingHistory:
     """Train for some epochs, validating after each, and return the history.
 
     Parameters
@@ -85,36 +85,36 @@ def fit(
     check_scheduler(scheduler, optimizer, epochs, train_loader, accumulate)
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
-    past: list[Epoch] = []
-    with left_on_errors(past), epochs_bar(epochs, train_loader, progress=progress) as bar:
+    past: list[_EpochResult] = []
+    with _attach_history_to_errors(past), epochs_bar(epochs, train_loader, progress=progress) as bar:
         for epoch in range(epochs):
             start, shared["epoch"] = time.perf_counter(), epoch
-            announce(train_loader, epoch)
+            _set_epoch(train_loader, epoch)
             batches = bar.watch(train_loader, epoch)
             train = train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared)
             rate = float(optimizer.param_groups[0]["lr"])
             val = None if val_loader is None else validate(model, val_loader, criterion, device, **shared)
-            advance(scheduler, train if val is None else val)
-            past.append(Epoch(train, val, rate, time.perf_counter() - start))
+            _step_scheduler(scheduler, train if val is None else val)
+            past.append(_EpochResult(train, val, rate, time.perf_counter() - start))
             bar.note(train=train, **({} if val is None else {"val": val}))
-    return history_of(past)
+    return _build_history(past)
 
 
-def announce(loader: Any, epoch: int) -> None:
+def _set_epoch(loader: Any, epoch: int) -> None:
     """Tell a loader or sampler that shuffles by the number of the epoch which epoch begins."""
     for part in (loader, getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if callable(set_epoch := getattr(part, "set_epoch", None)):
             set_epoch(epoch)
 
 
-def advance(scheduler: Any, loss: float) -> None:
+def _step_scheduler(scheduler: Any, loss: float) -> None:
     """Let the scheduler change the learning rate, with the loss if its step() takes it."""
     if scheduler is not None:
         takes_loss = "metrics" in signature(scheduler.step).parameters
         scheduler.step(*([float(loss)] if takes_loss else []))
 
 
-class Epoch(NamedTuple):
+class _EpochResult(NamedTuple):
     """What is known about one epoch."""
 
     train: EpochLoss
@@ -124,31 +124,31 @@ class Epoch(NamedTuple):
 
 
 @contextmanager
-def left_on_errors(past: list[Epoch]) -> Iterator[None]:
+def _attach_history_to_errors(past: list[_EpochResult]) -> Iterator[None]:
     """Attach the history so far to any error that ends training: it may hold hours of work."""
     try:
         yield
     except BaseException as error:
-        error.history = history_of(past)  # type: ignore[attr-defined] # the attribute is new
+        error.history = _build_history(past)  # type: ignore[attr-defined] # the attribute is new
         if past:
             error.add_note(f"The history of the {len(past)} epochs before is in this error's attribute history.")
         raise
 
 
-def history_of(past: list[Epoch]) -> History:
+def _build_history(past: list[_EpochResult]) -> TrainingHistory:
     """Turn epochs into the columns of a history: losses, and metrics by name."""
     train, val = [epoch.train for epoch in past], [epoch.val for epoch in past if epoch.val is not None]
-    return History(
+    return TrainingHistory(
         tuple(map(float, train)),
         tuple(map(float, val)),
-        metrics_of(train),
-        metrics_of(val),
+        _collect_metrics(train),
+        _collect_metrics(val),
         tuple(epoch.rate for epoch in past),
         tuple(epoch.seconds for epoch in past),
     )
 
 
-def metrics_of(losses: list[EpochLoss]) -> dict[str, tuple[float, ...]]:
+def _collect_metrics(losses: list[EpochLoss]) -> dict[str, tuple[float, ...]]:
     """Return what each metric was, epoch by epoch."""
     names = losses[0].metrics if losses else ()
     return {name: tuple(loss.metrics[name] for loss in losses) for name in names}

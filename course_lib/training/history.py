@@ -7,11 +7,11 @@ from typing import Any, Literal
 from course_lib.errors import InputError
 from course_lib.extras import load
 
-__all__ = ["History"]
+__all__ = ["TrainingHistory"]
 
 
 @dataclass(frozen=True)
-class History:
+class TrainingHistory:
     """One entry for each epoch, in order.
 
     Attributes
@@ -29,7 +29,7 @@ class History:
 
     Examples
     --------
-    >>> history = History(train_loss=(2.0, 1.0, 0.5), val_loss=(2.1, 1.2, 1.3))
+    >>> history = TrainingHistory(train_loss=(2.0, 1.0, 0.5), val_loss=(2.1, 1.2, 1.3))
     >>> history.best_epoch
     1
     >>> history.plot()
@@ -92,7 +92,7 @@ class History:
 
         Examples
         --------
-        >>> History(train_loss=(2.0, 1.0), val_loss=(2.5, 1.5)).to_frame()
+        >>> TrainingHistory(train_loss=(2.0, 1.0), val_loss=(2.5, 1.5)).to_frame()
                train_loss  val_loss
         epoch
         0             2.0       2.5

@@ -68,16 +68,16 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
 
     def step(params: Any, opt_state: Any, *batch: Any) -> tuple[Any, Any, Any]:
         def of_batch(params: Any) -> Any:
-            return one_number(jax, loss_fn(params, *batch))
+            return _check_loss(jax, loss_fn(params, *batch))
 
-        check_trainable(jax, params)
+        _check_trainable(jax, params)
         loss, grads = jax.value_and_grad(of_batch)(params)
         offered = {"value": loss, "grad": grads, "value_fn": of_batch}
-        asked_for = wanted(update, offered, grad_fn=lambda params, _: jax.grad(of_batch)(params))
+        asked_for = _select_update_arguments(update, offered, grad_fn=lambda params, _: jax.grad(of_batch)(params))
         try:
             updates, opt_state = update(grads, opt_state, params, **asked_for)
         except Exception:  # optax's own would not say what to do
-            refuse_other_state(jax, optimizer, params, opt_state)
+            _check_optimizer_state(jax, optimizer, params, opt_state)
             raise
         return optax.apply_updates(params, updates), opt_state, loss
 
@@ -85,17 +85,17 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
 
     def compiled_step(params: Any, opt_state: Any, *batch: Any) -> Any:
         try:
-            return compiled(*(apart(jax, (params, opt_state)) if donate else (params, opt_state)), *batch)
+            return compiled(*(_copy_repeats(jax, (params, opt_state)) if donate else (params, opt_state)), *batch)
         except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
-            refuse_what_is_no_array(jax, params)
-            refuse_untraceable(jax, params=params, batch=batch)
+            _check_arrays(jax, params)
+            _check_traceable(jax, params=params, batch=batch)
             raise
 
     compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
     return compiled_step
 
 
-def one_number(jax: Any, loss: Any) -> Any:
+def _check_loss(jax: Any, loss: Any) -> Any:
     """Return a loss that can be differentiated, or refuse it."""
     if not isinstance(loss, jax.Array):
         raise InputError(
@@ -114,7 +114,7 @@ def one_number(jax: Any, loss: Any) -> Any:
     return loss
 
 
-def check_trainable(jax: Any, params: Any) -> None:
+def _check_trainable(jax: Any, params: Any) -> None:
     """Refuse parameters that have no gradient."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     if not leaves:
@@ -128,7 +128,7 @@ def check_trainable(jax: Any, params: Any) -> None:
             )
 
 
-def refuse_what_is_no_array(jax: Any, params: Any) -> None:
+def _check_arrays(jax: Any, params: Any) -> None:
     """Name a leaf that JAX can make no array of, such as a layer's activation function."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
         try:
@@ -141,7 +141,7 @@ def refuse_what_is_no_array(jax: Any, params: Any) -> None:
             ) from None
 
 
-def refuse_untraceable(jax: Any, **trees: Any) -> None:
+def _check_traceable(jax: Any, **trees: Any) -> None:
     """Name what JAX cannot trace, though NumPy may read it: a tensor that torch's DataLoader has made, or a text."""
     for name, tree in trees.items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
@@ -155,7 +155,7 @@ def refuse_untraceable(jax: Any, **trees: Any) -> None:
                 ) from None
 
 
-def refuse_other_state(jax: Any, optimizer: Any, params: Any, opt_state: Any) -> None:
+def _check_optimizer_state(jax: Any, optimizer: Any, params: Any, opt_state: Any) -> None:
     """Say so if a state is not that of the optimizer for such parameters."""
     ours = jax.tree.structure(jax.eval_shape(optimizer.init, params))
     if (theirs := jax.tree.structure(opt_state)) != ours:
@@ -165,7 +165,7 @@ def refuse_other_state(jax: Any, optimizer: Any, params: Any, opt_state: Any) ->
         ) from None
 
 
-def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
+def _select_update_arguments(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
     """Return the arguments that an optimizer's update takes: all offered if it has ``**kwargs``; ``by_name`` if named.
 
     An update with ``**kwargs`` may hand them on to others: a line search refuses what it does not know.
@@ -176,7 +176,7 @@ def wanted(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) 
     return {name: value for name, value in (offered | by_name).items() if name in parameters}
 
 
-def apart(jax: Any, tree: Any) -> Any:
+def _copy_repeats(jax: Any, tree: Any) -> Any:
     """Return the tree with a copy for each repeat of an array: memory can be given away only once."""
     seen = set[int]()
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import InputError
-from course_lib.training.checks import check_count
+from course_lib.training.argument_checks import check_count
 
 __all__ = ["ArrayLoader"]
 
@@ -43,7 +43,7 @@ class ArrayLoader:
     """
 
     def __init__(self, *arrays: Any, batch_size: int, shuffle: bool = False, seed: int = 0) -> None:
-        self.arrays = tuple(held(array, i) for i, array in enumerate(arrays))
+        self.arrays = tuple(_as_array(array, i) for i, array in enumerate(arrays))
         lengths = {len(array) for array in self.arrays if array.ndim}
         if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
@@ -69,7 +69,7 @@ class ArrayLoader:
             yield tuple(array[rows] for array in self.arrays)
 
 
-def held(array: Any, place: int) -> Any:
+def _as_array(array: Any, place: int) -> Any:
     """Return a NumPy array, or say which argument cannot become one."""
     try:
         return np.asarray(array)

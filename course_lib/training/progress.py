@@ -7,16 +7,16 @@ from typing import Any
 
 from course_lib.extras import load
 
-__all__ = ["EpochsBar", "epochs_bar", "shown"]
+__all__ = ["EpochsBar", "epochs_bar", "show_progress"]
 
 
 @contextmanager
-def shown(items: Iterable[Any], title: str, *, progress: bool) -> Iterator[Iterable[Any]]:
+def show_progress(items: Iterable[Any], title: str, *, progress: bool) -> Iterator[Iterable[Any]]:
     """Go through items under a bar that goes away at the end, or, if ``progress`` is off, without one.
 
     Examples
     --------
-    >>> with shown([1, 2], "count", progress=False) as numbers:
+    >>> with show_progress([1, 2], "count", progress=False) as numbers:
     ...     print(list(numbers))
     [1, 2]
     """

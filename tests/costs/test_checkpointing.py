@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from course_lib.costs import best_every, checkpoint_plan, peak_bytes, saved_tensors
+from course_lib.costs import best_checkpoint_interval, checkpoint_plan
 from course_lib.errors import InputError
+from course_lib.instrument import peak_bytes, saved_tensors
 
 N, UNIT = 36, 4000
 
@@ -43,7 +44,7 @@ def test_the_best_k_is_the_best_of_all(n, layer, boundary):
     """Against trying every k; near the square root of n m / a."""
     sizes = {"layer_bytes": layer, "boundary_bytes": boundary}
     peaks = {k: checkpoint_plan(n, k, **sizes).peak_bytes for k in range(1, n + 1)}
-    assert peaks[best_every(n, **sizes)] == min(peaks.values())
+    assert peaks[best_checkpoint_interval(n, **sizes)] == min(peaks.values())
 
 
 @pytest.mark.parametrize(("n", "layer", "boundary", "k"), [(3, 2, 1, 1), (5, 3, 1, 1), (4, 2, 2, 2), (7, 1, 1, 3)])
@@ -52,12 +53,12 @@ def test_of_equal_peaks_the_k_nearest_to_the_ideal_is_chosen(n, layer, boundary,
     sizes = {"layer_bytes": layer, "boundary_bytes": boundary}
     plans = [checkpoint_plan(n, length, **sizes) for length in (k, k + 1)]
     assert plans[0].peak_bytes == plans[1].peak_bytes
-    assert best_every(n, **sizes) == k
+    assert best_checkpoint_interval(n, **sizes) == k
 
 
 def test_at_a_square_the_best_k_is_its_root():
     """64 layers in 8 segments of 8: 15 arrays instead of 64, for one more forward pass."""
-    assert best_every(64) == 8
+    assert best_checkpoint_interval(64) == 8
     plan = checkpoint_plan(64, 8)
     assert (plan.kept_bytes, plan.peak_bytes, plan.recomputed_layers) == (8, 15, 64)
 

@@ -12,20 +12,20 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.costs import (
     attention,
     conv2d,
-    count_flops,
     embedding,
-    frozen,
+    freeze,
     gru,
-    law,
     linear,
     lstm,
     mlp,
+    ratio_from_first_layer,
     rnn,
     training_cost,
     transformer_layer,
 )
-from course_lib.costs.counted import formulas
 from course_lib.errors import InputError
+from course_lib.instrument import count_flops
+from course_lib.instrument.flop_formulas import flop_formulas
 
 
 def both(cost):
@@ -161,7 +161,7 @@ def test_the_law_two_minus_the_first_layers_share(depth, ratio):
     chain = mlp(4, mlp_of(depth))
     found = count_flops(lambda: model(x).sum())
     assert both(found) == both(training_cost(chain))
-    assert found.ratio == pytest.approx(law(chain), rel=1e-12)
+    assert found.ratio == pytest.approx(ratio_from_first_layer(chain), rel=1e-12)
     assert round(found.ratio, 3) == ratio
 
 
@@ -181,7 +181,7 @@ def test_a_convolutional_network():
     chain = [conv2d(2, c, f, (16, 16), 3, padding=1) for c, f in [(3, 32), (32, 32), (32, 64)]] + [linear(2, 64, 10)]
     found = count_flops(lambda: model(torch.randn(2, 3, 16, 16)).sum())
     assert both(found) == both(training_cost(chain))
-    assert found.ratio == pytest.approx(law(chain), rel=1e-12)
+    assert found.ratio == pytest.approx(ratio_from_first_layer(chain), rel=1e-12)
     assert round(found.ratio, 3) == 1.970
 
 
@@ -191,7 +191,7 @@ def test_only_the_head_is_trained():
     model[:-1].requires_grad_(False)
     *body, head = mlp(4, mlp_of(4))
     found = count_flops(lambda: model(torch.randn(4, 256)).sum())
-    assert both(found) == both(training_cost([*frozen(*body), head]))
+    assert both(found) == both(training_cost([*freeze(*body), head]))
     assert round(found.ratio, 3) == 0.010
 
 
@@ -201,7 +201,7 @@ def test_only_the_first_layer_is_trained():
     model[1:].requires_grad_(False)
     first, *rest = mlp(4, mlp_of(4))
     found = count_flops(lambda: model(torch.randn(4, 256)).sum())
-    assert both(found) == both(training_cost([first, *frozen(*rest)]))
+    assert both(found) == both(training_cost([first, *freeze(*rest)]))
 
 
 def test_frozen_with_a_gradient_for_the_input():
@@ -209,7 +209,7 @@ def test_frozen_with_a_gradient_for_the_input():
     model = perceptron(mlp_of(4)).requires_grad_(False)
     x = torch.randn(4, 256, requires_grad=True)
     found = count_flops(lambda: model(x).sum())
-    assert found.ratio == training_cost(frozen(*mlp(4, mlp_of(4))), input_grad=True).ratio == 1
+    assert found.ratio == training_cost(freeze(*mlp(4, mlp_of(4))), input_grad=True).ratio == 1
 
 
 def test_checkpointed():
@@ -297,7 +297,7 @@ def test_a_ratio_to_nothing_is_refused():
 @pytest.mark.parametrize("rows", [(7, 4), (28,)])
 def test_a_recurrent_layer_on_cuda_counts_its_rows_packed_or_not(rows):
     """cuDNN's operation needs a GPU, its formula only shapes: 28 rows of 5 numbers meet two matrices."""
-    count = formulas(torch.ops.aten)[torch.ops.aten._cudnn_rnn]
+    count = flop_formulas(torch.ops.aten)[torch.ops.aten._cudnn_rnn]
     assert count((*rows, 5), [(12, 5), (12, 3), (12,), (12,)]) == 2 * 28 * 12 * (5 + 3)
 
 

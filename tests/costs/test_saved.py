@@ -15,19 +15,18 @@ from course_lib.costs import (
     dropout,
     elementwise,
     embedding,
-    frozen,
+    freeze,
     layer_norm,
     linear,
     max_pool2d,
     mlp,
     mse_loss,
-    peak_bytes,
-    saved_tensors,
     training_cost,
     transformer_activation_bytes,
     transformer_layer,
 )
 from course_lib.errors import InputError
+from course_lib.instrument import peak_bytes, saved_tensors
 
 ACTS = {"relu": F.relu, "tanh": torch.tanh, "gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid}
 
@@ -119,7 +118,7 @@ def test_below_the_first_trained_layer_nothing_is_saved(trained):
     for i, layer in enumerate(layers):
         layer.requires_grad_(i == trained)
         if i != trained:
-            chain[2 * i] = frozen(chain[2 * i])[0]
+            chain[2 * i] = freeze(chain[2 * i])[0]
     forward = nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
     found = saved_tensors(lambda: forward(torch.randn(5, 6)), parameters=forward.parameters())
     assert found.bytes == training_cost(chain).saved_bytes
@@ -131,7 +130,7 @@ def test_a_frozen_linear_layer_saves_no_input():
     first, act, last = mlp(5, [6, 7, 3], activation="gelu")
     parameters = [p for layer in layers for p in layer.parameters()]
     found = saved_tensors(lambda: layers[1](F.gelu(layers[0](torch.randn(5, 6)))), parameters=parameters)
-    assert found.bytes == training_cost([first, act, *frozen(last)]).saved_bytes == 4 * 5 * (6 + 7)
+    assert found.bytes == training_cost([first, act, *freeze(last)]).saved_bytes == 4 * 5 * (6 + 7)
 
 
 def layer_of(b, s, h, a, *, p, fused, dtype):
@@ -250,7 +249,7 @@ def test_what_a_compiler_has_left_to_python_is_counted_in_silence():
     """A graph break in a loop: torch.compile runs the function as it is, and is not to compile what counts."""
     script = """
 import torch
-from course_lib.costs import saved_tensors
+from course_lib.instrument import peak_bytes, saved_tensors
 
 def chain(h):
     for _ in range(8):

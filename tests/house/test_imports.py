@@ -41,6 +41,7 @@ def loaded_by(statement: str) -> set[str]:
         "course_lib.mlp",
         "course_lib.clipping",
         "course_lib.costs",
+        "course_lib.instrument",
         "course_lib.oracle",
         "course_lib.profiling",
         "course_lib.training",

@@ -17,7 +17,7 @@ def test_each_entry_says_who_saved_what():
     """Module, operation, shape, dtype and bytes; the ReLU's result, which the next layer saves too, is there once."""
     model, x = nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 3)), torch.randn(5, 6)
     found = saved_activations(lambda: model(x).sum())
-    assert [(e.module, e.op, e.shape, e.dtype, e.bytes) for e in found.entries] == [
+    assert [(e.module, e.op, e.shape, e.dtype, e.bytes) for e in found.activations] == [
         ("0", "addmm", (5, 6), "float32", 120),
         ("1", "relu", (5, 7), "float32", 140),
     ]
@@ -42,7 +42,7 @@ def test_what_was_dropped_on_the_way_is_not_held():
         float(h.exp().mean().detach())
         return h.sum()
 
-    assert [entry.op for entry in saved_activations(forward).entries] == ["addmm"]
+    assert [entry.op for entry in saved_activations(forward).activations] == ["addmm"]
 
 
 def test_what_a_backward_pass_within_it_has_read_is_not_held():
@@ -50,7 +50,7 @@ def test_what_a_backward_pass_within_it_has_read_is_not_held():
     model, x = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)), torch.randn(4, 8)
     once = saved_activations(lambda: model(x).sum())
     after = saved_activations(lambda: [model(x).sum().backward(), model(x).sum()][1])
-    assert [str(entry) for entry in after.entries] == [str(entry) for entry in once.entries]
+    assert [str(entry) for entry in after.activations] == [str(entry) for entry in once.activations]
 
 
 def test_parameters_and_buffers_are_left_out():
@@ -58,9 +58,11 @@ def test_parameters_and_buffers_are_left_out():
     norm, w = nn.BatchNorm1d(4), torch.randn(4, 4, requires_grad=True)
     x = torch.randn(8, 4)
     found = saved_activations(lambda: norm(x @ w).relu().sum())
-    own = {entry.shape for entry in found.entries}
+    own = {entry.shape for entry in found.activations}
     assert own == {(8, 4), (4,)}
-    assert sum(e.bytes for e in found.entries if e.shape == (4,)) == 2 * 16  # mean and standard deviation of the batch
+    assert (
+        sum(e.bytes for e in found.activations if e.shape == (4,)) == 2 * 16
+    )  # mean and standard deviation of the batch
     frozen = nn.Linear(4, 4).requires_grad_(False)
     x.requires_grad_()
     assert saved_activations(lambda: frozen(x).sum()).parameter_bytes == 64
@@ -69,7 +71,7 @@ def test_parameters_and_buffers_are_left_out():
 def test_a_slice_holds_its_whole_storage():
     """2 of 100 numbers keep 100 alive."""
     x = torch.rand(100, requires_grad=True) * 1
-    (entry,) = saved_activations(lambda: x[:2].log().sum()).entries
+    (entry,) = saved_activations(lambda: x[:2].log().sum()).activations
     assert (entry.shape, entry.bytes, entry.op) == ((2,), 400, "log")
 
 
@@ -85,7 +87,7 @@ def test_a_slice_holds_its_whole_storage():
 def test_operations_have_the_names_that_torch_gives_them(forward, name):
     """Also those with a digit in them."""
     x = 2 * torch.ones(1, 1, 4, 4, requires_grad=True)
-    assert name in {entry.op for entry in saved_activations(lambda: forward(x).sum()).entries}
+    assert name in {entry.op for entry in saved_activations(lambda: forward(x).sum()).activations}
     assert hasattr(torch.ops.aten, name)
 
 
@@ -104,7 +106,7 @@ def test_custom_functions_are_named_by_their_class():
             return g * 3 * x**2
 
     x = torch.ones(3, requires_grad=True)
-    (entry,) = saved_activations(lambda: Cube.apply(x * 2).sum()).entries
+    (entry,) = saved_activations(lambda: Cube.apply(x * 2).sum()).activations
     assert (entry.module, entry.op) == ("(outside modules)", "Cube")
     layers = nn.Sequential(nn.Linear(3, 64), nn.Tanh(), nn.Linear(64, 3))
     h = x * 2
@@ -171,8 +173,8 @@ def test_a_sparse_tensor_is_held_as_its_parts(layout, sizes):
     graph = torch.eye(5).to_sparse() if layout == "coo" else packed
     layer, x = nn.Linear(3, 4), torch.randn(5, 3)
     found = saved_activations(lambda: torch.sparse.mm(graph, layer(x)).sum())
-    assert sorted(e.bytes for e in found.entries) == sorted(sizes)
-    assert {e.op for e in found.entries} == {"sparse_addmm", "addmm"}
+    assert sorted(e.bytes for e in found.activations) == sorted(sizes)
+    assert {e.op for e in found.activations} == {"sparse_addmm", "addmm"}
 
 
 def test_a_jagged_tensor_is_held_as_its_parts():
@@ -180,8 +182,8 @@ def test_a_jagged_tensor_is_held_as_its_parts():
     layer = nn.Linear(3, 4)
     x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
     found = saved_activations(lambda: layer(x).values().sum())
-    assert {(e.shape, e.bytes) for e in found.entries} >= {((6, 3), 72), ((3,), 24)}
-    assert all(e.bytes for e in found.entries)
+    assert {(e.shape, e.bytes) for e in found.activations} >= {((6, 3), 72), ((3,), 24)}
+    assert all(e.bytes for e in found.activations)
 
 
 def test_what_a_forward_pass_moves_away_itself_is_not_seen():

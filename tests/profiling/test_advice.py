@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 from course_lib.errors import InputError, ProfilingError
 from course_lib.profiling import advice as advising
 from course_lib.profiling import advise, trace
-from course_lib.profiling.advice import Advice, Finding
-from course_lib.profiling.marks import Marks
+from course_lib.profiling.advice import Advice, Bottleneck
+from course_lib.profiling.event_analysis import StepBreakdown
 
 
 def test_what_a_step_of_the_real_thing_leaves():
@@ -19,9 +19,9 @@ def test_what_a_step_of_the_real_thing_leaves():
     weight = torch.randn(300, 300, requires_grad=True)
     batches = iter(DataLoader(torch.randn(700, 300), batch_size=100))
     advice = advise(lambda: (next(batches) @ weight).sum().backward())
-    assert sum(found.share for found in advice.findings) == pytest.approx(1)
-    assert [found.share for found in advice.findings] == sorted((f.share for f in advice.findings), reverse=True)
-    seen = {found.kind: found.evidence for found in advice.findings}
+    assert sum(found.share for found in advice.bottlenecks) == pytest.approx(1)
+    assert [found.share for found in advice.bottlenecks] == sorted((f.share for f in advice.bottlenecks), reverse=True)
+    seen = {found.kind: found.evidence for found in advice.bottlenecks}
     assert seen["data"].endswith("a step in enumerate(DataLoader)")
     assert "mm in MmBackward0 (1 x " in seen["products"]
     assert advice.steps == 5
@@ -54,7 +54,7 @@ class Slow(torch.autograd.Function):
 )
 def test_what_torch_does_not_record_is_no_small_call(step, evidence):
     """What runs long between two operations is Python, NumPy, JAX or another thread, and is told by where it runs."""
-    found = advise(step, warmup=1, steps=3).findings[0]
+    found = advise(step, warmup=1, steps=3).bottlenecks[0]
     assert found.kind == "outside"
     assert evidence in found.evidence
 
@@ -68,7 +68,7 @@ def test_a_label_is_no_operation():
         with record_function("Backward"):
             torch.ones(300, 300) @ torch.ones(300, 300)
 
-    evidence = {found.kind: found.evidence for found in advise(step, warmup=1, steps=3).findings}
+    evidence = {found.kind: found.evidence for found in advise(step, warmup=1, steps=3).bottlenecks}
     assert evidence["outside"].startswith("in data::augment (1 x ")
     assert evidence["products"].startswith("mm in matmul (1 x ")
 
@@ -85,9 +85,9 @@ def test_steps_are_run_as_often_as_said():
 def test_it_says_what_was_seen_and_what_to_try():
     """Largest share first, what it can gain at most, and nothing of what is not worth mending."""
     found = (
-        Finding("calls", 0.75, "900 operations a step, 890 of them under 10 µs", "whole batches"),
-        Finding("products", 0.2, "mm (2 x 40.0 µs)", "fewer FLOPs"),
-        Finding("copies", 0.05, "cat (1 x 20.0 µs)", "a layout that fits"),
+        Bottleneck("calls", 0.75, "900 operations a step, 890 of them under 10 µs", "whole batches"),
+        Bottleneck("products", 0.2, "mm (2 x 40.0 µs)", "fewer FLOPs"),
+        Bottleneck("copies", 0.05, "cat (1 x 20.0 µs)", "a layout that fits"),
     )
     assert repr(Advice(found, 0.0004, 5, "cpu")).splitlines() == [
         "400 µs a step on cpu, 5 recorded:",
@@ -106,12 +106,12 @@ def test_it_says_what_was_seen_and_what_to_try():
 def test_a_step_without_an_operation_is_not_blamed_on_calls():
     """There is none that could be called less often; there is something to say of it, and no gain is promised."""
     advice = advise(lambda: None, steps=1)
-    assert [(found.kind, found.evidence) for found in advice.findings] == [
+    assert [(found.kind, found.evidence) for found in advice.bottlenecks] == [
         ("outside", "no operation of torch was recorded")
     ]
     assert "gain" not in repr(advice)
     assert "gain" not in repr(
-        Advice((Finding("outside", 0.995, "throughout (1 x 1.00 s)", "cProfile"),), 1.0, 1, "cpu")
+        Advice((Bottleneck("outside", 0.995, "throughout (1 x 1.00 s)", "cProfile"),), 1.0, 1, "cpu")
     )
 
 
@@ -135,8 +135,10 @@ def test_what_cannot_be_recorded_is_refused(tmp_path):
 def test_a_step_is_as_long_as_what_it_spends_its_time_on(monkeypatch):
     """However many were recorded; what takes none of it is no finding."""
     seconds = {"data": 0.0, "copies": 1e-3, "products": 3e-3}
-    monkeypatch.setattr(advising, "read", lambda events: Marks(seconds, dict.fromkeys(seconds, "seen"), "cuda"))
+    monkeypatch.setattr(
+        advising, "break_down_step", lambda events: StepBreakdown(seconds, dict.fromkeys(seconds, "seen"), "cuda")
+    )
     advice = advise(lambda: None, steps=2)
     assert advice.step_seconds == pytest.approx(4e-3)
     assert (advice.steps, advice.device) == (2, "cuda")
-    assert [(found.kind, found.share) for found in advice.findings] == [("products", 0.75), ("copies", 0.25)]
+    assert [(found.kind, found.share) for found in advice.bottlenecks] == [("products", 0.75), ("copies", 0.25)]

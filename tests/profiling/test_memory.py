@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.costs import peak_bytes
 from course_lib.errors import InputError
+from course_lib.instrument import peak_bytes
 from course_lib.profiling import memory_timeline, saved_activations
 
 KB = 4000  # a thousand float32

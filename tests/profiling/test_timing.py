@@ -13,8 +13,8 @@ import torch
 
 from course_lib.errors import InputError
 from course_lib.profiling import time_call
-from course_lib.profiling.clocks import clock_for
-from course_lib.profiling.text import bytes_text, seconds_text
+from course_lib.profiling.device_clocks import clock_for
+from course_lib.profiling.formatting import format_bytes, format_seconds
 
 
 def spin(count=2000):
@@ -192,12 +192,12 @@ def test_it_prints_as_a_table():
 )
 def test_times_have_three_digits_and_a_unit(seconds, text):
     """From nanoseconds to seconds."""
-    assert seconds_text(seconds) == text
+    assert format_seconds(seconds) == text
 
 
 def test_sizes_have_a_unit():
     """Powers of 1024."""
-    found = [bytes_text(n) for n in (7, 2048, 5 * 2**30, 3 * 2**40)]
+    found = [format_bytes(n) for n in (7, 2048, 5 * 2**30, 3 * 2**40)]
     assert found == ["7 B", "2.00 KiB", "5.00 GiB", "3.00 TiB"]
 
 

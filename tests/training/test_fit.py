@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from course_lib.errors import InputError, MissingExtraError, TrainingError
-from course_lib.training import History, accuracy, fit, train_epoch, validate
+from course_lib.training import TrainingHistory, accuracy, fit, train_epoch, validate
 from course_lib.training.progress import epochs_bar
 
 
@@ -30,7 +30,7 @@ def test_the_history_is_that_of_the_epochs(problem):
         train.append(train_epoch(twin, loader, criterion, other, "cpu", **options))
         val.append(validate(twin, loader, criterion, "cpu", **options))
         other.param_groups[0]["lr"] /= 2
-    assert history == History(
+    assert history == TrainingHistory(
         tuple(train),
         tuple(val),
         {"accuracy": tuple(t.metrics["accuracy"] for t in train)},
@@ -174,14 +174,14 @@ def test_a_missing_bar_names_its_extra(problem, monkeypatch):
 
 def test_the_best_epoch_goes_by_validation():
     """Or, without it, by training."""
-    assert History(train_loss=(3.0, 2.0, 1.0), val_loss=(3.0, 2.0, 2.5)).best_epoch == 1
-    assert History(train_loss=(3.0, 2.0, 1.0)).best_epoch == 2
+    assert TrainingHistory(train_loss=(3.0, 2.0, 1.0), val_loss=(3.0, 2.0, 2.5)).best_epoch == 1
+    assert TrainingHistory(train_loss=(3.0, 2.0, 1.0)).best_epoch == 2
 
 
 def test_a_loss_that_is_no_number_is_never_the_best():
     """Whatever stands before or after it."""
-    assert History(train_loss=(float("nan"), 2.0, 1.0, 1.0)).best_epoch == 2
-    assert History(train_loss=(1.0,), val_loss=(float("nan"),)).best_epoch == 0
+    assert TrainingHistory(train_loss=(float("nan"), 2.0, 1.0, 1.0)).best_epoch == 2
+    assert TrainingHistory(train_loss=(1.0,), val_loss=(float("nan"),)).best_epoch == 0
 
 
 @pytest.mark.parametrize("where", ["criterion", "before_step"])
@@ -242,16 +242,16 @@ def test_what_stops_the_first_epoch_leaves_an_empty_history(problem):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(InputError, match="the class MSELoss") as caught:
         fit(model, loader, nn.MSELoss, optimizer, "cpu", epochs=2, progress=False)
-    assert caught.value.history == History()
+    assert caught.value.history == TrainingHistory()
     assert not hasattr(caught.value, "__notes__")
 
 
 def test_the_plot_draws_what_is_there():
     """Training alone, both, or a metric; an unknown one is refused."""
-    history = History((2.0, 1.0), (2.5, 1.5), {"accuracy": (0.1, 0.2)}, {"accuracy": (0.3, 0.4)})
+    history = TrainingHistory((2.0, 1.0), (2.5, 1.5), {"accuracy": (0.1, 0.2)}, {"accuracy": (0.3, 0.4)})
     assert "validation: from 2.5 to 1.5" in repr(history.plot(y_scale="log"))
     assert "Accuracy over 2 epochs. training: from 0.1 to 0.2" in repr(history.plot("accuracy"))
-    assert "validation" not in repr(History((2.0, 1.0)).plot())
+    assert "validation" not in repr(TrainingHistory((2.0, 1.0)).plot())
     assert history.plot()._repr_html_().startswith('<figure class="bp-figure"')
     with pytest.raises(InputError, match="must have 'auc', but it has loss, accuracy"):
         history.plot("auc")

@@ -10,7 +10,7 @@ from torch import nn
 
 from course_lib import autograd
 from course_lib.errors import InputError, TrainingError
-from course_lib.training import ArrayLoader, History, accuracy, fit, make_jax_step, train_epoch, validate
+from course_lib.training import ArrayLoader, TrainingHistory, accuracy, fit, make_jax_step, train_epoch, validate
 
 X, Y = torch.ones(4, 3), torch.ones(4, 1)
 BATCH = (X, Y)
@@ -368,7 +368,7 @@ def own():
             lambda: fit(LINE, [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=SGD),
             r"the scheduler must have a step\(\) that changes the rate, but .*SGD",
         ),
-        (lambda: History().best_epoch, "must have an epoch to name the best one, but it is empty"),
+        (lambda: TrainingHistory().best_epoch, "must have an epoch to name the best one, but it is empty"),
         (
             lambda: fit(nn.Linear(3, 1), [BATCH], nn.MSELoss(), SGD, "cpu", epochs=1, scheduler=0.5),
             r"must have a step\(\) .*, but got 0.5",

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from course_lib.costs.calls import calls
-from course_lib.costs.dispatch import check_step, each_operation
 from course_lib.extras import load
+from course_lib.instrument.dispatch_mode import check_step, intercept_operations
+from course_lib.instrument.module_calls import track_module_calls
 from course_lib.monitoring.nonfinite.follower import Follower
 from course_lib.monitoring.nonfinite.origin import Origin
 
@@ -55,9 +55,9 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     """
     torch = load("torch", extra="torch")
     check_step(step)
-    with calls() as now:
+    with track_module_calls() as now:
         follower = Follower(torch, lambda: now.innermost)
-        with each_operation(follower.call):
+        with intercept_operations(follower.call):
             left = step()  # alive until it has been looked at
         found = follower.first()
         del left

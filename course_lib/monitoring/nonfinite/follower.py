@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import course_lib
-from course_lib.costs.kept import dense_parts
+from course_lib.instrument.saved_tensors import dense_parts
 from course_lib.monitoring.nonfinite.origin import Origin, Place
 
 __all__ = ["Follower"]

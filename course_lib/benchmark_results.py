@@ -1,0 +1,34 @@
+"""Read the committed benchmark results, in a checkout and in an installed package alike."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from course_lib.errors import InputError
+
+__all__ = ["read_benchmark"]
+
+PACKAGED = Path(__file__).parent / "results"  # the wheel holds a copy of the checkout's benchmarks/results
+CHECKOUT = Path(__file__).parents[1] / "benchmarks" / "results"
+
+
+def read_benchmark(name: str) -> dict[str, Any]:
+    """Read the results of ``benchmarks/<name>.py``, with their date and the versions of what was measured.
+
+    Raises
+    ------
+    InputError
+        If nothing was measured under that name.
+
+    Examples
+    --------
+    >>> read_benchmark("autograd")["units"]
+    'seconds of CPU; bytes for tower'
+    """
+    folder = CHECKOUT if CHECKOUT.is_dir() else PACKAGED
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(found.stem for found in folder.glob("*.json")))
+        raise InputError(f"the name must be that of a benchmark with results, {known}, but it is {name!r}.")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,137 @@
+"""Log every storage of torch from the operation that allocates it to the moment it is freed; measure peak memory."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from course_lib.extras import load
+from course_lib.instrument.dispatch_mode import intercept_operations
+from course_lib.instrument.saved_tensors import dense_parts
+
+if TYPE_CHECKING:
+    import torch
+    from torch._ops import OpOverload
+
+__all__ = ["Storage", "StorageLog", "log_storages", "peak_bytes"]
+
+
+@dataclass
+class Storage:
+    """Describe one storage: its size, the first tensor seen on it, and from which operation to which it was alive."""
+
+    bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    op: str  # that made it; empty if it was there before
+    note: str
+    born: int  # the number of that operation; -1 if it was there before
+    died: int | None = None  # the number of the operation before which it was freed
+
+    def is_alive(self, at: int) -> bool:
+        """Return whether it was in memory after operation number ``at``."""
+        return self.born <= at and (self.died is None or self.died > at)
+
+
+@dataclass
+class StorageLog:
+    """Log the operations of a step, and all storages that they made or read."""
+
+    ops: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    storages: list[Storage] = field(default_factory=list)
+    _alive: dict[int, tuple[Storage, weakref.ref["torch.UntypedStorage"]]] = field(default_factory=dict, repr=False)
+
+    def live_bytes(self) -> list[int]:
+        """Return the bytes that were alive before the first operation, and after each."""
+        changes = [0] * (len(self.ops) + 2)
+        for entry in self.storages:
+            changes[entry.born + 1] += entry.bytes
+            if entry.died is not None:
+                changes[entry.died + 1] -= entry.bytes
+        return list(accumulate(changes))[:-1]
+
+    def add(self, tree: object, op: str = "", note: str = "") -> None:
+        """Log the storages of what an operation made, or was given: what none has made was there all along."""
+        leaves = load("torch.utils._pytree", extra="torch").tree_leaves(tree)
+        for tensor in (part for leaf in leaves if hasattr(leaf, "untyped_storage") for part in dense_parts(leaf)):
+            storage = tensor.untyped_storage()
+            key, size = id(storage), storage.nbytes()
+            if key not in self._alive:
+                entry = _describe_storage(tensor, op, note, len(self.ops) - 1 if op else -1)
+                self._alive[key] = entry, weakref.ref(storage, partial(self._forget, key))
+            elif self._alive[key][0].bytes != size:  # resized, as by resize_ or for a result that is written to it
+                old, ref = self._alive[key]
+                old.died = now = len(self.ops) - bool(op)
+                entry = replace(old, bytes=size, born=now, died=None)
+                self._alive[key] = entry, ref
+            else:
+                continue
+            self.storages.append(entry)
+
+    def _forget(self, key: int, _: object) -> None:
+        self._alive.pop(key)[0].died = len(self.ops)
+
+
+def log_storages(step: Callable[[], object], *, note: Callable[[], str] = lambda: "") -> StorageLog:
+    """Run a function once, and log the storages that its operations make, read and free.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing.
+    note : callable
+        Called after each operation; what it returns is kept with the operation, and with the storages that it made.
+    """
+    log = StorageLog()
+
+    def call(op: "OpOverload", args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        name = getattr(op, "overloadpacket", op).__name__
+        if name != "lift_fresh":  # as torch.tensor does with what it has made
+            log.add((args, kwargs))
+        out, place = op(*args, **kwargs), note()
+        log.ops.append(name)
+        log.notes.append(place)
+        log.add(out, name, place)
+        return out
+
+    with intercept_operations(call):
+        step()
+    return log
+
+
+def _describe_storage(tensor: "torch.Tensor", op: str, note: str, born: int) -> Storage:
+    """Describe the new storage of a tensor."""
+    shape = (tensor.numel(),) if tensor.is_nested else tuple(tensor.shape)  # a nested one has no shape
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Storage(tensor.untyped_storage().nbytes(), shape, dtype, op, note, born)
+
+
+def peak_bytes(step: Callable[[], object]) -> int:
+    """Run a function once, and return the most bytes of tensors that were alive at once.
+
+    Every storage that an operation makes is counted from then until it is freed, and one that was there
+    before, from the beginning: parameters, optimizer state, the batch, activations, gradients. What a kernel uses for
+    itself is not counted. It works on any device, and does not depend on the allocator. What ``torch.compile`` has
+    made runs uncompiled meanwhile.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing: a forward pass, or a whole training step.
+
+    Raises
+    ------
+    MissingExtraError
+        Without torch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.ones(1000)
+    >>> peak_bytes(lambda: (x + 1) + 1)
+    12000
+    """
+    return max(log_storages(step).live_bytes())

@@ -1,0 +1,215 @@
+"""Profile a training step: the time of forward, backward and optimizer, and of each module."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
+
+from course_lib.extras import load
+from course_lib.instrument.restore import restore_training
+from course_lib.profiling.argument_checks import check_budget, check_count, check_single_process
+from course_lib.profiling.formatting import format_seconds, format_table
+from course_lib.profiling.module_times import ModuleTime
+from course_lib.profiling.timing import no_garbage_collection
+from course_lib.profiling.training_step import TrainingStep, check_model, check_optimizer
+from course_lib.types import Tree
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["StepProfile", "profile_step"]
+
+AGREEMENT = 0.05
+FEWEST, ROUNDS = 6, 5
+
+
+@dataclass(frozen=True, repr=False)
+class StepProfile:
+    """Time of one training step by part and by module, in seconds.
+
+    Attributes
+    ----------
+    forward_seconds, backward_seconds, optimizer_seconds : float
+        The model and the loss; ``loss.backward()``; ``optimizer.step()`` with ``optimizer.zero_grad()``.
+    total_seconds : float
+        The same step measured whole, with no clock read in between.
+    modules : dict of str to ModuleTime
+        By name, in the order of the first call. These include reading a clock twice for each call and node.
+    steps : int
+        How many steps were measured whole, and as many split.
+    device : str
+    """
+
+    forward_seconds: float
+    backward_seconds: float
+    optimizer_seconds: float
+    total_seconds: float
+    modules: dict[str, ModuleTime]
+    steps: int
+    device: str
+
+    @property
+    def parts_seconds(self) -> float:
+        """The three parts added up."""
+        return self.forward_seconds + self.backward_seconds + self.optimizer_seconds
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the parts miss the whole by more than 5%, so that the machine was too busy to say."""
+        return abs(self.parts_seconds - self.total_seconds) > AGREEMENT * self.total_seconds
+
+    def __repr__(self) -> str:
+        parts = {
+            "forward": self.forward_seconds,
+            "backward": self.backward_seconds,
+            "optimizer": self.optimizer_seconds,
+        }
+        rows = [("part", "time", "share")]
+        rows += [(name, format_seconds(t), f"{t / self.parts_seconds:.0%}") for name, t in parts.items()]
+        rows += [("whole step", format_seconds(self.total_seconds), "")]
+        table = [("module", "calls", "forward", "backward")]
+        for m in self.modules.values():
+            times = format_seconds(m.forward_seconds), format_seconds(m.backward_seconds)
+            name = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
+            table.append((name, str(m.calls), *times))
+        noise = "\nnoisy: parts and whole differ by over 5%" if self.noisy else ""
+        return f"{format_table(rows)}\n\n{format_table(table)}\n({self.steps} steps each way, on {self.device}){noise}"
+
+
+def profile_step(
+    model: "Callable[..., torch.Tensor]",
+    loss_fn: "Callable[..., torch.Tensor]",
+    optimizer: "torch.optim.Optimizer",
+    batch: Tree,
+    *,
+    warmup: int = 3,
+    budget_seconds: float = 1.0,
+) -> StepProfile:
+    """Time the parts of a training step, and each module's share, without training.
+
+    Steps are measured in three ways: whole and split at two points, in turn, and then by module. Each figure is the
+    mean over the fastest quarter of its steps, since other work on the machine only adds time. Measuring goes on, up to
+    five rounds, until the parts add up to the whole within 5%; if they never do, the result is ``noisy``.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In the mode, on the device and with the dtype in which it is to be measured.
+    loss_fn : callable
+        ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor or a dict; returns one number.
+    optimizer : torch.optim.Optimizer
+        Of the model's parameters.
+    batch : tensor, sequence or dict
+        ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device. As in
+        :func:`course_lib.training.train_epoch`, a dict's entries are arguments by name: ``model(**batch)`` if it is the
+        whole batch, with the target in it, and ``model(**x)`` if it is all of the input.
+    warmup : int
+        Whole steps before the clock starts, at least 1.
+    budget_seconds : float
+        How long one round of measuring may take; at least 6 steps are measured each way.
+
+    Returns
+    -------
+    StepProfile
+
+    Raises
+    ------
+    InputError
+        If the loss is not one real number, no gradient gets to a parameter of the optimizer, the model is lazy, or
+        several processes train together; what the step itself raises is passed on.
+
+    Notes
+    -----
+    Weights, buffers, gradients, optimizer, modes and random numbers are afterwards what they were, whatever happens.
+    For modules that are called but belong neither to ``model`` nor to ``loss_fn``, that holds only for the optimizer's
+    weights, the gradients and the buffers changed in place; they must be called in the first step.
+
+    Hooks on the optimizer's step and on complete gradients are not run, since what they change cannot be put back, as
+    an average of the weights. So an optimizer that works inside the backward pass does no work here, and is not timed:
+    time its loop with ``time_call``, which trains, or record it with ``trace``.
+
+    Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
+    0 there; where calls depend on something else, the fastest quarter is of the steps that called least.
+
+    On CUDA the parts are separated by events, which make the host wait for nothing. What checkpointing recomputes is
+    backward time; with ``use_reentrant=True`` it is that of the modules around the region, and those inside show 0. A
+    module compiled as a whole cannot be looked into.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    >>> optimizer = torch.optim.AdamW(model.parameters())
+    >>> batch = torch.randn(32, 64), torch.randint(10, (32,))
+    >>> profile = profile_step(model, torch.nn.CrossEntropyLoss(), optimizer, batch, budget_seconds=0.05)
+    >>> list(profile.modules)
+    ['Sequential', '0', '1', '2', 'CrossEntropyLoss']
+    """
+    torch = load("torch", extra="torch")
+    check_count("warmup", warmup, least=1, because="an optimizer makes its state in a first step")
+    check_budget(budget_seconds)
+    check_model(model, loss_fn)
+    check_optimizer(optimizer)
+    check_single_process(torch.distributed)
+    step = TrainingStep(model, loss_fn, optimizer, batch)
+    modules = [part for part in (model, loss_fn) if isinstance(part, torch.nn.Module)]
+    with restore_training(modules, optimizer) as stack, no_garbage_collection():
+        step.check(stack)
+        for _ in range(warmup):
+            step.time_parts(split=True)
+        runs = StepRuns(step)
+        for _ in range(ROUNDS):
+            runs.measure(budget_seconds)
+            if not (result := runs.result()).noisy:
+                break
+    return result
+
+
+class StepRuns:
+    """Runs of a step measured so far: whole, split, and by module."""
+
+    def __init__(self, step: TrainingStep) -> None:
+        self.step = step
+        self.whole: list[float] = []
+        self.split: list[list[float]] = []
+        self.by_module: list[dict[str, list[float]]] = []
+        self.kinds: dict[str, str] = {}
+
+    def measure(self, budget_seconds: float) -> None:
+        """Measure whole and split steps in turn, so that a busy spell hits both alike; then time by module."""
+        middle, before = perf_counter() + budget_seconds * 2 / 3, len(self.whole)
+        while len(self.whole) < before + FEWEST or perf_counter() < middle:
+            self.whole += self.step.time_parts(split=False)
+            self.split += [self.step.time_parts(split=True), self.step.time_parts(split=True)]
+            self.whole += self.step.time_parts(split=False)
+        end, before = perf_counter() + budget_seconds / 3, len(self.by_module)
+        while len(self.by_module) < before + FEWEST or perf_counter() < end:
+            kinds, seconds = self.step.time_modules()
+            self.kinds |= kinds
+            self.by_module.append(seconds)
+
+    def result(self) -> StepProfile:
+        """Average the fastest runs of each kind."""
+        total = fmean(_fastest_quarter(self.whole, key=float))
+        parts = _fastest_quarter(self.split, key=sum)
+        forward, backward, optimizer = (fmean(column) for column in zip(*parts, strict=True))
+        modules, clock = self.module_times(), self.step.clock
+        return StepProfile(forward, backward, optimizer, total, modules, len(self.whole), clock.device)
+
+    def module_times(self) -> dict[str, ModuleTime]:
+        """Average each module over the fastest of the steps timed by module."""
+        runs = _fastest_quarter(self.by_module, key=lambda found: sum(row[3] + row[4] for row in found.values()))
+        times, absent = {}, [0.0] * 5
+        for name in dict.fromkeys(name for run in self.by_module for name in run):
+            count, *seconds = (fmean(column) for column in zip(*(run.get(name, absent) for run in runs), strict=True))
+            times[name] = ModuleTime(name, self.kinds.get(name, ""), round(count), *seconds)
+        return times
+
+
+_Run = TypeVar("_Run")
+
+
+def _fastest_quarter(runs: Sequence[_Run], *, key: Callable[[_Run], float]) -> list[_Run]:
+    """Return the fastest quarter of the runs, at least three."""
+    return sorted(runs, key=key)[: max(3, len(runs) // 4)]

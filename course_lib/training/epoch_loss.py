@@ -1,0 +1,123 @@
+"""The losses of an epoch: kept on the device, read back seldom, averaged over samples."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from course_lib.errors import InputError, TrainingError
+from course_lib.training.criterion import is_scalar
+from course_lib.training.error_notes import add_note_to_errors, metric_note
+from course_lib.training.framework import Framework
+
+__all__ = ["EpochLoss", "LossAccumulator", "Metrics"]
+
+NOTHING_COUNTS = "None of its targets counts: leave such batches out, or use reduction='sum'."
+Metrics = Mapping[str, Callable[[Any, Any], Any]]
+
+
+class EpochLoss(float):
+    """The mean loss of an epoch: a float that also knows what it is the mean of.
+
+    Attributes
+    ----------
+    samples : int
+        How many samples went by.
+    batches : int
+        In how many batches.
+    metrics : dict of str to float
+        The mean of each metric over the samples.
+
+    Examples
+    --------
+    >>> loss = EpochLoss(0.25, samples=100, batches=4, metrics={"accuracy": 0.9})
+    >>> loss < 0.3, loss.metrics["accuracy"]
+    (True, 0.9)
+    """
+
+    samples: int
+    batches: int
+    metrics: dict[str, float]
+
+    def __new__(cls, loss: float, *, samples: int, batches: int, metrics: Mapping[str, float]) -> "EpochLoss":  # noqa: D102 - as the class says
+        self = super().__new__(cls, loss)
+        self.samples, self.batches, self.metrics = samples, batches, dict(metrics)
+        return self
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
+        return (float(self),), {"samples": self.samples, "batches": self.batches, "metrics": self.metrics}
+
+
+@dataclass
+class LossAccumulator:
+    """Adds up an epoch's losses and metrics in double precision, without waiting for the device at every batch."""
+
+    framework: Framework
+    reduction: str
+    metrics: Metrics
+    sync_every: int
+    samples: int = 0
+    batches: int = 0
+    pending: list[tuple[Any, ...]] = field(default_factory=list)
+    read: list[list[float]] = field(default_factory=list)
+
+    def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any, *, where: str) -> None:
+        """Note a batch, and let its graph go."""
+        outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
+        measured = {}
+        for name, metric in self.metrics.items():
+            with add_note_to_errors(partial(metric_note, where, name, outputs, targets)):
+                measured[name] = metric(outputs, targets)
+        for name, value in measured.items():
+            if not is_scalar(value):
+                shape = getattr(value, "shape", None)
+                came = f"has shape {tuple(shape)}" if shape else f"is a {type(value).__name__}"
+                raise InputError(
+                    f"{where}: a metric must be one number for a batch, but {name!r} {came}; end it with .mean()"
+                )
+        self.pending.append((*map(self.framework.noted, (loss, weight, *measured.values())), samples))
+        self.samples += samples
+        self.batches += 1
+
+    @property
+    def due(self) -> bool:
+        """Say whether it is time to read back."""
+        return len(self.pending) >= self.sync_every
+
+    def sync(self, where: Callable[[int], str], why: Callable[[int], str]) -> None:
+        """Read what has gathered, and stop at the first loss that is not finite."""
+        if not self.pending:
+            return
+        first = self.batches - len(self.pending)
+        columns = self.framework.read(list(zip(*self.pending, strict=True)))
+        self.pending.clear()
+        for i, (loss, weight) in enumerate(zip(columns[0], columns[1], strict=True)):
+            if not math.isfinite(loss):
+                reason = why(first + i) if weight else NOTHING_COUNTS
+                raise TrainingError(f"{where(first + i)}: the loss must be finite, but it is {loss}. {reason}")
+            if not 0 <= weight < math.inf:
+                raise InputError(
+                    f"{where(first + i)}: what the mean loss divides by must be finite and not negative, but it is "
+                    f"{weight:g}; look at count, and at the weights of the classes"
+                )
+        self.read += [list(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def weight(self) -> float:
+        """What the mean of the losses read so far divides by."""
+        return math.fsum(row[1] for row in self.read)
+
+    @property
+    def mean(self) -> float:
+        """The mean loss of what has been read."""
+        scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.read]
+        return math.fsum(row[0] * s for row, s in zip(self.read, scale, strict=True)) / self.weight
+
+    def result(self) -> EpochLoss:
+        """Return the means over the samples of the whole epoch."""
+        metrics = {
+            name: math.fsum(row[2 + i] * row[-1] for row in self.read) / self.samples
+            for i, name in enumerate(self.metrics)
+        }
+        return EpochLoss(self.mean, samples=self.samples, batches=self.batches, metrics=metrics)

@@ -1,0 +1,45 @@
+"""Whether a step is taken, after the function that looks at its gradients has answered."""
+
+import math
+import warnings
+from typing import Any
+
+from course_lib.training.framework import Framework
+
+__all__ = ["is_step_skipped", "warn_all_steps_skipped"]
+
+
+def is_step_skipped(answer: Any, model: Any, framework: Framework) -> bool:
+    """Tell whether what ``before_step`` returned keeps the step from being taken.
+
+    A norm that is not finite is not enough: the gradients may have been set to zero since it was taken, or
+    be finite with a norm beyond the largest float. So the gradients decide.
+
+    Examples
+    --------
+    >>> from course_lib import autograd
+    >>> from course_lib.training.framework import AutogradFramework
+    >>> model, framework = autograd.nn.Linear(1, 1), AutogradFramework()
+    >>> model.weight.grad = autograd.tensor([[math.inf]])
+    >>> [is_step_skipped(answer, model, framework) for answer in (None, True, 0.0, False, math.inf)]
+    [False, False, False, True, True]
+    """
+    dtype = str(getattr(answer, "dtype", type(answer).__name__))
+    if tuple(getattr(answer, "shape", ())):
+        return False
+    if dtype.removeprefix("torch.") == "bool":
+        return not answer
+    place = getattr(getattr(answer, "device", None), "type", "cpu")
+    if not hasattr(answer, "__float__") or "float" not in dtype or place != "cpu":  # elsewhere, reading it would wait
+        return False
+    gradients = (p.grad for p in model.parameters() if p.grad is not None)
+    return not math.isfinite(answer) and not all(map(framework.finite, gradients))
+
+
+def warn_all_steps_skipped(title: str, count: int) -> None:
+    """Warn of an epoch that trained nothing: now and then a step may be left out, but not every one."""
+    warnings.warn(
+        f"{title}: before_step left out every step, {count} of {count}, so nothing was trained. Look at the gradients "
+        "with nonfinite='error', or let before_step return None.",
+        stacklevel=3,
+    )
