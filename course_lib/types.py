@@ -1,11 +1,24 @@
 """Types that signatures of several packages share: arrays and tensors of any framework, modules, optimizers, trees."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-__all__ = ["AnyArray", "AnyModule", "AnyOptimizer", "AnyTensor", "Array", "LossFunction", "Tree"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "AnyArray",
+    "AnyDevice",
+    "AnyModule",
+    "AnyOptimizer",
+    "AnyTensor",
+    "Array",
+    "LossFunction",
+    "Number",
+    "Tree",
+]
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """A NumPy array of any shape and dtype."""
@@ -56,6 +69,9 @@ class AnyTensor(AnyArray, Protocol):
     def detach(self) -> Any:
         """Return its values without their history."""
 
+    def backward(self) -> Any:
+        """Accumulate its gradient in the leaves."""
+
 
 @runtime_checkable
 class AnyModule(Protocol):
@@ -72,6 +88,9 @@ class AnyModule(Protocol):
     def parameters(self) -> Iterable[Any]:
         """Yield each parameter."""
 
+    def modules(self) -> Iterable[Any]:
+        """Yield itself and each module inside it."""
+
     def train(self, mode: bool = True) -> Any:
         """Switch between training and evaluation."""
 
@@ -79,6 +98,8 @@ class AnyModule(Protocol):
 @runtime_checkable
 class AnyOptimizer(Protocol):
     """An optimizer of PyTorch or of the engine."""
+
+    param_groups: list[dict[str, Any]]
 
     def step(self) -> Any:
         """Update the parameters by their gradients."""
@@ -92,3 +113,9 @@ LossFunction: TypeAlias = Callable[..., AnyArray]
 
 Tree: TypeAlias = "AnyArray | Mapping[str, Tree] | Sequence[Tree] | None"
 """A nest of mappings and sequences with arrays at its leaves, such as JAX's parameters."""
+
+Number: TypeAlias = "float | AnyArray"
+"""One number: Python's, or that of an array or tensor without dimensions."""
+
+AnyDevice: TypeAlias = "str | int | torch.device | None"
+"""A device as PyTorch names it; the engine knows the CPU alone."""

@@ -1,4 +1,4 @@
-"""The training loop: epochs on torch and ``course_lib.autograd`` models alike, and a pure jitted step for JAX.
+"""Train a model: epochs on torch and ``course_lib.autograd`` models alike, and a pure jitted step for JAX.
 
 >>> from course_lib.autograd import nn, optim, tensor
 >>> from course_lib.training import train_epoch

@@ -1,41 +1,35 @@
-"""What must hold before and during training, and what a loss that is not finite says about its cause."""
+"""Check the arguments of a training loop before an epoch is spent on them."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
 from numbers import Integral
 from operator import length_hint
-from typing import Any
 
-from course_lib.errors import InputError, TrainingError
-from course_lib.instrument.backward_hooks import explain_missing_gradients
-from course_lib.training.criterion import tree_leaves
+from course_lib.errors import InputError
 from course_lib.training.framework import Framework
+from course_lib.types import AnyModule
 
 __all__ = [
-    "check_connected",
     "check_count",
-    "check_gradients",
     "check_hook",
     "check_library",
     "check_loader",
     "check_metrics",
     "check_scheduler",
     "check_trainable",
-    "explain_nonfinite",
     "optimizer_parameter_ids",
-    "unpack_batch",
 ]
 
 
-def check_count(name: str, value: Any, *, least: int = 1) -> None:
-    """Refuse what is not a whole number, or is too small."""
+def check_count(name: str, value: object, *, least: int = 1) -> None:
+    """Refuse a count that is not a whole number, or is too small."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         wanted = "a positive integer" if least else "an integer of 0 or more"
         raise InputError(f"{name} must be {wanted}, but got {value!r}")
 
 
-def check_loader(loader: Any) -> None:
-    """Refuse what yields no batches."""
+def check_loader(loader: object) -> None:
+    """Refuse a loader that yields no batches."""
     if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
         raise InputError(
             f"the loader must yield batches when a loop goes over it, but got {loader!r:.60}; pass a DataLoader, an "
@@ -43,8 +37,8 @@ def check_loader(loader: Any) -> None:
         )
 
 
-def check_hook(before_step: Any) -> None:
-    """Refuse a threshold where a function is wanted."""
+def check_hook(before_step: object) -> None:
+    """Refuse a ``before_step`` that is no function, such as a threshold."""
     if before_step is not None and not callable(before_step):
         raise InputError(
             f"before_step must be a function of the model, but got {before_step!r}; to clip, pass "
@@ -52,7 +46,7 @@ def check_hook(before_step: Any) -> None:
         )
 
 
-def check_library(framework: Framework, criterion: Any) -> None:
+def check_library(framework: Framework, criterion: object) -> None:
     """Refuse a criterion that is not from the model's library."""
     function = criterion.func if isinstance(criterion, partial) else criterion
     name = getattr(function, "__name__", type(function).__name__)
@@ -65,7 +59,7 @@ def check_library(framework: Framework, criterion: Any) -> None:
             )
 
 
-def check_metrics(metrics: Any) -> None:
+def check_metrics(metrics: object) -> None:
     """Refuse metrics that have no names, or the name that the loss has."""
     if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
         raise InputError(
@@ -79,8 +73,8 @@ def check_metrics(metrics: Any) -> None:
             )
 
 
-def check_scheduler(scheduler: Any, optimizer: Any, epochs: int, loader: Any, accumulate: int) -> None:
-    """Refuse what cannot step, belongs to another optimizer, or counts steps, before an epoch has been spent on it."""
+def check_scheduler(scheduler: object, optimizer: object, epochs: int, loader: object, accumulate: int) -> None:
+    """Refuse a scheduler that cannot step, belongs to another optimizer, or is planned in steps, not epochs."""
     if scheduler is None:
         return
     if isinstance(scheduler, type) or scheduler is optimizer or not callable(getattr(scheduler, "step", None)):
@@ -104,13 +98,13 @@ def check_scheduler(scheduler: Any, optimizer: Any, epochs: int, loader: Any, ac
         )
 
 
-def optimizer_parameter_ids(optimizer: Any) -> set[int]:
-    """Return the identities of an optimizer's parameters."""
+def optimizer_parameter_ids(optimizer: object) -> set[int]:
+    """Return the ids of an optimizer's parameters."""
     return {id(p) for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
 
 
-def check_trainable(model: Any, optimizer: Any) -> None:
-    """See that the optimizer changes some parameter of the model that can be trained."""
+def check_trainable(model: AnyModule, optimizer: object) -> None:
+    """Check that the optimizer trains some parameter of the model."""
     parameters = list(model.parameters())
     trainable = {id(p) for p in parameters if p.requires_grad}
     if not trainable:
@@ -134,56 +128,3 @@ def check_trainable(model: Any, optimizer: Any) -> None:
             f"the optimizer must hold parameters of this {type(model).__name__} that require grad, but it holds none; "
             "make it from this model's parameters(), after the model was made or copied"
         )
-
-
-def check_connected(loss: Any, where: str) -> None:
-    """See that the loss has a graph behind it."""
-    if not loss.requires_grad:
-        raise TrainingError(
-            f"{where}: the loss must depend on the model's parameters, but it does not require grad; is the loop "
-            "inside no_grad(), or does the forward pass use detach() or numpy()?"
-        )
-
-
-def check_gradients(model: Any, optimizer: Any, where: str) -> None:
-    """See that the backward pass has reached something the optimizer holds."""
-    held = [p for p in model.parameters() if id(p) in optimizer_parameter_ids(optimizer)]
-    if all(p.grad is None for p in held):
-        raise TrainingError(
-            f"{where}: backward() must reach parameters that the optimizer holds, but all their gradients are None: "
-            + (explain_missing_gradients(held) or "the loss does not depend on them: look for a detach() on the way")
-        )
-
-
-def unpack_batch(batch: Any, where: str) -> tuple[Any, Any]:
-    """Split a batch into inputs and targets."""
-    if isinstance(batch, (tuple, list)) and len(batch) == 2:
-        inputs, targets = batch
-        return inputs, targets
-    came = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else "")
-    raise InputError(
-        f"{where}: a batch must be a pair (inputs, targets), but got {came}; several inputs go into one tuple or dict"
-    )
-
-
-def explain_nonfinite(framework: Framework, model: Any, inputs: Any = None, targets: Any = None) -> str:
-    """Say what else is not finite: the first of inputs, targets and parameters that is not, or none of them."""
-    for name, value in (("inputs", inputs), ("targets", targets)):
-        if not all(framework.finite(leaf) for leaf in tree_leaves(value) if _is_floating(leaf)):
-            return f"Its {name} hold NaN or infinity: clean the data, or leave such samples out."
-    for name, p in model.named_parameters():
-        if not framework.finite(p):
-            return (
-                f"The parameter {name!r} holds NaN or infinity as well: an earlier step went too far or met bad data. "
-                "Lower the learning rate, clip the gradients, or pass sync_every=1 to stop before such a step."
-            )
-    seen = "Inputs, targets and parameters" if inputs is not None else "The parameters"
-    return (
-        f"{seen} are finite, so it arose in the forward pass or the criterion: look for overflow, log(0) or 0/0 there, "
-        "or lower the learning rate if the losses before it grew."
-    )
-
-
-def _is_floating(value: Any) -> bool:
-    dtype = str(getattr(value, "dtype", ""))
-    return ("float" in dtype or "complex" in dtype) and hasattr(value, "detach")

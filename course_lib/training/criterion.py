@@ -1,16 +1,17 @@
-"""What a criterion averages over, so that epochs and accumulated steps weight their batches correctly."""
+"""Wrap a criterion: its reduction, and the weight of a batch in the mean over many batches."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from course_lib.autograd import nn
 from course_lib.autograd.nn.functional import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.error_notes import add_note_to_errors, criterion_note
+from course_lib.types import AnyTensor, LossFunction, Number, Tree
 
 __all__ = ["Criterion", "count_samples", "is_scalar", "tree_leaves"]
 
@@ -19,21 +20,21 @@ Reduction = Literal["mean", "sum"]
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion, and how a batch's loss enters the mean over many batches.
+    """A criterion, and the weight of a batch's loss in the mean over many batches.
 
     ``weight(targets)`` is what the mean of a batch divides by. It is the number of samples, unless the criterion says
     that some samples count less: ``weight`` and ``ignore_index`` of torch's ``CrossEntropyLoss`` and ``NLLLoss``.
     """
 
-    function: Callable[[Any, Any], Any]
+    function: LossFunction
     reduction: Reduction
-    count: Callable[[Any], Any] | None = None
+    count: Callable[[Any], Number] | None = None
 
     @classmethod
-    def of(
-        cls, function: Any, *, reduction: str | None = None, count: Callable[[Any], Any] | None = None
+    def from_function(
+        cls, function: LossFunction, *, reduction: str | None = None, count: Callable[[Any], Number] | None = None
     ) -> "Criterion":
-        """Find out how a criterion reduces: as told, else from its attribute or bound argument, else by the mean."""
+        """Find how a criterion reduces: as told, else by its attribute or bound argument, else by the mean."""
         if not callable(function):
             raise InputError(
                 f"the criterion must be callable as criterion(outputs, targets), but got a {type(function).__name__}; "
@@ -49,7 +50,7 @@ class Criterion:
             raise InputError(
                 f"the criterion must return one number, but its reduction is {found!r}; use reduction='mean' or 'sum'"
             )
-        if found == "mean" and count is None and (inner := _weighing(function)):
+        if found == "mean" and count is None and (inner := _find_weighted_loss(function)):
             raise InputError(
                 f"what the mean of a batch divides by must be known, but inside this {type(function).__name__} a "
                 f"{inner} weights or ignores some targets; pass count=, a function of the targets that returns their "
@@ -57,31 +58,23 @@ class Criterion:
             )
         return cls(function, found, count)
 
-    def weight(self, targets: Any) -> Any:
-        """Return what the mean loss of these targets divides by; a tensor where it depends on their values."""
+    def weight(self, targets: Any) -> Number:
+        """Return the weight that the mean loss of these targets divides by; a tensor if their values decide it."""
         if self.count is not None:
-            return self._counted(targets)
+            return _call_count(self.count, targets)
         samples = count_samples(targets)
         ignored, weights = _read_setting(self.function, "ignore_index"), _read_setting(self.function, "weight")
         if (ignored is None and weights is None) or "int" not in str(getattr(targets, "dtype", "")):
             return samples
         targets = targets.long()  # in uint8, -100 would be class 156, and an index would be a mask
         kept = targets != (-100 if ignored is None else ignored)
-        return kept.sum() if weights is None else (weights[targets * kept] * kept).sum()
+        total: Number = kept.sum() if weights is None else (weights[targets * kept] * kept).sum()
+        return total
 
-    def _counted(self, targets: Any) -> Any:
-        assert self.count is not None
-        counted = self.count(targets)
-        if not is_scalar(counted):
-            shape = getattr(counted, "shape", None)
-            came = f"a {type(counted).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
-            raise InputError(f"count must return one number for a batch, but got {came}; end it with .sum()")
-        return counted
-
-    def __call__(self, outputs: Any, targets: Any, *, where: str) -> Any:
-        """Compute the loss of a batch, and see that it is one number."""
+    def __call__(self, outputs: Tree, targets: Tree, *, where: str) -> AnyTensor:
+        """Compute the loss of a batch, and check that it is one number."""
         with add_note_to_errors(lambda: criterion_note(where, targets, outputs)):
-            loss = self.function(outputs, targets)
+            loss = cast(AnyTensor, self.function(outputs, targets))
         shape = getattr(loss, "shape", None)
         if shape is None or not hasattr(loss, "backward"):
             raise TrainingError(
@@ -101,14 +94,26 @@ class Criterion:
         return loss
 
 
-def _read_setting(function: Any, name: str) -> Any:
-    """Read an option of a criterion: an attribute of a module, an argument that is bound, or one that has a default.
+def _call_count(count: Callable[[Any], Number], targets: Tree) -> Number:
+    """Call a ``count`` function, and check that it returns one number."""
+    counted = count(targets)
+    if not is_scalar(counted):
+        shape = getattr(counted, "shape", None)
+        came = f"a {type(counted).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
+        raise InputError(f"count must return one number for a batch, but got {came}; end it with .sum()")
+    return counted
+
+
+def _read_setting(function: object, name: str) -> Any:
+    """Read a setting of a criterion: an attribute of a module, an argument that is bound, or one that has a default.
 
     Examples
     --------
     >>> from course_lib.autograd import cross_entropy
-    >>> _read_setting(cross_entropy, "ignore_index"), _read_setting(partial(cross_entropy, reduction="sum"), "reduction")
-    (-100, 'sum')
+    >>> _read_setting(cross_entropy, "ignore_index")
+    -100
+    >>> _read_setting(partial(cross_entropy, reduction="sum"), "reduction")
+    'sum'
     """
     function, bound = _unwrap(function)
     defaults = _default_arguments(function) | bound
@@ -117,15 +122,15 @@ def _read_setting(function: Any, name: str) -> Any:
     return defaults.get(name, getattr(function, name, None))
 
 
-def _unwrap(function: Any) -> tuple[Any, dict[str, Any]]:
-    """Split what wraps another function into that function and the arguments that are bound."""
+def _unwrap(function: object) -> tuple[object, dict[str, Any]]:
+    """Split a wrapped function into the function and its bound arguments."""
     for layer, loss in ((nn.CrossEntropyLoss, cross_entropy), (nn.MSELoss, mse_loss)):
         if isinstance(function, layer):  # which keeps what it was given, and no defaults
             return loss, function.settings
     return (function.func, function.keywords) if isinstance(function, partial) else (function, {})
 
 
-def _weighing(function: Any) -> str:
+def _find_weighted_loss(function: object) -> str:
     """Name the loss inside a wrapper whose mean divides by less than the number of samples; '' if there is none."""
     parts = function.modules() if hasattr(function, "modules") else ()
     for part in parts:
@@ -135,7 +140,7 @@ def _weighing(function: Any) -> str:
     return ""
 
 
-def _default_arguments(function: Any) -> dict[str, Any]:
+def _default_arguments(function: object) -> dict[str, Any]:
     """Return the arguments of a plain function that have a default; a module keeps its settings as attributes."""
     if not isinstance(function, FunctionType):
         return {}
@@ -143,7 +148,7 @@ def _default_arguments(function: Any) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
-def tree_leaves(value: Any) -> Iterator[Any]:
+def tree_leaves(value: object) -> Iterator[Any]:
     """Iterate over the items of nested tuples, lists and dicts.
 
     Examples
@@ -158,13 +163,13 @@ def tree_leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def is_scalar(value: Any) -> bool:
-    """Tell whether float() can read a value, without reading it: that would wait for the device."""
+def is_scalar(value: object) -> bool:
+    """Return whether float() can read a value, without reading it: that would wait for the device."""
     return hasattr(value, "__float__") and not tuple(getattr(value, "shape", ()))
 
 
-def count_samples(targets: Any) -> int:
-    """Return the number of samples of a batch: of dicts in a list, or the size of the first dimension."""
+def count_samples(targets: Tree) -> int:
+    """Count the samples of a batch: the dicts in a list, or the size of the first dimension."""
     if isinstance(targets, (list, tuple)) and targets and all(isinstance(sample, Mapping) for sample in targets):
         return len(targets)  # one for each image, as in object detection
     shape = getattr(next(tree_leaves(targets), None), "shape", None)

@@ -1,11 +1,12 @@
-"""One pass over the data: to train on it, or to measure the loss on it."""
+"""Train or validate for one epoch: a pass over the data."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from course_lib.errors import TrainingError
+from course_lib.instrument.backward_hooks import explain_missing_gradients
 from course_lib.training.argument_checks import (
     check_count,
-    check_gradients,
     check_hook,
     check_loader,
     check_trainable,
@@ -16,22 +17,23 @@ from course_lib.training.epoch_pass import EpochPass, group_batches
 from course_lib.training.module_state import switch_mode
 from course_lib.training.progress import show_progress
 from course_lib.training.step_skipping import is_step_skipped, warn_all_steps_skipped
+from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
 
 __all__ = ["train_epoch", "validate"]
 
 
 def train_epoch(
-    model: Any,
-    loader: Iterable[Any],
-    criterion: Callable[[Any, Any], Any],
-    optimizer: Any,
-    device: Any,
+    model: AnyModule,
+    loader: Iterable[object],
+    criterion: LossFunction,
+    optimizer: AnyOptimizer,
+    device: AnyDevice,
     *,
     accumulate: int = 1,
     before_step: Callable[[Any], object] | None = None,
     metrics: Metrics | None = None,
     reduction: str | None = None,
-    count: Callable[[Any], Any] | None = None,
+    count: Callable[[Any], Number] | None = None,
     sync_every: int | None = None,
     epoch: int | None = None,
     progress: bool = False,
@@ -117,12 +119,12 @@ def train_epoch(
     >>> loss.samples, loss.batches, round(loss, 4)
     (10, 3, 0.0)
     """
-    one_pass = EpochPass.over(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.start(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
     check_trainable(model, optimizer)
     check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
-    others, taken, left_out = _parameters_without_optimizer(model, optimizer), 0, 0
+    others, taken, skipped = _parameters_without_optimizer(model, optimizer), 0, 0
     with switch_mode(model, training=True), show_progress(loader, one_pass.title, progress=progress) as batches:
         for group in group_batches(batches, accumulate):
             optimizer.zero_grad()
@@ -130,34 +132,44 @@ def train_epoch(
                 p.grad = None
             one_pass.framework.weights_changed()
             one_pass.backward(group)
-            if one_pass.tally.batches <= accumulate:
-                check_gradients(model, optimizer, one_pass.where(0))
+            if one_pass.losses.batches <= accumulate:
+                _check_gradients(model, optimizer, one_pass.where(0))
             answer = before_step(model) if before_step is not None else None
             if is_step_skipped(answer, model, one_pass.framework):
-                left_out += 1
+                skipped += 1
             else:
                 optimizer.step()
                 taken += 1
-    if left_out and not taken:
-        warn_all_steps_skipped(one_pass.title, left_out)
+    if skipped and not taken:
+        warn_all_steps_skipped(one_pass.title, skipped)
     return one_pass.result()
 
 
-def _parameters_without_optimizer(model: Any, optimizer: Any) -> list[Any]:
+def _parameters_without_optimizer(model: AnyModule, optimizer: AnyOptimizer) -> list[Any]:
     """List the parameters of a model that the optimizer does not train, such as those below a new head."""
     held = optimizer_parameter_ids(optimizer)
     return [p for p in model.parameters() if id(p) not in held]
 
 
+def _check_gradients(model: AnyModule, optimizer: AnyOptimizer, where: str) -> None:
+    """Check that the backward pass reached a parameter of the optimizer."""
+    held = [p for p in model.parameters() if id(p) in optimizer_parameter_ids(optimizer)]
+    if all(p.grad is None for p in held):
+        raise TrainingError(
+            f"{where}: backward() must reach parameters that the optimizer holds, but all their gradients are None: "
+            + (explain_missing_gradients(held) or "the loss does not depend on them: look for a detach() on the way")
+        )
+
+
 def validate(
-    model: Any,
-    loader: Iterable[Any],
-    criterion: Callable[[Any, Any], Any],
-    device: Any,
+    model: AnyModule,
+    loader: Iterable[object],
+    criterion: LossFunction,
+    device: AnyDevice,
     *,
     metrics: Metrics | None = None,
     reduction: str | None = None,
-    count: Callable[[Any], Any] | None = None,
+    count: Callable[[Any], Number] | None = None,
     sync_every: int | None = None,
     epoch: int | None = None,
     progress: bool = False,
@@ -187,7 +199,7 @@ def validate(
     >>> round(loss, 4), round(loss.metrics["accuracy"], 4)
     (1.0486, 0.6667)
     """
-    one_pass = EpochPass.over(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.start(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
     check_loader(loader)
     one_pass.framework.weights_changed()
     no_grad = one_pass.framework.no_grad

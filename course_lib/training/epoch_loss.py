@@ -1,31 +1,32 @@
-"""The losses of an epoch: kept on the device, read back seldom, averaged over samples."""
+"""Accumulate the losses of an epoch on the device, read them back seldom, and average them over samples."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.criterion import is_scalar
 from course_lib.training.error_notes import add_note_to_errors, metric_note
 from course_lib.training.framework import Framework
+from course_lib.types import Number, Tree
 
 __all__ = ["EpochLoss", "LossAccumulator", "Metrics"]
 
 NOTHING_COUNTS = "None of its targets counts: leave such batches out, or use reduction='sum'."
-Metrics = Mapping[str, Callable[[Any, Any], Any]]
+Metrics: TypeAlias = Mapping[str, Callable[[Any, Any], "Number"]]
 
 
 class EpochLoss(float):
-    """The mean loss of an epoch: a float that also knows what it is the mean of.
+    """Mean loss of an epoch: a float, with the samples, batches and metrics behind it.
 
     Attributes
     ----------
     samples : int
-        How many samples went by.
+        Number of samples.
     batches : int
-        In how many batches.
+        Number of batches.
     metrics : dict of str to float
         The mean of each metric over the samples.
 
@@ -51,7 +52,7 @@ class EpochLoss(float):
 
 @dataclass
 class LossAccumulator:
-    """Adds up an epoch's losses and metrics in double precision, without waiting for the device at every batch."""
+    """Accumulator of an epoch's losses and metrics, in double precision, which seldom waits for the device."""
 
     framework: Framework
     reduction: str
@@ -59,11 +60,11 @@ class LossAccumulator:
     sync_every: int
     samples: int = 0
     batches: int = 0
-    pending: list[tuple[Any, ...]] = field(default_factory=list)
-    read: list[list[float]] = field(default_factory=list)
+    pending: list[tuple[Number, ...]] = field(default_factory=list)
+    rows: list[list[float]] = field(default_factory=list)
 
-    def add(self, loss: Any, weight: Any, samples: int, outputs: Any, targets: Any, *, where: str) -> None:
-        """Note a batch, and let its graph go."""
+    def add(self, loss: Number, weight: Number, samples: int, outputs: Any, targets: Tree, *, where: str) -> None:
+        """Add a batch, without its graph."""
         outputs = outputs.detach() if self.metrics and hasattr(outputs, "detach") else outputs
         measured = {}
         for name, metric in self.metrics.items():
@@ -81,12 +82,12 @@ class LossAccumulator:
         self.batches += 1
 
     @property
-    def due(self) -> bool:
-        """Say whether it is time to read back."""
+    def is_due(self) -> bool:
+        """Return whether it is time to read back."""
         return len(self.pending) >= self.sync_every
 
-    def sync(self, where: Callable[[int], str], why: Callable[[int], str]) -> None:
-        """Read what has gathered, and stop at the first loss that is not finite."""
+    def read(self, where: Callable[[int], str], why: Callable[[int], str]) -> None:
+        """Read the pending losses back, and raise at the first that is not finite."""
         if not self.pending:
             return
         first = self.batches - len(self.pending)
@@ -101,23 +102,23 @@ class LossAccumulator:
                     f"{where(first + i)}: what the mean loss divides by must be finite and not negative, but it is "
                     f"{weight:g}; look at count, and at the weights of the classes"
                 )
-        self.read += [list(row) for row in zip(*columns, strict=True)]
+        self.rows += [list(row) for row in zip(*columns, strict=True)]
 
     @property
     def weight(self) -> float:
-        """What the mean of the losses read so far divides by."""
-        return math.fsum(row[1] for row in self.read)
+        """The total weight that the mean of the losses read so far divides by."""
+        return math.fsum(row[1] for row in self.rows)
 
     @property
     def mean(self) -> float:
-        """The mean loss of what has been read."""
-        scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.read]
-        return math.fsum(row[0] * s for row, s in zip(self.read, scale, strict=True)) / self.weight
+        """The mean of the losses read so far."""
+        scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.rows]
+        return math.fsum(row[0] * s for row, s in zip(self.rows, scale, strict=True)) / self.weight
 
     def result(self) -> EpochLoss:
         """Return the means over the samples of the whole epoch."""
         metrics = {
-            name: math.fsum(row[2 + i] * row[-1] for row in self.read) / self.samples
+            name: math.fsum(row[2 + i] * row[-1] for row in self.rows) / self.samples
             for i, name in enumerate(self.metrics)
         }
         return EpochLoss(self.mean, samples=self.samples, batches=self.batches, metrics=metrics)

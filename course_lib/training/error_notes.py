@@ -1,4 +1,4 @@
-"""What a batch was like, for errors that come from somebody else's code and know nothing of it."""
+"""Add notes on shapes and dtypes to errors that a model, criterion or metric raises."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from course_lib.errors import TrainingError
+from course_lib.types import AnyModule
 
 __all__ = ["add_note_to_errors", "count_note", "criterion_note", "describe_shapes", "metric_note", "model_note"]
 
@@ -27,8 +28,8 @@ def add_note_to_errors(note: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def model_note(where: str, model: Any, inputs: Any) -> str:
-    """Say what a model was called with."""
+def model_note(where: str, model: AnyModule, inputs: object) -> str:
+    """Describe the inputs of a model."""
     dtypes = " and ".join(sorted({_dtype_name(p.dtype) for p in model.parameters()}))
     return (
         f"{where}: the model was called with {describe_shapes(inputs)}"
@@ -39,28 +40,29 @@ def model_note(where: str, model: Any, inputs: Any) -> str:
     )
 
 
-def criterion_note(where: str, targets: Any, *outputs: Any) -> str:
-    """Say what a criterion was called with; only the targets if there were no outputs yet."""
+def criterion_note(where: str, targets: object, *outputs: object) -> str:
+    """Describe the outputs and targets of a criterion; only the targets if there were no outputs yet."""
     came = "".join(f"outputs {describe_shapes(output)} and " for output in outputs)
     return (
-        f"{where}: the criterion is for {came}targets {describe_shapes(targets)}. Classes must be int64, from 0 to C - 1, of "
-        "shape (N,) for outputs (N, C), as from y.long(); other targets need the dtype and the shape of the outputs, "
-        "as from y.float() and y.reshape(-1, 1)."
+        f"{where}: the criterion is for {came}targets {describe_shapes(targets)}. Classes must be int64, from 0 to "
+        "C - 1, of shape (N,) for outputs (N, C), as from y.long(); other targets need the dtype and the shape of the "
+        "outputs, as from y.float() and y.reshape(-1, 1)."
     )
 
 
-def metric_note(where: str, name: str, outputs: Any, targets: Any) -> str:
-    """Say what a metric was called with."""
-    return f"{where}: the metric {name!r} was called with outputs {describe_shapes(outputs)} and targets {describe_shapes(targets)}."
+def metric_note(where: str, name: str, outputs: object, targets: object) -> str:
+    """Describe the outputs and targets of a metric."""
+    came = f"outputs {describe_shapes(outputs)} and targets {describe_shapes(targets)}"
+    return f"{where}: the metric {name!r} was called with {came}."
 
 
-def count_note(where: str, targets: Any) -> str:
-    """Say what a function that counts targets was called with."""
+def count_note(where: str, targets: object) -> str:
+    """Describe the targets of a ``count`` function."""
     return f"{where}: count was called with targets {describe_shapes(targets)}."
 
 
 def describe_shapes(value: Any) -> str:
-    """Name the dtype and shape of a tensor, or of those in a container.
+    """Describe the dtype and shape of a tensor, or of those in a container.
 
     Examples
     --------
@@ -81,6 +83,6 @@ def describe_shapes(value: Any) -> str:
     return f"{{{text}}}" if isinstance(value, Mapping) else f"[{text}]"
 
 
-def _dtype_name(dtype: Any) -> str:
-    """Return the name of a dtype as NumPy has it."""
+def _dtype_name(dtype: object) -> str:
+    """Return the name of a dtype without its framework's."""
     return str(dtype).removeprefix("torch.")

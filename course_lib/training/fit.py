@@ -1,35 +1,43 @@
-"""Many epochs, and what they were like."""
+"""Train for several epochs, and record their history."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from course_lib.training.argument_checks import check_count, check_loader, check_scheduler
 from course_lib.training.epoch import train_epoch, validate
 from course_lib.training.epoch_loss import EpochLoss, Metrics
 from course_lib.training.history import TrainingHistory
-from course_lib.training.progress import epochs_bar
+from course_lib.training.progress import open_epochs_bar
+from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
 
 __all__ = ["fit"]
 
 
+class Scheduler(Protocol):
+    """A scheduler of the learning rate, as those in ``torch.optim.lr_scheduler``."""
+
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        """Change the learning rate."""
+
+
 def fit(
-    model: Any,
-    train_loader: Iterable[Any],
-    criterion: Callable[[Any, Any], Any],
-    optimizer: Any,
-    device: Any,
+    model: AnyModule,
+    train_loader: Iterable[object],
+    criterion: LossFunction,
+    optimizer: AnyOptimizer,
+    device: AnyDevice,
     *,
     epochs: int,
-    val_loader: Iterable[Any] | None = None,
-    scheduler: Any = None,
+    val_loader: Iterable[object] | None = None,
+    scheduler: Scheduler | None = None,
     metrics: Metrics | None = None,
     accumulate: int = 1,
     before_step: Callable[[Any], object] | None = None,
     reduction: str | None = None,
-    count: Callable[[Any], Any] | None = None,
+    count: Callable[[Any], Number] | None = None,
     sync_every: int | None = None,
     progress: bool = True,
 ) -> TrainingHistory:
@@ -86,36 +94,36 @@ def fit(
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
     stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
     past: list[_EpochResult] = []
-    with _attach_history_to_errors(past), epochs_bar(epochs, train_loader, progress=progress) as bar:
+    with _attach_history_to_errors(past), open_epochs_bar(epochs, train_loader, progress=progress) as bar:
         for epoch in range(epochs):
             start, shared["epoch"] = time.perf_counter(), epoch
             _set_epoch(train_loader, epoch)
-            batches = bar.watch(train_loader, epoch)
+            batches = bar.track(train_loader, epoch)
             train = train_epoch(model, batches, criterion, optimizer, device, **stepping, **shared)
             rate = float(optimizer.param_groups[0]["lr"])
             val = None if val_loader is None else validate(model, val_loader, criterion, device, **shared)
             _step_scheduler(scheduler, train if val is None else val)
             past.append(_EpochResult(train, val, rate, time.perf_counter() - start))
-            bar.note(train=train, **({} if val is None else {"val": val}))
+            bar.show(train=train, **({} if val is None else {"val": val}))
     return _build_history(past)
 
 
-def _set_epoch(loader: Any, epoch: int) -> None:
-    """Tell a loader or sampler that shuffles by the number of the epoch which epoch begins."""
+def _set_epoch(loader: object, epoch: int) -> None:
+    """Set the epoch of a loader or sampler that shuffles by its number."""
     for part in (loader, getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if callable(set_epoch := getattr(part, "set_epoch", None)):
             set_epoch(epoch)
 
 
-def _step_scheduler(scheduler: Any, loss: float) -> None:
-    """Let the scheduler change the learning rate, with the loss if its step() takes it."""
+def _step_scheduler(scheduler: Scheduler | None, loss: float) -> None:
+    """Step the scheduler, with the loss if its step() takes it."""
     if scheduler is not None:
         takes_loss = "metrics" in signature(scheduler.step).parameters
         scheduler.step(*([float(loss)] if takes_loss else []))
 
 
 class _EpochResult(NamedTuple):
-    """What is known about one epoch."""
+    """Losses, learning rate and seconds of one epoch."""
 
     train: EpochLoss
     val: EpochLoss | None
@@ -149,6 +157,6 @@ def _build_history(past: list[_EpochResult]) -> TrainingHistory:
 
 
 def _collect_metrics(losses: list[EpochLoss]) -> dict[str, tuple[float, ...]]:
-    """Return what each metric was, epoch by epoch."""
+    """Collect each metric, epoch by epoch."""
     names = losses[0].metrics if losses else ()
     return {name: tuple(loss.metrics[name] for loss in losses) for name in names}

@@ -1,18 +1,23 @@
-"""What training has been like, epoch by epoch."""
+"""History of a training run: losses, metrics, learning rates and seconds by epoch, drawn or in a table."""
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from course_lib.figures import Drawing
 
 __all__ = ["TrainingHistory"]
 
 
 @dataclass(frozen=True)
 class TrainingHistory:
-    """One entry for each epoch, in order.
+    """History of a training run, one entry for each epoch.
 
     Attributes
     ----------
@@ -54,7 +59,7 @@ class TrainingHistory:
             raise InputError("the history must have an epoch to name the best one, but it is empty; train first")
         return min(range(len(losses)), key=lambda epoch: (math.isnan(losses[epoch]), losses[epoch]))
 
-    def plot(self, metric: str = "loss", *, y_scale: Literal["linear", "log"] = "linear") -> Any:
+    def plot(self, metric: str = "loss", *, y_scale: Literal["linear", "log"] = "linear") -> "Drawing":
         """Draw a quantity over the epochs, for training and validation.
 
         Parameters
@@ -85,9 +90,10 @@ class TrainingHistory:
         }
         lines = load("course_lib.figures", extra="book").lines
         title = f"{metric.capitalize()} over {len(self)} epochs"
-        return lines(series, x_label="epoch", y_label=metric, y_scale=y_scale, title=title)
+        drawing: Drawing = lines(series, x_label="epoch", y_label=metric, y_scale=y_scale, title=title)
+        return drawing
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row for each epoch.
 
         Examples

@@ -1,17 +1,35 @@
-"""One step of training as a pure function, for JAX."""
+"""Make a training step for JAX: a pure, jitted function of parameters and optimizer state."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from course_lib.errors import InputError
 from course_lib.extras import load
 
-__all__ = ["make_jax_step"]
+if TYPE_CHECKING:
+    from jax import Array
+    from optax import GradientTransformation
+
+__all__ = ["JaxStep", "make_jax_step"]
+
+_Params = TypeVar("_Params")
+_State = TypeVar("_State")
+_Tree = TypeVar("_Tree")
 
 
-def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool = False) -> Callable[..., Any]:
-    r"""Return a jitted ``step(params, opt_state, *batch) -> (params, opt_state, loss)``.
+class JaxStep(Protocol):
+    """A compiled training step: new parameters, new optimizer state, and the loss, from the old ones and a batch."""
+
+    def __call__(self, params: _Params, opt_state: _State, /, *batch: object) -> "tuple[_Params, _State, Array]":
+        """Take one step."""
+
+
+def make_jax_step(
+    loss_fn: "Callable[..., Array]", optimizer: "GradientTransformation", *, donate: bool = False
+) -> JaxStep:
+    r"""Make a jitted ``step(params, opt_state, *batch) -> (params, opt_state, loss)``.
 
     Nothing is changed in place and nothing is zeroed: each call makes new parameters from old ones,
     :math:`(\theta, s) \mapsto (\theta + u, s')` with :math:`(u, s')` from optax, and the loss at the old ones.
@@ -53,8 +71,7 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
     >>> float(w), float(loss)
     (0.5, 1.0)
     """
-    jax: Any = load("jax", extra="jax")
-    optax: Any = load("optax", extra="jax")
+    jax, optax = load("jax", extra="jax"), load("optax", extra="jax")
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise InputError(
             f"the optimizer must be an optax.GradientTransformation, but got a {type(optimizer).__name__}; use one "
@@ -66,8 +83,8 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
         )
     update = optax.with_extra_args_support(optimizer).update
 
-    def step(params: Any, opt_state: Any, *batch: Any) -> tuple[Any, Any, Any]:
-        def of_batch(params: Any) -> Any:
+    def step(params: _Params, opt_state: _State, *batch: object) -> "tuple[_Params, _State, Array]":
+        def of_batch(params: _Params) -> "Array":
             return _check_loss(jax, loss_fn(params, *batch))
 
         _check_trainable(jax, params)
@@ -81,23 +98,26 @@ def make_jax_step(loss_fn: Callable[..., Any], optimizer: Any, *, donate: bool =
             raise
         return optax.apply_updates(params, updates), opt_state, loss
 
-    compiled: Any = jax.jit(step, donate_argnums=(0, 1) if donate else ())
+    compiled = jax.jit(step, donate_argnums=(0, 1) if donate else ())
 
-    def compiled_step(params: Any, opt_state: Any, *batch: Any) -> Any:
+    def compiled_step(params: _Params, opt_state: _State, *batch: object) -> "tuple[_Params, _State, Array]":
         try:
-            return compiled(*(_copy_repeats(jax, (params, opt_state)) if donate else (params, opt_state)), *batch)
+            old = _copy_repeats(jax, (params, opt_state)) if donate else (params, opt_state)
+            new: tuple[_Params, _State, Array] = compiled(*old, *batch)
         except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
             _check_arrays(jax, params)
             _check_traceable(jax, params=params, batch=batch)
             raise
+        return new
 
     compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
     return compiled_step
 
 
-def _check_loss(jax: Any, loss: Any) -> Any:
-    """Return a loss that can be differentiated, or refuse it."""
-    if not isinstance(loss, jax.Array):
+def _check_loss(jax: ModuleType, loss: object) -> "Array":
+    """Return the loss, or refuse one that cannot be differentiated."""
+    array: type[Array] = jax.Array
+    if not isinstance(loss, array):
         raise InputError(
             "the loss must be one number in a JAX array, computed from params, but loss_fn returned a "
             f"{type(loss).__name__}; return the loss alone, without float() or NumPy"
@@ -114,7 +134,7 @@ def _check_loss(jax: Any, loss: Any) -> Any:
     return loss
 
 
-def _check_trainable(jax: Any, params: Any) -> None:
+def _check_trainable(jax: ModuleType, params: object) -> None:
     """Refuse parameters that have no gradient."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(params)
     if not leaves:
@@ -128,8 +148,8 @@ def _check_trainable(jax: Any, params: Any) -> None:
             )
 
 
-def _check_arrays(jax: Any, params: Any) -> None:
-    """Name a leaf that JAX can make no array of, such as a layer's activation function."""
+def _check_arrays(jax: ModuleType, params: object) -> None:
+    """Refuse a leaf that JAX can make no array of, such as a layer's activation function."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
         try:
             jax.numpy.asarray(leaf)
@@ -141,8 +161,8 @@ def _check_arrays(jax: Any, params: Any) -> None:
             ) from None
 
 
-def _check_traceable(jax: Any, **trees: Any) -> None:
-    """Name what JAX cannot trace, though NumPy may read it: a tensor that torch's DataLoader has made, or a text."""
+def _check_traceable(jax: ModuleType, **trees: object) -> None:
+    """Refuse what JAX cannot trace, though NumPy may read it: a tensor that torch's DataLoader has made, or a text."""
     for name, tree in trees.items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
             try:
@@ -155,8 +175,10 @@ def _check_traceable(jax: Any, **trees: Any) -> None:
                 ) from None
 
 
-def _check_optimizer_state(jax: Any, optimizer: Any, params: Any, opt_state: Any) -> None:
-    """Say so if a state is not that of the optimizer for such parameters."""
+def _check_optimizer_state(
+    jax: ModuleType, optimizer: "GradientTransformation", params: object, opt_state: object
+) -> None:
+    """Refuse a state that is not the optimizer's for these parameters."""
     ours = jax.tree.structure(jax.eval_shape(optimizer.init, params))
     if (theirs := jax.tree.structure(opt_state)) != ours:
         raise InputError(
@@ -165,8 +187,8 @@ def _check_optimizer_state(jax: Any, optimizer: Any, params: Any, opt_state: Any
         ) from None
 
 
-def _select_update_arguments(update: Callable[..., Any], offered: dict[str, Any], **by_name: Any) -> dict[str, Any]:
-    """Return the arguments that an optimizer's update takes: all offered if it has ``**kwargs``; ``by_name`` if named.
+def _select_update_arguments(update: Callable[..., Any], offered: dict[str, Any], **by_name: object) -> dict[str, Any]:
+    """Select the arguments that an optimizer's update takes: all offered if it has ``**kwargs``; ``by_name`` if named.
 
     An update with ``**kwargs`` may hand them on to others: a line search refuses what it does not know.
     """
@@ -176,14 +198,15 @@ def _select_update_arguments(update: Callable[..., Any], offered: dict[str, Any]
     return {name: value for name, value in (offered | by_name).items() if name in parameters}
 
 
-def _copy_repeats(jax: Any, tree: Any) -> Any:
-    """Return the tree with a copy for each repeat of an array: memory can be given away only once."""
+def _copy_repeats(jax: ModuleType, tree: _Tree) -> _Tree:
+    """Copy each repeat of an array in a tree: memory can be donated only once."""
     seen = set[int]()
 
-    def own(leaf: Any) -> Any:
+    def copy_if_seen(leaf: object) -> object:
         if id(leaf) in seen and isinstance(leaf, jax.Array):
             return jax.numpy.copy(leaf)
         seen.add(id(leaf))
         return leaf
 
-    return jax.tree.map(own, tree)
+    copied: _Tree = jax.tree.map(copy_if_seen, tree)
+    return copied

@@ -1,12 +1,13 @@
-"""Mini-batches of arrays, for when torch's DataLoader is more than is needed."""
+"""Load mini-batches of NumPy arrays, without torch's DataLoader."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from course_lib.errors import InputError
 from course_lib.training.argument_checks import check_count
+from course_lib.types import Array
 
 __all__ = ["ArrayLoader"]
 
@@ -42,7 +43,7 @@ class ArrayLoader:
     3
     """
 
-    def __init__(self, *arrays: Any, batch_size: int, shuffle: bool = False, seed: int = 0) -> None:
+    def __init__(self, *arrays: ArrayLike, batch_size: int, shuffle: bool = False, seed: int = 0) -> None:
         self.arrays = tuple(_as_array(array, i) for i, array in enumerate(arrays))
         lengths = {len(array) for array in self.arrays if array.ndim}
         if len(lengths) != 1 or not all(array.ndim for array in self.arrays):
@@ -56,21 +57,21 @@ class ArrayLoader:
     def __len__(self) -> int:
         return -(-len(self.arrays[0]) // self.batch_size)
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[tuple[Array, ...]]:
         order = np.arange(len(self.arrays[0]))
         if self.shuffle:
             order = np.random.default_rng([self.seed, self.passes]).permutation(order)
         self.passes += 1
         return self._batches(order)
 
-    def _batches(self, order: Any) -> Iterator[tuple[Any, ...]]:
+    def _batches(self, order: Array) -> Iterator[tuple[Array, ...]]:
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             yield tuple(array[rows] for array in self.arrays)
 
 
-def _as_array(array: Any, place: int) -> Any:
-    """Return a NumPy array, or say which argument cannot become one."""
+def _as_array(array: ArrayLike, place: int) -> Array:
+    """Convert an argument to a NumPy array, or refuse it by its place."""
     try:
         return np.asarray(array)
     except (TypeError, ValueError, RuntimeError) as error:  # bfloat16, rows of several lengths, a graph behind it

@@ -1,4 +1,4 @@
-"""What can be measured besides the loss: each metric takes a batch's outputs and targets, and returns its mean."""
+"""Metrics of a batch: functions of outputs and targets that return their mean."""
 
 from typing import Any
 

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from course_lib.types import AnyModule
+
 __all__ = ["restore_averages_on_error", "running_averages", "switch_mode"]
 
 AVERAGES = ("running_mean", "running_var", "num_batches_tracked")  # the same in torch and in course_lib.autograd
 
 
 @contextmanager
-def switch_mode(model: Any, *, training: bool) -> Iterator[None]:
+def switch_mode(model: AnyModule, *, training: bool) -> Iterator[None]:
     """Switch a model to training or evaluation, and afterwards each of its modules back to the mode it was in.
 
     Each is switched on its own: a batch norm that ``model.bn.eval()`` froze in a model in training mode stays frozen
@@ -47,8 +49,8 @@ def switch_mode(model: Any, *, training: bool) -> Iterator[None]:
             module.training = was
 
 
-def running_averages(model: Any) -> list[Any]:
-    """Return the tensors in which a model's layers average over batches.
+def running_averages(model: AnyModule) -> list[Any]:
+    """List the tensors in which a model's layers average over batches.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def running_averages(model: Any) -> list[Any]:
 
 @contextmanager
 def restore_averages_on_error(averages: Sequence[Any]) -> Iterator[None]:
-    """Put averages back if what happens inside raises: one NaN that got into them would stay for ever."""
+    """Restore running averages if the code inside raises: one NaN in them would stay for ever."""
     # What a lazy layer has not made yet holds nothing to go back to, and cannot be copied.
     averages = [average for average in averages if not hasattr(average, "materialize")]
     before = [average.detach().clone() for average in averages]

@@ -1,18 +1,23 @@
-"""A bar that shows how far a loop is, on stderr."""
+"""Show the progress of a loop as a bar on stderr."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from course_lib.extras import load
 
-__all__ = ["EpochsBar", "epochs_bar", "show_progress"]
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+__all__ = ["EpochsBar", "open_epochs_bar", "show_progress"]
+
+_Item = TypeVar("_Item")
 
 
 @contextmanager
-def show_progress(items: Iterable[Any], title: str, *, progress: bool) -> Iterator[Iterable[Any]]:
-    """Go through items under a bar that goes away at the end, or, if ``progress`` is off, without one.
+def show_progress(items: Iterable[_Item], title: str, *, progress: bool) -> Iterator[Iterable[_Item]]:
+    """Show the progress through items on a bar that is cleared at the end, or, if ``progress`` is off, on none.
 
     Examples
     --------
@@ -28,33 +33,35 @@ def show_progress(items: Iterable[Any], title: str, *, progress: bool) -> Iterat
 
 
 class EpochsBar:
-    """One bar for all epochs, which moves with every batch; without a bar of tqdm's, nothing is shown."""
+    """Progress bar of all epochs, which moves with every batch; without a bar of tqdm's, nothing is shown."""
 
-    def __init__(self, bar: Any, epochs: int) -> None:
+    def __init__(self, bar: "tqdm[Any] | None", epochs: int) -> None:
         self.bar, self.epochs = bar, epochs
 
-    def watch(self, loader: Iterable[Any], epoch: int) -> Iterable[Any]:
-        """Return the loader, or one that moves the bar."""
+    def track(self, loader: Iterable[_Item], epoch: int) -> Iterable[_Item]:
+        """Iterate over the loader, and move the bar."""
         if self.bar is None:
             return loader
         self.bar.set_description(f"epoch {epoch + 1}/{self.epochs}")
-        return self._moving(loader)
+        return self._track(loader, self.bar)
 
-    def _moving(self, loader: Iterable[Any]) -> Iterator[Any]:
+    def _track(self, loader: Iterable[_Item], bar: "tqdm[Any]") -> Iterator[_Item]:
         for batch in loader:
             yield batch
-            self.bar.update()
+            bar.update()
 
-    def note(self, **losses: float) -> None:
+    def show(self, **losses: float) -> None:
         """Show the latest losses."""
         if self.bar is not None:
             self.bar.set_postfix({name: f"{loss:.4g}" for name, loss in losses.items()})
 
 
 @contextmanager
-def epochs_bar(epochs: int, loader: Iterable[Any], *, progress: bool) -> Iterator[EpochsBar]:
-    """Open a bar for some passes over a loader; it stays at the end."""
+def open_epochs_bar(epochs: int, loader: Iterable[object], *, progress: bool) -> Iterator[EpochsBar]:
+    """Open a progress bar for some passes over a loader; it stays at the end."""
     batches = epochs * length_hint(loader) or None  # a DataLoader has a length, and may refuse to say it
-    make: Any = load("tqdm", extra="torch").tqdm if progress else None
-    with make(total=batches, unit="batch", dynamic_ncols=True) if progress else nullcontext() as bar:
+    if not progress:
+        yield EpochsBar(None, epochs)
+        return
+    with load("tqdm", extra="torch").tqdm(total=batches, unit="batch", dynamic_ncols=True) as bar:
         yield EpochsBar(bar, epochs)

@@ -1,16 +1,16 @@
-"""Whether a step is taken, after the function that looks at its gradients has answered."""
+"""Skip an optimizer step if ``before_step`` says so, or the gradients are not finite."""
 
 import math
 import warnings
-from typing import Any
 
 from course_lib.training.framework import Framework
+from course_lib.types import AnyModule
 
 __all__ = ["is_step_skipped", "warn_all_steps_skipped"]
 
 
-def is_step_skipped(answer: Any, model: Any, framework: Framework) -> bool:
-    """Tell whether what ``before_step`` returned keeps the step from being taken.
+def is_step_skipped(answer: object, model: AnyModule, framework: Framework) -> bool:
+    """Return whether the answer of ``before_step`` skips the step.
 
     A norm that is not finite is not enough: the gradients may have been set to zero since it was taken, or
     be finite with a norm beyond the largest float. So the gradients decide.
@@ -37,7 +37,7 @@ def is_step_skipped(answer: Any, model: Any, framework: Framework) -> bool:
 
 
 def warn_all_steps_skipped(title: str, count: int) -> None:
-    """Warn of an epoch that trained nothing: now and then a step may be left out, but not every one."""
+    """Warn of an epoch whose steps were all skipped, so that nothing was trained."""
     warnings.warn(
         f"{title}: before_step left out every step, {count} of {count}, so nothing was trained. Look at the gradients "
         "with nonfinite='error', or let before_step return None.",

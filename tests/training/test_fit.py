@@ -11,7 +11,7 @@ from torch import nn
 
 from course_lib.errors import InputError, MissingExtraError, TrainingError
 from course_lib.training import TrainingHistory, accuracy, fit, train_epoch, validate
-from course_lib.training.progress import epochs_bar
+from course_lib.training.progress import open_epochs_bar
 
 
 def test_the_history_is_that_of_the_epochs(problem):
@@ -143,8 +143,8 @@ def test_the_bar_shows_the_losses(problem, capsys):
 def test_the_bar_counts_the_batches_that_are_done():
     """Not the one that is being worked on."""
     pytest.importorskip("tqdm")
-    with epochs_bar(1, "ab", progress=True) as bar:
-        assert [bar.bar.n for _ in bar.watch("ab", 0)] == [0, 1]
+    with open_epochs_bar(1, "ab", progress=True) as bar:
+        assert [bar.bar.n for _ in bar.track("ab", 0)] == [0, 1]
         assert bar.bar.n == 2
 
 
