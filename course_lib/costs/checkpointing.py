@@ -1,4 +1,4 @@
-"""Checkpointing a chain of equal layers every k: what is kept, what is recomputed, and the best k."""
+"""Plan gradient checkpointing of a chain of equal layers: memory, recomputation, and the best interval."""
 
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -10,15 +10,15 @@ __all__ = ["CheckpointPlan", "best_checkpoint_interval", "checkpoint_plan"]
 
 @dataclass(frozen=True)
 class CheckpointPlan:
-    """Memory and work of a chain of n layers, checkpointed in segments of k.
+    """Memory and recomputation of a chain of n layers, checkpointed in segments of k.
 
     Attributes
     ----------
     kept_bytes : int
-        What the forward pass leaves: the input of each segment.
+        What the forward pass keeps: the input of each segment.
     peak_bytes : int
-        The most held at once: when the backward pass enters the last segment, all that is kept and what that segment
-        saves.
+        The most in memory at once: when the backward pass enters the last segment, all that is kept and what that
+        segment saves.
     recomputed_layers : int
         Layers whose forward pass is done twice.
     """
@@ -29,7 +29,7 @@ class CheckpointPlan:
 
 
 def checkpoint_plan(n: int, k: int, *, layer_bytes: int = 1, boundary_bytes: int | None = None) -> CheckpointPlan:
-    r"""Predict the memory of n layers with a checkpoint every k.
+    r"""Predict the memory of n layers with gradient checkpointing every k layers.
 
     .. math:: \text{peak}(k) = m \lceil n / k \rceil + (a k - m)
 
@@ -82,7 +82,7 @@ def checkpoint_plan(n: int, k: int, *, layer_bytes: int = 1, boundary_bytes: int
 
 
 def best_checkpoint_interval(n: int, *, layer_bytes: int = 1, boundary_bytes: int | None = None) -> int:
-    r"""Find the k with the lowest peak, and among equals the nearest to the square root.
+    r"""Find the checkpoint interval k with the lowest peak, and among equals the nearest to the square root.
 
     Without rounding, :math:`m n / k + a k` is least at :math:`k = \sqrt{n m / a}`, and its value there grows with the
     square root of n: :math:`2 \sqrt{n m a}`.

@@ -1,4 +1,4 @@
-"""The cost of one operation, and of a chain of them in training: which parts of the backward pass are done at all."""
+"""Cost of one operation, and of a chain of them in training, with or without frozen layers and checkpointing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ __all__ = ["Cost", "TrainingCost", "freeze", "ratio_from_first_layer", "training
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one operation computes and saves.
+    """Cost of one operation: FLOPs of its passes, and bytes it saves for the backward pass.
 
     FLOPs are those of matrix products and convolutions, a multiplication and an addition for each term. Element-wise
     work, normalization included, is left out, as torch's ``FlopCounterMode`` leaves it out: it is limited by memory
@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def saved_bytes(self) -> int:
-        """What is saved when all gradients are wanted."""
+        """Bytes saved when all gradients are wanted."""
         return self.input_bytes + self.output_bytes + self.other_bytes
 
     @property
@@ -58,7 +58,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """The cost of a forward and a backward pass through a chain.
+    """Cost of a forward and a backward pass through a chain of operations.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class TrainingCost:
 
 
 def freeze(*layers: Cost) -> tuple[Cost, ...]:
-    """Return the same layers, not trained.
+    """Freeze layers: return the same costs, without gradients of the weights.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def training_cost(layers: Sequence[Cost], *, input_grad: bool = False, recompute
 
 
 def ratio_from_first_layer(layers: Sequence[Cost]) -> float:
-    r"""Say what backward / forward must be, from the first layer's share alone.
+    r"""Predict backward / forward from the first layer's share of the forward FLOPs.
 
     A product :math:`Y = X W` of the forward pass becomes two of the same size, :math:`G W^T` and :math:`X^T G`, save
     in the first layer, whose input wants no gradient:

@@ -1,4 +1,4 @@
-"""Operations without products: no FLOPs are counted for them, but they save tensors."""
+"""Cost of operations without matrix products: they save tensors, and no FLOPs are counted."""
 
 from math import prod
 
@@ -13,7 +13,7 @@ SAVES_NOTHING = ("add", "neg", "sum", "mean", "reshape")
 
 
 def elementwise(op: str, n: int, *, itemsize: int = 4) -> Cost:
-    """Say what torch saves for a function of n elements: its result if the slope can be read from it, else its input.
+    """Cost of a function of n elements: torch saves its result if the slope can be read from it, else its input.
 
     The result costs nothing more if the next operation saves it anyway, as a linear layer does; the input always
     costs more. That is why a GELU network keeps up to twice what a ReLU network keeps.
@@ -45,7 +45,7 @@ def elementwise(op: str, n: int, *, itemsize: int = 4) -> Cost:
 
 
 def dropout(n: int, *, mask_itemsize: int = 1) -> Cost:
-    """Dropout of n elements saves its mask: one byte per element from ``torch.native_dropout``, which is used on GPUs.
+    """Cost of dropout: it saves its mask, one byte per element from ``torch.native_dropout``, which GPUs use.
 
     On CPU, ``torch.nn.functional.dropout`` multiplies by a mask of the dtype of its input: pass its itemsize.
 
@@ -58,7 +58,7 @@ def dropout(n: int, *, mask_itemsize: int = 1) -> Cost:
 
 
 def layer_norm(rows: int, d: int, *, itemsize: int = 4, stats_itemsize: int = 4) -> Cost:
-    """Layer normalization of (rows, d) saves its input, and a mean and an inverse deviation for each row.
+    """Cost of layer normalization of (rows, d): it saves its input, and a mean and an inverse deviation for each row.
 
     On GPUs the two are float32 whatever the input is; on CPU they have the dtype of the input.
 
@@ -76,7 +76,7 @@ def layer_norm(rows: int, d: int, *, itemsize: int = 4, stats_itemsize: int = 4)
 
 
 def embedding(rows: int, vocabulary: int, d: int) -> Cost:
-    """Look up rows of (vocabulary, d): no product either way; saves the indices, 8 bytes each.
+    """Cost of an embedding, rows of (vocabulary, d): it saves the indices, 8 bytes each, and needs no product.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def embedding(rows: int, vocabulary: int, d: int) -> Cost:
 
 
 def max_pool2d(b: int, c: int, size: tuple[int, int], kernel: int, *, itemsize: int = 4) -> Cost:
-    """Max pooling of (b, c, *size) saves its input, and where each maximum was, 8 bytes each.
+    """Cost of max pooling of (b, c, *size): it saves its input, and the index of each maximum, 8 bytes each.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def max_pool2d(b: int, c: int, size: tuple[int, int], kernel: int, *, itemsize: 
 
 
 def cross_entropy(b: int, c: int, *, itemsize: int = 4) -> Cost:
-    """Mean cross-entropy of scores (b, c) saves log-probabilities, labels (8 bytes each), and the sum of weights.
+    """Cost of mean cross-entropy of logits (b, c): it saves log-probabilities, labels, 8 bytes each, and one weight.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def cross_entropy(b: int, c: int, *, itemsize: int = 4) -> Cost:
 
 
 def mse_loss(n: int, *, itemsize: int = 4) -> Cost:
-    """Mean squared error of n numbers saves both sides of the difference.
+    """Cost of mean squared error of n numbers: it saves both sides of the difference.
 
     Examples
     --------

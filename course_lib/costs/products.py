@@ -1,4 +1,4 @@
-"""Operations made of products: linear layers, convolutions, attention."""
+"""Cost of operations made of matrix products: linear layers, convolutions, attention."""
 
 from math import prod
 
@@ -8,7 +8,7 @@ __all__ = ["attention", "conv2d", "linear"]
 
 
 def linear(b: int, d: int, f: int, *, bias: bool = True, itemsize: int = 4, name: str = "linear") -> Cost:
-    r"""Count :math:`Y = X W + b`: 2 b d f FLOPs, and as many for each of :math:`G W^T` and :math:`X^T G`.
+    r"""Cost of a linear layer :math:`Y = X W + b`: 2 b d f FLOPs, and as many for :math:`G W^T` and :math:`X^T G`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def conv2d(
     bias: bool = True,
     itemsize: int = 4,
 ) -> Cost:
-    """Count a convolution: each output pixel and channel sums over kernel^2 * c_in / groups terms, twice that in FLOPs.
+    """Cost of a convolution: each output pixel and channel sums kernel^2 * c_in / groups products, 2 FLOPs each.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def conv2d(
 def attention(
     b: int, a: int, s: int, e: int, *, fused: bool, drop: bool = False, itemsize: int = 4, mask_itemsize: int = 1
 ) -> Cost:
-    r"""Count softmax(Q K^T / sqrt(e)) V in a heads, without the projections around it.
+    r"""Cost of attention, softmax(Q K^T / sqrt(e)) V in a heads, without the projections around it.
 
     Forward, two products of 2 b a s^2 e FLOPs. Backward, one for each of :math:`G_V = P^T G`, :math:`G_P = G V^T`,
     :math:`G_Q = G_S K`, :math:`G_K = G_S^T Q`, and in the fused form a fifth, because it does not keep P, (b, a, s,

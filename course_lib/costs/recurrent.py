@@ -1,12 +1,12 @@
-"""Recurrent layers: one product with the input for the whole sequence, one with the state at each step."""
+"""Cost of recurrent layers: one product with the input for the whole sequence, one with the state at each step."""
 
 from course_lib.costs.cost import Cost
 
 __all__ = ["gru", "lstm", "rnn"]
 
 
-def _count_recurrent(name: str, gates: int, t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
-    """Count a layer with the given number of gates."""
+def _recurrent(name: str, gates: int, t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
+    """Cost of a recurrent layer with the given number of gates."""
     width = gates * h
     from_input, from_state = 2 * t * b * d * width, 2 * t * b * h * width
     first = 0 if fused else from_state // t  # the initial state is a constant: nothing is sent back to it
@@ -20,7 +20,7 @@ def _count_recurrent(name: str, gates: int, t: int, b: int, d: int, h: int, *, f
 
 
 def rnn(t: int, b: int, d: int, h: int) -> Cost:
-    r"""Count :math:`h_t = \tanh(x_t W + h_{t-1} U + b)`: 2 t b h (d + h) FLOPs forward.
+    r"""Cost of an RNN layer :math:`h_t = \tanh(x_t W + h_{t-1} U + b)`: 2 t b h (d + h) FLOPs forward.
 
     Parameters
     ----------
@@ -39,22 +39,22 @@ def rnn(t: int, b: int, d: int, h: int) -> Cost:
     >>> rnn(4, 2, 3, 5).forward
     640
     """
-    return _count_recurrent("rnn", 1, t, b, d, h)
+    return _recurrent("rnn", 1, t, b, d, h)
 
 
 def gru(t: int, b: int, d: int, h: int) -> Cost:
-    """Count a GRU layer: three gates, so three times the FLOPs of :func:`rnn`, with the same parameters t, b, d, h.
+    """Cost of a GRU layer: three gates, so three times the FLOPs of :func:`rnn`, with the same parameters t, b, d, h.
 
     Examples
     --------
     >>> gru(4, 2, 3, 5).forward == 3 * rnn(4, 2, 3, 5).forward
     True
     """
-    return _count_recurrent("gru", 3, t, b, d, h)
+    return _recurrent("gru", 3, t, b, d, h)
 
 
 def lstm(t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
-    """Count an LSTM layer: four gates, so four times the FLOPs of :func:`rnn`, with the same parameters t, b, d, h.
+    """Cost of an LSTM layer: four gates, so four times the FLOPs of :func:`rnn`, with the same parameters t, b, d, h.
 
     ``fused`` counts the one kernel that torch calls for float32 on CPU: it computes all gradients, wanted or not.
 
@@ -63,4 +63,4 @@ def lstm(t: int, b: int, d: int, h: int, *, fused: bool = False) -> Cost:
     >>> lstm(4, 2, 3, 5).forward == 4 * rnn(4, 2, 3, 5).forward
     True
     """
-    return _count_recurrent("lstm", 4, t, b, d, h, fused=fused)
+    return _recurrent("lstm", 4, t, b, d, h, fused=fused)

@@ -1,4 +1,4 @@
-"""Chains that occur everywhere: a multilayer perceptron, a Transformer layer."""
+"""Cost of a multilayer perceptron and of a Transformer layer, as chains of operations."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ __all__ = ["mlp", "transformer_activation_bytes", "transformer_layer"]
 
 
 def mlp(b: int, widths: Sequence[int], *, activation: str = "relu", itemsize: int = 4) -> tuple[Cost, ...]:
-    """Count linear layers with an activation between each pair.
+    """Cost of a multilayer perceptron: linear layers with an activation between each pair.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def transformer_layer(
     mask_itemsize: int = 1,
     stats_itemsize: int = 4,
 ) -> tuple[Cost, ...]:
-    """Count a pre-norm Transformer layer: attention with four h x h projections, and an MLP of width 4 h.
+    """Cost of a pre-norm Transformer layer: attention with four h x h projections, and an MLP of width 4 h.
 
     Forward, 24 b s h^2 FLOPs in the projections and 4 b s^2 h in the attention.
 
@@ -101,7 +101,7 @@ def transformer_layer(
 
 
 def transformer_activation_bytes(b: int, s: int, h: int, a: int) -> int:
-    r"""Say what one Transformer layer keeps for its backward pass in half precision, by the published formula.
+    r"""Activation memory of one Transformer layer in half precision, by the published formula.
 
     .. math:: s b h \left( 34 + 5 \frac{a s}{h} \right)
 

@@ -18,7 +18,7 @@ __all__ = ["check_step", "intercept_operations"]
 
 @contextmanager
 def intercept_operations(call: "Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], object]") -> Iterator[None]:
-    """Call ``call(op, args, kwargs)`` inside in place of each operation, which returns its result.
+    """Intercept each operation inside: ``call(op, args, kwargs)`` runs in its place, and returns its result.
 
     What torch.compile has made would not pass through here, and what it met here first it would never compile again: so
     all runs as it is written, and what is compiled runs compiled again afterwards.

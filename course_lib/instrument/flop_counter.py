@@ -33,7 +33,7 @@ MOVES = frozenset(
 
 @dataclass(frozen=True)
 class Flops:
-    """FLOPs of a step.
+    """FLOPs of a step, forward and backward, by operation.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class _GlobalTracker(nullcontext[None]):
 
 
 def _count_operations(step: Callable[[], object], seen: Counter[str]) -> tuple[object, dict[str, int]]:
-    """Run a function, return its result and the FLOPs of each operation, and note the operations without a formula."""
+    """Run a function; return its result and FLOPs by operation, and count in ``seen`` operations without a formula."""
     aten, counter = (
         load("torch", extra="torch").ops.aten,
         load("torch.utils.flop_counter", extra="torch").FlopCounterMode,

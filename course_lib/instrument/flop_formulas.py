@@ -45,7 +45,7 @@ def flop_formulas(aten: Any) -> "dict[OpOverloadPacket, Callable[..., int]]":
 
 
 def _on_tensors(formula: Callable[..., int]) -> Callable[..., int]:
-    """Have torch's counter give a formula the tensors, and not only their shapes."""
+    """Mark a formula that needs the tensors, not only their shapes, for torch's counter."""
     formula._get_raw = True  # type: ignore[attr-defined] # what the counter looks for
     return formula
 

@@ -110,7 +110,7 @@ def _describe_storage(tensor: "torch.Tensor", op: str, note: str, born: int) -> 
 
 
 def peak_bytes(step: Callable[[], object]) -> int:
-    """Run a function once, and return the most bytes of tensors that were alive at once.
+    """Measure the peak memory of a function: the most bytes of tensors alive at once in one run.
 
     Every storage that an operation makes is counted from then until it is freed, and one that was there
     before, from the beginning: parameters, optimizer state, the batch, activations, gradients. What a kernel uses for

@@ -165,7 +165,7 @@ def _saving_operations(recorded: RecordedForward, results: "list[Tensor]") -> di
 
 
 def _operation_name(node: str) -> str:
-    """Turn the name of a node into the name of its operation.
+    """Convert the name of a node to the name of its operation.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _operation_name(node: str) -> str:
 
 
 def _count_storages(recorded: RecordedForward, own: set[int], names: dict[int, str]) -> SavedActivations:
-    """Count each storage once."""
+    """List each saved storage once, parameters apart."""
     found: dict[int, SavedActivation] = {}
     parameters: dict[int, int] = {}
     for saved in recorded.saved:

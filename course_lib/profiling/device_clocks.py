@@ -40,16 +40,16 @@ class HostClock:
         self.device, self._settle = device, settle
 
     def mark(self) -> float:
-        """Wait, and read the clock."""
+        """Wait for queued work, and read the clock."""
         self._settle()
         return perf_counter()
 
     def settle(self) -> None:
-        """Wait."""
+        """Wait until everything that was queued is done."""
         self._settle()
 
     def seconds(self, start: float, end: float) -> float:
-        """Subtract."""
+        """Return the time between two marks."""
         return end - start
 
 
@@ -78,7 +78,7 @@ class CudaClock:
 def clock_for(*things: object) -> Clock[Any]:
     """Choose the clock for tensors and modules, found in any nest of lists, tuples and dicts.
 
-    If none is on an accelerator, it is the host's, which waits for every CUDA device this process has put something on.
+    If none is on an accelerator, it is the host's, which waits for every CUDA device on which this process has memory.
     """
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "Tensor"):
@@ -98,7 +98,7 @@ def clock_for(*things: object) -> Clock[Any]:
 
 
 def _cuda_devices_in_use(torch: ModuleType) -> "set[torch.device]":
-    """Return the CUDA devices that this process has put something on."""
+    """Return the CUDA devices that this process has allocated memory on."""
     if not torch.cuda.is_initialized():
         return set()
     return {torch.device("cuda", i) for i in range(torch.cuda.device_count()) if torch.cuda.memory_reserved(i)}

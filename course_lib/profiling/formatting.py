@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["_format_digits", "format_bytes", "format_seconds", "format_table"]
+__all__ = ["format_bytes", "format_seconds", "format_table"]
 
 
 def format_table(rows: Sequence[Sequence[str]]) -> str:

@@ -18,7 +18,7 @@ from course_lib.types import Tree
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["StepProfile", "profile_step"]
+__all__ = ["StepProfile", "StepRuns", "profile_step"]
 
 AGREEMENT = 0.05
 FEWEST, ROUNDS = 6, 5

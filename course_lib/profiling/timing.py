@@ -203,7 +203,7 @@ def _time_sample(
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running inside."""
+    """Disable Python's garbage collector inside."""
     was = gc.isenabled()
     gc.disable()
     try:

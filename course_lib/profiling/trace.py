@@ -113,7 +113,7 @@ class Trace:
             raise InputError(f"sort_by must be what torch counts, such as {usual}, but it is {sort_by!r}.") from error
 
     def _write(self, profiler: "profile") -> None:
-        """Write one cycle; the profiler calls it, and is not to be stopped halfway by an error."""
+        """Write one cycle; called by the profiler, which no error may stop halfway."""
         with no_garbage_collection():  # what torch makes of a long record is all kept, and there is much of it
             events = profiler.events()
         if self._over and all(event.name.startswith("ProfilerStep") for event in events):

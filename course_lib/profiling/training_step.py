@@ -19,8 +19,8 @@ from course_lib.instrument.restore import (
 )
 from course_lib.profiling.device_clocks import Clock, clock_for
 from course_lib.profiling.module_times import ModuleTimer
-from course_lib.training.epoch_pass import call_model
-from course_lib.training.error_notes import add_note_to_errors, describe_shapes
+from course_lib.training.epochs.epoch_pass import call_model
+from course_lib.training.epochs.error_notes import add_note_to_errors, describe_shapes
 from course_lib.types import Tree
 
 if TYPE_CHECKING:

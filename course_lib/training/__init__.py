@@ -9,8 +9,7 @@
 True
 """
 
-from course_lib.training.epoch import train_epoch, validate
-from course_lib.training.epoch_loss import EpochLoss
+from course_lib.training.epochs import EpochLoss, train_epoch, validate
 from course_lib.training.fit import fit
 from course_lib.training.history import TrainingHistory
 from course_lib.training.jax_step import make_jax_step

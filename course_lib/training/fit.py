@@ -7,13 +7,13 @@ from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 from course_lib.training.argument_checks import check_count, check_loader, check_scheduler
-from course_lib.training.epoch import train_epoch, validate
-from course_lib.training.epoch_loss import EpochLoss, Metrics
+from course_lib.training.epochs.epoch import train_epoch, validate
+from course_lib.training.epochs.epoch_loss import EpochLoss, Metrics
 from course_lib.training.history import TrainingHistory
 from course_lib.training.progress import open_epochs_bar
 from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
 
-__all__ = ["fit"]
+__all__ = ["Scheduler", "fit"]
 
 
 class Scheduler(Protocol):

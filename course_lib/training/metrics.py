@@ -10,7 +10,7 @@ IGNORED = -100  # the class that torch's losses ignore by default
 
 
 def accuracy(outputs: Any, targets: Any) -> Any:
-    """Return the share of targets whose class has the largest logit; for single logits, whose sign is right.
+    """Accuracy: the share of targets whose class has the largest logit; for single logits, whose sign is right.
 
     Classes of -100, which torch's losses ignore by default, do not count: neither as wrong nor as targets. For a batch
     that has no others, the share is NaN. If you ignore another class, write a metric of your own. An epoch's mean

@@ -7,7 +7,7 @@ from torch import nn
 
 from course_lib import autograd
 from course_lib.training import train_epoch, validate
-from course_lib.training.error_notes import add_note_to_errors, describe_shapes
+from course_lib.training.epochs.error_notes import add_note_to_errors, describe_shapes
 
 X, Y = np.ones((4, 3), np.float32), np.ones((4, 1), np.float32)
 CLASSES = np.array([0, 1, 1, 0])

@@ -9,11 +9,17 @@ from typing import Any, TypeVar
 
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.argument_checks import check_count, check_library, check_metrics
-from course_lib.training.criterion import Criterion, count_samples, tree_leaves
-from course_lib.training.epoch_loss import EpochLoss, LossAccumulator, Metrics
-from course_lib.training.error_notes import add_note_to_errors, count_note, criterion_note, describe_shapes, model_note
+from course_lib.training.epochs.criterion import Criterion, count_samples, tree_leaves
+from course_lib.training.epochs.epoch_loss import EpochLoss, LossAccumulator, Metrics
+from course_lib.training.epochs.error_notes import (
+    add_note_to_errors,
+    count_note,
+    criterion_note,
+    describe_shapes,
+    model_note,
+)
+from course_lib.training.epochs.module_state import restore_averages_on_error, running_averages
 from course_lib.training.framework import Framework, framework_of
-from course_lib.training.module_state import restore_averages_on_error, running_averages
 from course_lib.types import AnyArray, AnyDevice, AnyModule, AnyTensor, LossFunction, Number, Tree
 
 __all__ = ["EpochPass", "call_model", "group_batches"]

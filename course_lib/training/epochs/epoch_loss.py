@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from course_lib.errors import InputError, TrainingError
-from course_lib.training.criterion import is_scalar
-from course_lib.training.error_notes import add_note_to_errors, metric_note
+from course_lib.training.epochs.criterion import is_scalar
+from course_lib.training.epochs.error_notes import add_note_to_errors, metric_note
 from course_lib.training.framework import Framework
 from course_lib.types import Number, Tree
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from course_lib.autograd import nn
 from course_lib.autograd.nn.functional import cross_entropy, mse_loss
 from course_lib.errors import InputError, TrainingError
-from course_lib.training.error_notes import add_note_to_errors, criterion_note
+from course_lib.training.epochs.error_notes import add_note_to_errors, criterion_note
 from course_lib.types import AnyTensor, LossFunction, Number, Tree
 
 __all__ = ["Criterion", "count_samples", "is_scalar", "tree_leaves"]
@@ -149,7 +149,7 @@ def _default_arguments(function: object) -> dict[str, Any]:
 
 
 def tree_leaves(value: object) -> Iterator[Any]:
-    """Iterate over the items of nested tuples, lists and dicts.
+    """Yield the items of nested tuples, lists and dicts.
 
     Examples
     --------

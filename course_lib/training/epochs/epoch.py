@@ -12,11 +12,11 @@ from course_lib.training.argument_checks import (
     check_trainable,
     optimizer_parameter_ids,
 )
-from course_lib.training.epoch_loss import EpochLoss, Metrics
-from course_lib.training.epoch_pass import EpochPass, group_batches
-from course_lib.training.module_state import switch_mode
+from course_lib.training.epochs.epoch_loss import EpochLoss, Metrics
+from course_lib.training.epochs.epoch_pass import EpochPass, group_batches
+from course_lib.training.epochs.module_state import switch_mode
+from course_lib.training.epochs.step_skipping import is_step_skipped, warn_all_steps_skipped
 from course_lib.training.progress import show_progress
-from course_lib.training.step_skipping import is_step_skipped, warn_all_steps_skipped
 from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
 
 __all__ = ["train_epoch", "validate"]
@@ -174,7 +174,7 @@ def validate(
     epoch: int | None = None,
     progress: bool = False,
 ) -> EpochLoss:
-    """Return the mean loss over the samples, in evaluation mode and without a graph.
+    """Validate: compute the mean loss over the samples, in evaluation mode and without a graph.
 
     Parameters and results are those of :func:`train_epoch`. Afterwards every module is in the mode it was in, even
     after an exception.
