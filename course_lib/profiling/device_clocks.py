@@ -24,29 +24,29 @@ class Clock(Protocol[_Mark]):
         """Mark this moment, on the device's own time line."""
         ...
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait until everything that was queued is done."""
         ...
 
     def seconds(self, start: _Mark, end: _Mark) -> float:
-        """Return the time between two marks, after :meth:`settle`."""
+        """Return the time between two marks, after :meth:`synchronize`."""
         ...
 
 
 class HostClock:
     """Clock of the host. On an accelerator that has no other, each mark first waits for the work that is queued."""
 
-    def __init__(self, device: str = "cpu", settle: Callable[[], None] = lambda: None) -> None:
-        self.device, self._settle = device, settle
+    def __init__(self, device: str = "cpu", synchronize: Callable[[], None] = lambda: None) -> None:
+        self.device, self._synchronize = device, synchronize
 
     def mark(self) -> float:
         """Wait for queued work, and read the clock."""
-        self._settle()
+        self._synchronize()
         return perf_counter()
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait until everything that was queued is done."""
-        self._settle()
+        self._synchronize()
 
     def seconds(self, start: float, end: float) -> float:
         """Return the time between two marks."""
@@ -66,7 +66,7 @@ class CudaClock:
             event.record()
         return event
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait for the device."""
         self._cuda.synchronize(self._device)
 
@@ -90,11 +90,11 @@ def clock_for(*things: object) -> Clock[Any]:
     if not (devices := named or _cuda_devices_in_use(torch)):
         return HostClock()
 
-    def settle() -> None:
+    def synchronize() -> None:
         for device in devices:
             torch.accelerator.synchronize(device)
 
-    return HostClock("cpu" if found and not named else ", ".join(sorted(map(str, devices))), settle)
+    return HostClock("cpu" if found and not named else ", ".join(sorted(map(str, devices))), synchronize)
 
 
 def _cuda_devices_in_use(torch: ModuleType) -> "set[torch.device]":

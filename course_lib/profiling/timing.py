@@ -164,7 +164,7 @@ def _warm_up(fn: Callable[..., Any], args: tuple[object, ...], count: int) -> tu
         start = perf_counter()
         if deferred:
             block_until_ready(result)
-        clock.settle()
+        clock.synchronize()
         once = called + perf_counter() - start
     return clock, deferred, once
 
@@ -187,7 +187,7 @@ def _time_sample(
     clock: Clock[Any], fn: Callable[..., Any], args: tuple[object, ...], calls: int, *, deferred: bool
 ) -> tuple[float, float]:
     """Time several calls; return the mean seconds of one, on the device's clock and of the processor."""
-    clock.settle()
+    clock.synchronize()
     cpu = process_time()
     start = clock.mark()
     if deferred:
@@ -197,7 +197,7 @@ def _time_sample(
         for _ in range(calls):
             fn(*args)
     end = clock.mark()
-    clock.settle()
+    clock.synchronize()
     return clock.seconds(start, end) / calls, (process_time() - cpu) / calls
 
 

@@ -103,7 +103,7 @@ class TrainingStep:
             marks.append(mark())
         self._update()
         marks.append(mark())
-        self.clock.settle()
+        self.clock.synchronize()
         return [self.clock.seconds(a, b) for a, b in pairwise(marks)]
 
     def time_modules(self) -> tuple[dict[str, str], dict[str, list[float]]]:
@@ -115,7 +115,7 @@ class TrainingStep:
         with timer.time_backward(loss):
             loss.backward()
         self.optimizer.zero_grad()
-        self.clock.settle()
+        self.clock.synchronize()
         return timer.calls.kinds, timer.seconds(self.clock.seconds(start, end))
 
 

@@ -51,7 +51,7 @@ def test_the_clock_of_cuda_records_events_and_waits_once():
     cuda = FakeCuda()
     clock = CudaClock(cuda, "cuda:1")
     start, end = clock.mark(), clock.mark()
-    clock.settle()
+    clock.synchronize()
     assert clock.seconds(start, end) == pytest.approx(2e-3)
     assert cuda.log == ["on cuda:1", "record", "on cuda:1", "record", "wait for cuda:1"]
 
@@ -88,7 +88,7 @@ def test_work_that_no_argument_shows_is_waited_for_on_every_device_in_use(monkey
     monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
     clock = clock_for(*things)
     clock.mark()
-    clock.settle()
+    clock.synchronize()
     assert (type(clock), clock.device, waited) == (HostClock, name, [torch.device("cuda", 1)] * 2)
 
 

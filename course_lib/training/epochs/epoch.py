@@ -133,7 +133,7 @@ def train_epoch(
             one_pass.framework.weights_changed()
             one_pass.backward(group)
             if one_pass.losses.batches <= accumulate:
-                _check_gradients(model, optimizer, one_pass.where(0))
+                _check_gradients(model, optimizer, one_pass.name_batch(0))
             answer = before_step(model) if before_step is not None else None
             if is_step_skipped(answer, model, one_pass.framework):
                 skipped += 1

@@ -69,25 +69,25 @@ class EpochPass:
         looks = kind == "train" and sync_every == 1  # only then is a bad loss known before the next batch
         return cls(model, judged, framework, place, losses, title, tuple(running_averages(model)) if looks else ())
 
-    def where(self, batch: int) -> str:
+    def name_batch(self, batch: int) -> str:
         """Name a batch in a message."""
         return f"{self.title}, batch {batch} (counted from 0)"
 
     def evaluate(self, batch: object) -> None:
         """Compute the loss of a batch."""
-        where = self.where(self.losses.batches)
+        where = self.name_batch(self.losses.batches)
         inputs, targets = self._move(_unpack_batch(batch, where), where)
         self._loss(inputs, targets, self._weight(targets, where))
 
     def backward(self, group: Sequence[object]) -> None:
         """Accumulate the gradients of some batches as those of one: each mean counts by its share of the whole."""
-        pairs = [_unpack_batch(batch, self.where(self.losses.batches + i)) for i, batch in enumerate(group)]
-        wanted = [self._move(targets, self.where(self.losses.batches + i)) for i, (_, targets) in enumerate(pairs)]
-        weights = [self._weight(targets, self.where(self.losses.batches + i)) for i, targets in enumerate(wanted)]
+        pairs = [_unpack_batch(batch, self.name_batch(self.losses.batches + i)) for i, batch in enumerate(group)]
+        wanted = [self._move(targets, self.name_batch(self.losses.batches + i)) for i, (_, targets) in enumerate(pairs)]
+        weights = [self._weight(targets, self.name_batch(self.losses.batches + i)) for i, targets in enumerate(wanted)]
         shared = len(group) > 1 and self.criterion.reduction == "mean"
         total = sum(weights) if shared else 1
         for (inputs, _), targets, weight in zip(pairs, wanted, weights, strict=True):
-            where = self.where(self.losses.batches)
+            where = self.name_batch(self.losses.batches)
             loss = self._loss(self._move(inputs, where), targets, weight)
             _check_connected(loss, where)
             if shared:  # in this order, integer tensors do not turn it into float32; and 0 is not divided by 0
@@ -106,7 +106,7 @@ class EpochPass:
 
     def _loss(self, inputs: Tree, targets: Tree, weight: Number) -> AnyTensor:
         """Compute the loss of a batch and add it to the others; if they are due, check that they are finite."""
-        where, samples = self.where(self.losses.batches), count_samples(targets)
+        where, samples = self.name_batch(self.losses.batches), count_samples(targets)
         if not samples:
             raise InputError(f"{where}: a batch must have samples, but its targets are empty; leave such batches out")
         with restore_averages_on_error(self.averages) if self.averages else nullcontext():
@@ -126,7 +126,7 @@ class EpochPass:
             known = (inputs, targets) if batch == last else (None, None)
             return _explain_nonfinite(self.framework, self.model, *known)
 
-        self.losses.read(self.where, explain)
+        self.losses.read(self.name_batch, explain)
 
     def result(self) -> EpochLoss:
         """Return the means over the samples; raise if there was no batch."""
