@@ -72,6 +72,26 @@ def make_jax_step(
     (0.5, 1.0)
     """
     jax, optax = load("jax", extra="jax"), load("optax", extra="jax")
+    _check_arguments(loss_fn, optimizer)
+    step = _make_step(jax, optax, loss_fn, optimizer)
+    compiled = jax.jit(step, donate_argnums=(0, 1) if donate else ())
+
+    def compiled_step(params: _Params, opt_state: _State, *batch: object) -> "tuple[_Params, _State, Array]":
+        try:
+            old = _copy_repeats(jax, (params, opt_state)) if donate else (params, opt_state)
+            new: tuple[_Params, _State, Array] = compiled(*old, *batch)
+        except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
+            _check_arrays(jax, params)
+            _check_traceable(jax, params=params, batch=batch)
+            raise
+        return new
+
+    compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
+    return compiled_step
+
+
+def _check_arguments(loss_fn: object, optimizer: object) -> None:
+    """Refuse an optimizer that is not optax's, and a loss that is no function."""
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise InputError(
             f"the optimizer must be an optax.GradientTransformation, but got a {type(optimizer).__name__}; use one "
@@ -81,6 +101,12 @@ def make_jax_step(
         raise InputError(
             f"loss_fn must be a function of params and a batch, but got a {type(loss_fn).__name__}; pass it uncalled"
         )
+
+
+def _make_step(
+    jax: ModuleType, optax: ModuleType, loss_fn: "Callable[..., Array]", optimizer: "GradientTransformation"
+) -> JaxStep:
+    """Make the step that is to be compiled."""
     update = optax.with_extra_args_support(optimizer).update
 
     def step(params: _Params, opt_state: _State, *batch: object) -> "tuple[_Params, _State, Array]":
@@ -98,20 +124,7 @@ def make_jax_step(
             raise
         return optax.apply_updates(params, updates), opt_state, loss
 
-    compiled = jax.jit(step, donate_argnums=(0, 1) if donate else ())
-
-    def compiled_step(params: _Params, opt_state: _State, *batch: object) -> "tuple[_Params, _State, Array]":
-        try:
-            old = _copy_repeats(jax, (params, opt_state)) if donate else (params, opt_state)
-            new: tuple[_Params, _State, Array] = compiled(*old, *batch)
-        except TypeError:  # JAX's own, before anything of ours is traced, would not say what to do
-            _check_arrays(jax, params)
-            _check_traceable(jax, params=params, batch=batch)
-            raise
-        return new
-
-    compiled_step.lower = compiled.lower  # type: ignore[attr-defined] # to be inspected like what jax.jit returns
-    return compiled_step
+    return step
 
 
 def _check_loss(jax: ModuleType, loss: object) -> "Array":
