@@ -141,7 +141,8 @@ def test_a_cheat_earns_what_its_honest_part_earns(outcome, name):
     said = any(message.startswith(tuple(cheat.says.split(" | "))) for message in report.messages)
     assert said if cheat.says else not report.messages, report.messages
     told = "\n".join([*report.messages, *(row.message for row in report.rows)])
-    assert not [word for word in (outcome.canary, "SECRET", "41.5", "Traceback", "course_lib", "course_grader") if word in told], told
+    ours = (outcome.canary, "SECRET", "41.5", "Traceback", "course_lib", "course_grader")
+    assert not [word for word in ours if word in told], told
     assert told.replace("\n", "").isprintable()
 
 
@@ -160,7 +161,8 @@ def test_the_honest_are_graded_as_if_alone(outcome):
 def test_nothing_is_written_and_nothing_sent(outcome):
     """Submissions, key and canary are as they were, nothing lies about, no packet came."""
     assert outcome.after == outcome.before
-    places = [Path(tempfile.gettempdir()), Path("/var/tmp"), Path.home(), *map(Path, (".", "course_lib", "course_grader"))]
+    here = [Path.cwd(), Path.cwd() / "course_lib", Path.cwd() / "course_grader"]
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp"), Path.home(), *here]
     assert not [
         path for place in places for path in place.glob("*") if outcome.mark in path.name or path.name == "pwned"
     ]
