@@ -5,6 +5,8 @@ import importlib
 import os
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent
 
 # As in the pages' kernels. Threads of torch wait for each other by spinning: where several processes share the cores,
@@ -19,7 +21,8 @@ def pytest_collect_file(file_path: Path) -> None:
         importlib.import_module(".".join(file_path.parent.relative_to(ROOT).parts))
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector what imports and collection made: some tests collect often, and it is much."""
+@pytest.fixture(scope="module", autouse=True)
+def spare_the_garbage_collector() -> None:
+    """Let it look through what a module's tests make, not through all that was imported: some tests collect often."""
     gc.collect()
     gc.freeze()
