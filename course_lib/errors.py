@@ -6,6 +6,7 @@ They also derive from the built-in error that torch or Python would raise in the
 
 __all__ = [
     "AutogradError",
+    "AutogradIndexError",
     "CourseError",
     "GradcheckError",
     "GradingError",
@@ -29,6 +30,10 @@ class MissingExtraError(CourseError, ImportError):
 
 class AutogradError(CourseError, RuntimeError):
     """A tensor or graph was used in a way that has no gradient, or no result."""
+
+
+class AutogradIndexError(AutogradError, IndexError):
+    """An index, or the number of a dimension, is not there. Python ends loops over rows by it."""
 
 
 class GradcheckError(AutogradError):

@@ -7,23 +7,31 @@ tensor(5., grad_fn=<SumBackward0>)
 """
 
 from course_lib import autograd  # for torch.autograd.grad and torch.autograd.Function
-from course_lib.autograd import creation, functional, graph, linalg, nn, ops, optim
-from course_lib.autograd.creation import *  # noqa: F403 - its __all__
+from course_lib.autograd import functional, graph, linalg, nn, optim
+from course_lib.autograd.creation import *
 from course_lib.autograd.differentiate import backward, grad
 from course_lib.autograd.function import Function
-from course_lib.autograd.functional import *  # noqa: F403 - its __all__
+from course_lib.autograd.functional import *
+from course_lib.autograd.functional.gradcheck import gradcheck, gradgradcheck
 from course_lib.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from course_lib.autograd.gradcheck import gradcheck, gradgradcheck
-from course_lib.autograd.hooks import RemovableHandle, saved_tensors_hooks
-from course_lib.autograd.nn.functional import *  # noqa: F403 - its __all__
-from course_lib.autograd.node import Node
-from course_lib.autograd.ops import *  # noqa: F403 - its __all__
-from course_lib.autograd.ops.random import manual_seed
+from course_lib.autograd.graph.hooks import RemovableHandle, saved_tensors_hooks
+from course_lib.autograd.graph.node import Node
+from course_lib.autograd.nn.functional import *
+from course_lib.autograd.ops import *
 from course_lib.autograd.tensor import Tensor
 
 __all__ = [
-    "Function", "Node", "RemovableHandle", "Tensor", "autograd", "backward", "enable_grad", "functional", "grad",
-    "gradcheck", "gradgradcheck", "graph", "is_grad_enabled", "linalg", "manual_seed", "nn", "no_grad", "optim",
-    "saved_tensors_hooks", "set_grad_enabled", *creation.__all__, *functional.__all__, *nn.functional.__all__,
-    *ops.__all__,
+    "Function", "Node", "RemovableHandle", "Tensor", "abs", "add", "addmm", "allclose", "amax", "amin", "arange",
+    "argmax", "atan", "autograd", "backward", "batch_norm", "binary_cross_entropy_with_logits", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bmm", "bool", "cat", "clamp", "clone", "cos", "cosh", "cross_entropy", "cumsum",
+    "div", "dot", "dropout", "elu", "enable_grad", "eq", "equal", "erf", "exp", "expand", "expm1", "eye", "flatten",
+    "float32", "float64", "from_numpy", "full", "functional", "gather", "ge", "gelu", "grad", "gradcheck",
+    "gradgradcheck", "graph", "gt", "hessian", "hvp", "index_select", "int64", "is_grad_enabled", "isfinite", "isnan",
+    "jacobian", "jvp", "layer_norm", "le", "leaky_relu", "linalg", "linear", "linspace", "log", "log1p", "log_softmax",
+    "logical_and", "logical_not", "logical_or", "logsumexp", "lt", "manual_seed", "matmul", "maximum", "mean",
+    "minimum", "mm", "mse_loss", "mul", "mv", "ne", "neg", "nll_loss", "nn", "no_grad", "ones", "ones_like", "optim",
+    "outer", "permute", "pow", "prod", "rand", "randn", "ravel", "reciprocal", "relu", "reshape", "rsqrt",
+    "saved_tensors_hooks", "set_grad_enabled", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "softplus",
+    "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "t", "tan", "tanh", "tensor", "transpose",
+    "unsqueeze", "var", "vector_norm", "view", "vjp", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -4,19 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops import random
-from course_lib.autograd.ops.shape import sizes
-from course_lib.autograd.silence import silent
+from course_lib.autograd.numpy_errors import quiet_context
+from course_lib.autograd.ops.shape import unpack_sizes
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import Variable
 from course_lib.errors import AutogradError
 
 __all__ = [
-    "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "ones", "ones_like",
-    "rand", "randn", "tensor", "zeros", "zeros_like",
+    "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "manual_seed", "ones",
+    "ones_like", "rand", "randn", "tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
 float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "bool"))
+generator = np.random.default_rng()
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
@@ -52,7 +52,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
     if isinstance(first, Variable):
-        data = as_lists(data)
+        data = convert_to_lists(data)
         dtype = dtype or first.dtype
     try:
         x = np.array(data, dtype)
@@ -63,13 +63,17 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
             f"tensor() takes real numbers, but these are {x.dtype}: {x.ravel()[:3]}. Convert them first."
         )
     if dtype is None and x.dtype == np.float64 and not isinstance(first, (np.ndarray, np.generic)):
-        x = silent.copy().run(x.astype, np.float32)
+        x = quiet_context.copy().run(x.astype, np.float32)
     return Tensor(x, requires_grad)
 
 
-def as_lists(data: Any) -> Any:
+def convert_to_lists(data: Any) -> Any:
     """Turn tensors in lists into numbers."""
-    return [as_lists(x) for x in data] if isinstance(data, (list, tuple)) else getattr(data, "tolist", lambda: data)()
+    return (
+        [convert_to_lists(x) for x in data]
+        if isinstance(data, (list, tuple))
+        else getattr(data, "tolist", lambda: data)()
+    )
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -83,12 +87,12 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def zeros(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with zeros."""
-    return Tensor(np.zeros(sizes(size), dtype or float32), requires_grad)
+    return Tensor(np.zeros(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def ones(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with ones."""
-    return Tensor(np.ones(sizes(size), dtype or float32), requires_grad)
+    return Tensor(np.ones(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
@@ -130,9 +134,14 @@ def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_g
 
 def randn(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
-    return Tensor(np.asarray(random.generator.standard_normal(sizes(size)), dtype or float32), requires_grad)
+    return Tensor(np.asarray(generator.standard_normal(unpack_sizes(size)), dtype or float32), requires_grad)
 
 
 def rand(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
-    return Tensor(np.asarray(random.generator.random(sizes(size)), dtype or float32), requires_grad)
+    return Tensor(np.asarray(generator.random(unpack_sizes(size)), dtype or float32), requires_grad)
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the random numbers. They are NumPy's, not torch's: the same seed yields different numbers there."""
+    generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state

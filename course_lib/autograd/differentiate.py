@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import engine, hooks
-from course_lib.autograd.node import Node
-from course_lib.autograd.variable import Tensor, as_tensor, listed
+from course_lib.autograd import engine
+from course_lib.autograd.graph import hooks
+from course_lib.autograd.graph.node import Node
+from course_lib.autograd.variable import Tensor, as_tensor, list_tensors
 from course_lib.errors import AutogradError
 
 __all__ = ["backward", "backward_from", "grad"]
 
 
-def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+def start_from(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
@@ -22,7 +23,7 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             "no_grad() or detached."
         )
     if output.node.parents == (None,):
-        output.node.taken_out()  # which is refused inside jvp()
+        output.node.saved_values()  # which is refused inside jvp()
     x = output.value
     if gradient is None:
         if x.size != 1:
@@ -40,7 +41,7 @@ def root(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     return output.node, g if create_graph else g.value
 
 
-def targeted(inputs: list[Tensor]) -> set[Node]:
+def find_targets(inputs: list[Tensor]) -> set[Node]:
     """Find the nodes of the tensors whose gradients are asked for."""
     if not inputs:
         raise AutogradError("inputs must name a tensor, but it is empty. Pass those whose gradients you want.")
@@ -84,7 +85,12 @@ def backward(
     >>> x.grad
     tensor([ 3., 41.])
     """
-    fill(paired(listed(tensors), grad_tensors, "grad_tensors", create_graph), retain_graph, create_graph, inputs)
+    accumulate_into_leaves(
+        pair_with_cotangents(list_tensors(tensors), grad_tensors, "grad_tensors", create_graph),
+        retain_graph,
+        create_graph,
+        inputs,
+    )
 
 
 def backward_from(
@@ -120,26 +126,28 @@ def backward_from(
     >>> x.grad
     tensor([2., 4.])
     """
-    fill([root(self, gradient, create_graph)], retain_graph, create_graph, inputs)
+    accumulate_into_leaves([start_from(self, gradient, create_graph)], retain_graph, create_graph, inputs)
 
 
-def fill(roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+def accumulate_into_leaves(
+    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
+) -> None:
     """Walk from the roots, and add to ``.grad`` of the leaves, or of the inputs that are named."""
-    xs = None if inputs is None else listed(inputs)
-    targets = None if xs is None else targeted(xs)
+    xs = None if inputs is None else list_tensors(inputs)
+    targets = None if xs is None else find_targets(xs)
     for x in xs or ():
-        hooks.keep_grad(x)  # as retain_grad() does, if x is not a leaf
+        hooks.retain_grad(x)  # as retain_grad() does, if x is not a leaf
     engine.backward(roots, retain_graph, create_graph, targets, catch=False)
 
 
-def paired(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
+def pair_with_cotangents(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
     """Give each output its cotangent; None stands for 1."""
-    gs = [None] * len(ys) if given is None else listed(given)
+    gs = [None] * len(ys) if given is None else list_tensors(given)
     if len(gs) != len(ys):
         raise AutogradError(
             f"{name} must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
         )
-    return [root(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
+    return [start_from(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
 
 
 def grad(
@@ -185,9 +193,9 @@ def grad(
     >>> dx.item(), grad(dx, x)[0].item()
     (27.0, 18.0)
     """
-    ys, xs = listed(outputs), listed(inputs)
-    targets = targeted(xs)
-    roots = paired(ys, grad_outputs, "grad_outputs", create_graph)
+    ys, xs = list_tensors(outputs), list_tensors(inputs)
+    targets = find_targets(xs)
+    roots = pair_with_cotangents(ys, grad_outputs, "grad_outputs", create_graph)
     caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)
     found: list[Any] = [caught.get(x.node) for x in xs]
     if materialize_grads:
@@ -201,10 +209,10 @@ def grad(
                 "not. Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None "
                 "for it."
             )
-    return tuple(found) if create_graph else tuple(apart(found, [g for _, g in roots]))
+    return tuple(found) if create_graph else tuple(unshare_memory(found, [g for _, g in roots]))
 
 
-def apart(found: list[Any], given: list[Any]) -> Iterator[Any]:
+def unshare_memory(found: list[Any], given: list[Any]) -> Iterator[Any]:
     """Wrap gradients so that they share memory with nothing: not with each other, nor with the cotangents given."""
     used = {id(g) for g in given}
     for g in found:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.node import Node
-from course_lib.autograd.reach import leading_to, taken_aside
-from course_lib.autograd.silence import ignore, state
+from course_lib.autograd import grad_mode
+from course_lib.autograd.graph import write_clock
+from course_lib.autograd.graph.node import Node
+from course_lib.autograd.graph.reachability import find_leading_to, stash_cotangents
+from course_lib.autograd.numpy_errors import error_state, ignore_errors
 
 __all__ = ["backward"]
 
@@ -31,29 +32,31 @@ def backward(
     """
     retain_graph = create_graph if retain_graph is None else retain_graph
     nodes = [node for node, _ in roots]
-    wanted = None if targets is None else leading_to(nodes, targets)
+    wanted = None if targets is None else find_leading_to(nodes, targets)
     caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
     heap: Heap = []
     leaves: list[Node] = []
     mode = grad_mode.here.mode
-    aside = taken_aside(nodes) if mode.walks else []  # the cotangents of the walk whose hook, or function, began this
+    aside = (
+        stash_cotangents(nodes) if mode.walks else []
+    )  # the cotangents of the walk whose hook, or function, began this
     mode.walks += 1
     outer = mode.recording
     mode.change(create_graph, mode.observers)
-    quiet = state.set(ignore)  # hooks run in here too, so not in a context of our own
+    quiet = error_state.set(ignore_errors)  # hooks run in here too, so not in a context of our own
     try:
         for node, g in roots:
             if wanted is None or node in wanted or len(roots) == 1:  # a lone root runs its hooks in any case
-                add_into(node, g)
+                accumulate_cotangent(node, g)
                 heappush(heap, (node.seq, node))
         walk(heap, leaves, wanted, caught, retain_graph, create_graph)
         for node in leaves:
-            arrived(node, caught)
+            finish_cotangent(node, caught)
     except BaseException:
-        taken_aside(nodes)  # and dropped, or the next walk would add to them
+        stash_cotangents(nodes)  # and dropped, or the next walk would add to them
         raise
     finally:
-        state.reset(quiet)
+        error_state.reset(quiet)
         mode.change(outer, mode.observers)
         mode.walks -= 1
         for node, g in aside:
@@ -81,15 +84,15 @@ def walk(
         else:
             node = heappushpop(heap, (first.seq, first))[1] if heap else first
             first = None
-        g = arrived(node, caught) if caught or node.watch is not None else node.grad
+        g = finish_cotangent(node, caught) if caught or node.hooks is not None else node.grad
         node.grad = None
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
         op, saved, vjps = node.op, node.saved, node.op.vjps
         if wanted is not None and wanted.isdisjoint(node.parents):  # a target, and the end of its path
             continue
-        if saved is None or create_graph or node.watch is not None or node.seq > clock.latest:
-            g, saved, vjps = node.opened(g, create_graph)
+        if saved is None or create_graph or node.hooks is not None or node.seq > write_clock.latest_write:
+            g, saved, vjps = node.prepare_vjps(g, create_graph)
         if op.frees and not retain_graph:  # a node that saved only sizes can be walked again
             node.saved = None
         args: Any = (g, *saved)
@@ -97,7 +100,7 @@ def walk(
             if parent is None or (wanted is not None and parent not in wanted):
                 continue
             if parent.grad is not None:
-                add_into(parent, vjp(*args))
+                accumulate_cotangent(parent, vjp(*args))
                 continue
             parent.grad = vjp(*args)
             if not parent.parents:
@@ -110,18 +113,18 @@ def walk(
         g = saved = args = vjps = vjp = None
 
 
-def arrived(node: Node, caught: dict[Node, Any]) -> Any:
+def finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
     """Pass the cotangent of a node, now complete, through its hooks, and catch it if it was asked for."""
     g, node.grad = node.grad, None
-    if g is not None and node.watch is not None:
+    if g is not None and node.hooks is not None:
         leaf = not node.parents
-        g = node.watch.before(g, deposit=not (leaf and caught), last=leaf)
+        g = node.hooks.receive(g, accumulate=not (leaf and caught), last=leaf)
     if caught and g is not None and node in caught:
         caught[node] = g
     return g
 
 
-def add_into(node: Node, g: Any) -> None:
+def accumulate_cotangent(node: Node, g: Any) -> None:
     """Add a cotangent to what has arrived: in place if nobody else can see that sum, else out of place."""
     acc = node.grad
     if acc is None or g is None:

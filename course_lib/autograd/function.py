@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.node import OUT, Node, Operation
-from course_lib.autograd.ops.operands import to
+from course_lib.autograd.graph.node import OUT, Node, Operation
+from course_lib.autograd.ops.broadcasting import cast_to
 from course_lib.autograd.ops.primitive import record
 from course_lib.autograd.variable import Variable, as_tensor
 from course_lib.errors import AutogradError
@@ -39,22 +39,22 @@ class Cotangents(dict[int, Any]):
         return Cotangents({**self, **other})
 
 
-def output(name: str, i: int) -> Operation:
+def link_output(name: str, i: int) -> Operation:
     """Make the operation that links one of several outputs to the node of the function."""
     return Operation(name, (lambda g: Cotangents({i: g}),))
 
 
-def form_of(x: Any) -> Any:
+def shape_and_dtype(x: Any) -> Any:
     """Return the shape and dtype of the cotangent of an argument or a result; None for anything but a tensor."""
     return (x.shape, x.dtype) if isinstance(x, Variable) else None
 
 
-class Call(Operation):
+class FunctionCall(Operation):
     """One call of a function: in the graph it takes the place of a primitive."""
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
         self.function, self.ctx = function, ctx
-        self.takes, self.forms = [*map(form_of, args)], [*map(form_of, outs)]
+        self.input_forms, self.output_forms = [*map(shape_and_dtype, args)], [*map(shape_and_dtype, outs)]
         places = [*enumerate(args), *((OUT, out) for out in outs)]
         self.name = f"{function.__name__}Backward"
         self.frees = bool(ctx.saved_tensors)
@@ -70,23 +70,23 @@ class Call(Operation):
             parts = g if isinstance(g, Cotangents) else {0: g}
             if latest[0] is not g:
                 self.ctx.saved_tensors = tuple(map(as_tensor, saved))
-                gs = (parts[k] if k in parts else form and np.zeros(*form) for k, form in enumerate(self.forms))
-                latest[:] = g, *self.checked(self.function.backward(self.ctx, *map(as_tensor, gs)))
+                gs = (parts[k] if k in parts else form and np.zeros(*form) for k, form in enumerate(self.output_forms))
+                latest[:] = g, *self.check_gradients(self.function.backward(self.ctx, *map(as_tensor, gs)))
                 self.ctx.saved_tensors = ()
             x = latest[1 + i]
             return x if x is None or any(isinstance(p, Variable) for p in parts.values()) else x.value
 
-        return tuple(partial(pull, i) for i in range(len(self.takes)))
+        return tuple(partial(pull, i) for i in range(len(self.input_forms)))
 
-    def checked(self, found: Any) -> tuple[Any, ...]:
+    def check_gradients(self, found: Any) -> tuple[Any, ...]:
         """Refuse gradients that do not fit the inputs, and convert those of another dtype."""
         results: list[Any] = list(found) if isinstance(found, tuple) else [found]
-        if len(results) != len(self.takes):
+        if len(results) != len(self.input_forms):
             raise AutogradError(
-                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.takes)} "
+                f"{self.function.__name__}.backward must return one gradient for each of the {len(self.input_forms)} "
                 f"arguments of forward, but it returned {len(results)}. Return None for an argument without a gradient."
             )
-        for i, (x, takes) in enumerate(zip(results, self.takes, strict=True)):
+        for i, (x, takes) in enumerate(zip(results, self.input_forms, strict=True)):
             if x is None or takes is None:
                 continue
             if not isinstance(x, Variable):
@@ -100,7 +100,7 @@ class Call(Operation):
                     f"{self.function.__name__}.backward must return gradients of the shapes of the inputs, but the one "
                     f"for input {i} has {x.shape}, the input has {shape}. Sum over what was broadcast, or transpose."
                 )
-            results[i] = to(x, dtype)  # type: ignore[arg-type] # Tensor is the only Variable
+            results[i] = cast_to(x, dtype)  # type: ignore[arg-type] # Tensor is the only Variable
         return tuple(results)
 
 
@@ -143,13 +143,15 @@ class Function:
         with grad_mode.no_grad():
             result = cls.forward(ctx, *args)
         outs = result if isinstance(result, tuple) else (result,)
-        live = [form_of(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
+        live = [shape_and_dtype(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
         if not (any(parents) and any(live) and grad_mode.is_grad_enabled()):
             return result
-        call, saved = Call(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
+        call, saved = FunctionCall(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
         ctx.saved_tensors = ()  # the node has them, and frees them
         if len(outs) == 1:
             out = record(call, outs[0].value, parents, saved)
             return (out,) if isinstance(result, tuple) else out
         node = Node(call, parents, saved)
-        return tuple(record(output(call.name, i), x.value, (node,), ()) if live[i] else x for i, x in enumerate(outs))
+        return tuple(
+            record(link_output(call.name, i), x.value, (node,), ()) if live[i] else x for i, x in enumerate(outs)
+        )

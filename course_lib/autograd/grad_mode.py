@@ -24,9 +24,9 @@ class Mode:
         """Replace both, and note whether an operation has to look."""
         self.recording, self.observers = recording, observers
         if recording and not observers:
-            unusual.discard(self)
+            unusual_modes.discard(self)
         else:
-            unusual.add(self)
+            unusual_modes.add(self)
 
 
 class Here(local):
@@ -37,12 +37,14 @@ class Here(local):
 
 
 here = Here()
-unusual: set[Mode] = set()  # while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
+unusual_modes: set[Mode] = (
+    set()
+)  # while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
 
 
 def is_grad_enabled() -> bool:
     """Say whether operations are being recorded in this thread."""
-    return not unusual or here.mode.recording
+    return not unusual_modes or here.mode.recording
 
 
 class GradMode:
@@ -58,10 +60,10 @@ class GradMode:
 
     def __enter__(self) -> None:
         self.outer.append(here.mode.recording)
-        turn(self.mode)
+        set_recording(self.mode)
 
     def __exit__(self, *_: object) -> None:
-        turn(self.outer.pop())
+        set_recording(self.outer.pop())
 
     def __call__(self, func: Any) -> Any:
         """Decorate a function: each call has a block of its own, and a generator one for each step of its body."""
@@ -69,7 +71,7 @@ class GradMode:
 
         @wraps(func)
         def steps(*args: Any, **kwargs: Any) -> Any:
-            return (yield from stepped(block, func(*args, **kwargs)))
+            return (yield from run_generator(block, func(*args, **kwargs)))
 
         @wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -79,12 +81,12 @@ class GradMode:
         return steps if isgeneratorfunction(func) else call
 
 
-def turn(recording: bool) -> None:
+def set_recording(recording: bool) -> None:
     """Record or not, in this thread."""
     here.mode.change(recording, here.mode.observers)
 
 
-def stepped(block: type[GradMode], generator: Any) -> Generator[Any, Any, Any]:
+def run_generator(block: type[GradMode], generator: Any) -> Generator[Any, Any, Any]:
     """Run a generator with each step in a block, so that the loop over it goes on as it would without."""
     resume, sent = generator.send, None
     while True:
@@ -130,7 +132,7 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
         super().__enter__()
 
     def __enter__(self) -> None:
-        turn(self.mode)
+        set_recording(self.mode)
 
     def __call__(self, func: Any) -> Any:
         """Decorate a function: nothing changes until it is called."""

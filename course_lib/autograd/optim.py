@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode
-from course_lib.autograd.silence import silent
+from course_lib.autograd import grad_mode
+from course_lib.autograd.fast.sgd import fast_sgd_step
+from course_lib.autograd.graph import write_clock
+from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import listed
+from course_lib.autograd.variable import list_tensors
 from course_lib.errors import AutogradError
 
 __all__ = ["SGD", "Adam", "AdamW"]
@@ -27,7 +29,7 @@ class Optimizer:
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
-        self.param_groups = [{**defaults, **group, "params": listed(group["params"])} for group in groups]
+        self.param_groups = [{**defaults, **group, "params": list_tensors(group["params"])} for group in groups]
         check_parameters(self.param_groups)
         for group in self.param_groups:
             check_settings(group)
@@ -46,7 +48,7 @@ class Optimizer:
         """Forget the gradients of all parameters."""
         for group in self.param_groups:
             for p in group["params"]:
-                p.kept = None
+                p.stored_grad = None
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
         """Change each parameter that has a gradient, in place; a closure computes the loss anew first."""
@@ -55,15 +57,15 @@ class Optimizer:
             with grad_mode.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            changed = [p for p in group["params"] if p.kept is not None]
-            silent.copy().run(self.update_all, changed, group)
-            clock.stamp("an optimizer step", *changed)
+            changed = [p for p in group["params"] if p.stored_grad is not None]
+            quiet_context.copy().run(self.update_all, changed, group)
+            write_clock.record_write("an optimizer step", *changed)
         return loss
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Change the parameters of one group, all of which have a gradient."""
         for p in params:
-            self.update(p, p.value, p.kept.value, group)  # type: ignore[union-attr] # has a gradient
+            self.update(p, p.value, p.stored_grad.value, group)  # type: ignore[union-attr] # has a gradient
 
     def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
         """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
@@ -129,14 +131,9 @@ class SGD(Optimizer):
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Change the parameters of one group; in the fewest steps if there is no momentum and no decay."""
         if group["momentum"] or group["weight_decay"]:
-            return super().update_all(params, group)
-        lr: Any = None
-        for p in params:
-            g = p.kept.value  # type: ignore[union-attr] # has a gradient
-            if lr is None or lr.dtype is not g.dtype:  # NumPy converts a Python number at each use: 0.4 us
-                lr = np.asarray(group["lr"], g.dtype)
-            p.value -= lr * g
-        return None
+            super().update_all(params, group)
+        else:
+            fast_sgd_step(params, group["lr"])
 
     def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
         """Move against the gradient, or the running sum of gradients."""

@@ -13,7 +13,7 @@ __all__ = ["tensor_repr"]
 PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
 
 
-def formatter(x: Any) -> tuple[Callable[[Any], str], int]:
+def choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
     """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely.
 
     Also return the width of the elements. As in torch, zeros, inf and nan do not count, and may be wider.
@@ -33,14 +33,14 @@ def formatter(x: Any) -> tuple[Callable[[Any], str], int]:
     return show, max(map(len, map(show, x)), default=1)
 
 
-def body(x: Any, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
+def format_elements(x: Any, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
     """Nest the elements in brackets, leaving out the middle of large tensors."""
     if x.ndim == 0:
         return show(x.item()).rjust(width)
     cut = shorten and len(x) > 2 * EDGE
     rows: list[Any] = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
     dots = "..." if x.ndim > 1 else " ..."
-    parts = [dots if row is ... else body(row, show, width, indent + 1, shorten) for row in rows]
+    parts = [dots if row is ... else format_elements(row, show, width, indent + 1, shorten) for row in rows]
     per_line = 1 if x.ndim > 1 else max(1, (LINE_WIDTH - indent) // (width + 2))
     lines = [", ".join(parts[i : i + per_line]) for i in range(0, len(parts), per_line)]
     return "[" + ("," + "\n" * int(max(1, x.ndim - 1)) + " " * (indent + 1)).join(lines) + "]"
@@ -58,7 +58,7 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append("requires_grad=True")
     shorten = x.size > THRESHOLD
     printed = np.ix_(*(sorted({*range(n)[:EDGE], *range(n)[-EDGE:]}) for n in x.shape)) if shorten else ...
-    text = "tensor(" + (body(x, *formatter(x[printed]), INDENT, shorten) if x.size else "[]")
+    text = "tensor(" + (format_elements(x, *choose_format(x[printed]), INDENT, shorten) if x.size else "[]")
     column = len(text) - text.rfind("\n") + 1  # the 1 is torch's, and moves its line breaks
     for suffix in suffixes:
         fits = column + 2 + len(suffix) <= LINE_WIDTH

@@ -1,29 +1,32 @@
-"""torch's interface: ``Tensor``, with torch's names for what it can do."""
+"""``Tensor``, with torch's interface: its gradient, its graph, its conversions; its operations are in ``ops``."""
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import differentiate, hooks, inplace, ops, printing, variable
-from course_lib.autograd.node import LEAF, Node
-from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import getitem
-from course_lib.autograd.ops.operands import to
-from course_lib.autograd.ops.primitive import Op
+from course_lib.autograd import differentiate, ops, printing
+from course_lib.autograd.graph import hooks
+from course_lib.autograd.graph.node import LEAF, Node
+from course_lib.autograd.ops import methods
+from course_lib.autograd.ops.broadcasting import cast_to
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Tensor"]
 
 
-def reflected(op: Op) -> Callable[[Any, Any], Any]:
-    """Swap the operands: Python asks the right one where the left does not know what to do."""
-    return lambda self, other: op(other, self)
-
-
-class Tensor(Variable):
+class Tensor(
+    methods.Arithmetic,
+    methods.ElementaryFunctions,
+    methods.Comparisons,
+    methods.Products,
+    methods.Reductions,
+    methods.Shapes,
+    methods.InPlace,
+    Variable,
+):
     """A NumPy array that remembers how it was computed. Make one with :func:`tensor`.
 
     Attributes
@@ -45,7 +48,7 @@ class Tensor(Variable):
     grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
 
     def __init__(self, value: Any, requires_grad: bool = False) -> None:
-        self.value, self.dims, self.node, self.kept = value, value.shape, None, None
+        self.value, self.dims, self.node, self.stored_grad = value, value.shape, None, None
         if requires_grad:
             self.requires_grad_()
 
@@ -54,14 +57,14 @@ class Tensor(Variable):
     @property
     def grad(self) -> "Tensor | None":
         """The gradient collected so far."""
-        return self.kept
+        return self.stored_grad
 
     @grad.setter
     def grad(self, g: "Tensor | None") -> None:
         if g is not None and (g.shape, g.dtype) != (self.shape, self.dtype):
             ours, theirs = (f"{x.shape} and {x.dtype}" for x in (self, g))
             raise AutogradError(f"a gradient must have its tensor's shape and dtype, {ours}, not {theirs}. Convert it.")
-        self.kept = g
+        self.stored_grad = g
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Ask for gradients of this leaf, or stop asking."""
@@ -79,14 +82,14 @@ class Tensor(Variable):
                     "floating point first: tensor([1., 2.]) or x.float()."
                 )
             self.node = Node(LEAF)
-            hooks.keep_grad(self)
+            hooks.retain_grad(self)
         return self
 
     def retain_grad(self) -> None:
         """Fill ``.grad`` of this tensor too, although it is not a leaf."""
         if self.node is None:
             raise AutogradError("only a tensor that requires grad has one to retain, but requires_grad is False.")
-        hooks.keep_grad(self)
+        hooks.retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
@@ -97,13 +100,13 @@ class Tensor(Variable):
         """Call ``hook(grad)`` when the gradient of this tensor is complete; what it returns replaces the gradient."""
         if self.node is None:
             raise AutogradError("a hook needs a tensor that requires grad, but requires_grad is False.")
-        return hooks.RemovableHandle(hooks.watch(self.node).on_tensor, hook)
+        return hooks.RemovableHandle(hooks.hooks_of(self.node).on_tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: "Callable[[Tensor], None]") -> hooks.RemovableHandle:
         """Call ``hook(tensor)`` after the ``.grad`` of this leaf has been filled."""
         if self.node is None or not self.is_leaf:
             raise AutogradError("this hook needs a leaf that requires grad. Use register_hook() on other tensors.")
-        return hooks.RemovableHandle(hooks.watch(self.node).on_deposit, hook)
+        return hooks.RemovableHandle(hooks.hooks_of(self.node).on_accumulate, hook)
 
     backward = differentiate.backward_from
 
@@ -158,7 +161,7 @@ class Tensor(Variable):
 
     def to(self, dtype: Any, *, copy: Any = False) -> "Tensor":
         """Convert to another dtype, or ``copy`` what has it; the gradient is converted back."""
-        out = to(self, np.dtype(dtype))
+        out = cast_to(self, np.dtype(dtype))
         return ops.clone(out) if copy and out is self else out
 
     def __getstate__(self) -> Any:
@@ -199,39 +202,6 @@ class Tensor(Variable):
     __repr__ = printing.tensor_repr
     __hash__ = object.__hash__
 
-    # operators: those with an underscore write in place
-
-    __add__ = __radd__ = elementwise.plus
-    __mul__ = __rmul__ = ops.mul
-    __sub__ = elementwise.minus
-    __truediv__ = elementwise.over
-    __neg__ = ops.neg
-    __abs__ = ops.abs
-    __pow__ = ops.pow
-    __matmul__ = ops.matmul
-    __rsub__, __rtruediv__, __rpow__, __rmatmul__ = map(
-        reflected, (elementwise.minus, elementwise.over, ops.pow, ops.matmul)
-    )
-    __getitem__ = getitem
-    __setitem__ = inplace.set_item
-    __iadd__ = inplace.add_
-    __isub__ = inplace.sub_
-    __imul__ = inplace.mul_
-    __itruediv__ = inplace.div_
-    __eq__: Any = lambda self, x: NotImplemented if x is None else ops.eq(self, x)
-    __ne__: Any = lambda self, x: NotImplemented if x is None else ops.ne(self, x)
-    __lt__ = ops.lt
-    __le__ = ops.le
-    __gt__ = ops.gt
-    __ge__ = ops.ge
-    __and__ = ops.bitwise_and
-    __or__ = ops.bitwise_or
-    __invert__ = ops.bitwise_not
-
-    if TYPE_CHECKING:  # the methods that are set below
-
-        def __getattr__(self, name: str) -> Any: ...
-
     # conversions last: their names hide Python's own
 
     T: Any = property(lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
@@ -241,9 +211,3 @@ class Tensor(Variable):
     double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name
     long = lambda self: self.to(np.int64)  # noqa: E731 - def would hide the type's name
     bool = lambda self: self.to(np.bool_)  # noqa: E731 - def would hide the type's name
-
-
-for module in (ops, inplace):  # functions that are methods too, as in torch: x.sum() is sum(x)
-    for name in sorted({*module.__all__} - {"cat", "stack", "vector_norm", "where"}):
-        setattr(Tensor, name, getattr(module, name))
-variable.kind = Tensor

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import enable_grad
-from course_lib.autograd.reach import reached
+from course_lib.autograd.graph.reachability import find_reachable
 from course_lib.oracle.engines import Arrays, Autograd, Engine
 
 __all__ = ["Edge", "Tape", "record"]
@@ -110,7 +110,7 @@ def record(engine: Engine, inputs: Arrays, probes: Arrays) -> Tape | None:
         loss = engine.call(leaves, watched)
     if getattr(loss, "node", None) is None:
         return None
-    nodes = sorted(reached([loss.node]), key=lambda node: node.seq)
+    nodes = sorted(find_reachable([loss.node]), key=lambda node: node.seq)
     if nodes[0] is not loss.node:
         nodes.reverse()
     number = {node: k for k, node in enumerate(nodes)}

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import course_lib.autograd as ag
-from course_lib.autograd.ops.primitive import AutogradIndexError
-from course_lib.errors import AutogradError
+from course_lib.errors import AutogradError, AutogradIndexError
 
 
 class InTensor:

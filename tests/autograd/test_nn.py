@@ -162,45 +162,6 @@ def test_running_statistics_follow_torch():
     np.testing.assert_allclose(*stats, rtol=1e-5)
 
 
-def test_fused_and_plain_forms_are_equal():
-    """The fused linear, mean squared error and cross-entropy give what their plain forms give."""
-    from course_lib.autograd.nn.functional import affine, losses
-
-    rng = np.random.default_rng(0)
-    x, w, b, t = (ag.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 3), (4, 3), (4,), (5, 4)))
-    y = ag.tensor(rng.integers(0, 4, 5))
-    pairs = [
-        (ag.linear(x, w, b), affine.plain_linear(x, w, b)),
-        (ag.linear(x[:1], w, b), affine.plain_linear(x[:1], w, b)),
-        (ag.mse_loss(x @ w.T, t), losses.plain_mse_loss(x @ w.T, t)),
-        (ag.cross_entropy(x @ w.T + b, y), losses.plain_cross_entropy(x @ w.T + b, y, None, -100, "mean", 0.0)),
-    ]
-    for fused, plain in pairs:
-        np.testing.assert_allclose(fused.detach().numpy(), plain.detach().numpy(), rtol=1e-12)
-        for f, p in zip(
-            *(ag.grad(v.exp().sum(), [x, w, b, t], allow_unused=True) for v in (fused, plain)), strict=True
-        ):
-            assert (f is None) == (p is None)
-            np.testing.assert_allclose(*([0, 0] if f is None else [f.numpy(), p.numpy()]), rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(), (0, 3), (8, 64), (27, 19)], ids=["number", "nothing", "few", "many"])
-def test_the_gradient_of_relu_is_that_of_a_choice(shape, dtype):
-    """Of few elements and of many, bit by bit: infinite, NaN and negative zeros too."""
-    from course_lib.autograd.ops import elementwise
-
-    rng = np.random.default_rng(0)
-    out = np.asarray(np.maximum(rng.standard_normal(shape), 0) + rng.choice([0, 0, np.nan], shape), dtype)
-    drawn = rng.standard_normal(shape) * rng.choice([1, 0, -0.0, np.inf, np.nan], shape)
-    g = np.asarray(drawn, dtype)
-    with np.errstate(all="ignore"):  # as in the walk
-        passed, chosen = elementwise.passed(g, out), elementwise.select(g, 0, out != 0)
-    assert passed.dtype == dtype
-    np.testing.assert_array_equal(passed, chosen)
-    np.testing.assert_array_equal(np.signbit(passed), np.signbit(chosen))
-
-
 @pytest.mark.parametrize("shape", [(1,), (), (1, 4)])
 def test_a_bias_that_broadcasts_gets_its_sum(shape):
     """A bias of another shape than (out_features,) takes the plain path, and its gradient has its shape."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.creation import generator
 from course_lib.autograd.nn import functional as F  # noqa: N812 - as everybody calls it
-from course_lib.autograd.nn.functional.dropping import check_probability
+from course_lib.autograd.nn.functional.activations import check_probability
 from course_lib.autograd.nn.module import Module, Parameter
-from course_lib.autograd.ops import random, shape
+from course_lib.autograd.ops import shape
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
@@ -21,9 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def uniform(bound: float, *size: int) -> Parameter:
+def draw_parameter(bound: float, *size: int) -> Parameter:
     """Draw a parameter from ``[-bound, bound]``."""
-    return Parameter(new_tensor(random.generator.uniform(-bound, bound, size).astype(np.float32)))
+    return Parameter(new_tensor(generator.uniform(-bound, bound, size).astype(np.float32)))
 
 
 class Linear(Module):
@@ -32,8 +33,8 @@ class Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
-        self.weight = uniform(bound, out_features, in_features)
-        self.bias = uniform(bound, out_features) if bias else None
+        self.weight = draw_parameter(bound, out_features, in_features)
+        self.bias = draw_parameter(bound, out_features) if bias else None
 
     def forward(self, input: Tensor) -> Tensor:
         """From ``(..., in_features)`` to ``(..., out_features)``."""
@@ -51,9 +52,9 @@ class RNNCell(Module):
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(hidden_size)
-        self.weight_ih = uniform(bound, hidden_size, input_size)
-        self.weight_hh = uniform(bound, hidden_size, hidden_size)
-        self.bias_ih, self.bias_hh = uniform(bound, hidden_size), uniform(bound, hidden_size)
+        self.weight_ih = draw_parameter(bound, hidden_size, input_size)
+        self.weight_hh = draw_parameter(bound, hidden_size, hidden_size)
+        self.bias_ih, self.bias_hh = draw_parameter(bound, hidden_size), draw_parameter(bound, hidden_size)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """From ``(N, input_size)`` and ``(N, hidden_size)``, zeros if left out, to ``(N, hidden_size)``."""
@@ -161,7 +162,7 @@ class Sequential(Module):
         return input
 
 
-def layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
+def define_layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
     """Make a module from a function of tensors; its settings are given when it is made, and may be ``shown``."""
     defaults = {p.name: p.default for p in signature(function).parameters.values() if p.default is not p.empty}
 
@@ -189,19 +190,19 @@ def layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
     return Layer
 
 
-ReLU = layer("ReLU", F.relu, "See :func:`relu`.")
-Tanh = layer("Tanh", F.tanh, "See :func:`tanh`.")
-Sigmoid = layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
-GELU = layer("GELU", F.gelu, "See :func:`gelu`.", shown=True)
-Flatten = layer(
+ReLU = define_layer("ReLU", F.relu, "See :func:`relu`.")
+Tanh = define_layer("Tanh", F.tanh, "See :func:`tanh`.")
+Sigmoid = define_layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
+GELU = define_layer("GELU", F.gelu, "See :func:`gelu`.", shown=True)
+Flatten = define_layer(
     "Flatten",
     lambda input, start_dim=1, end_dim=-1: shape.flatten(input, start_dim, end_dim),
     "Keep the first dimension and join the others, or those that are named.",
     shown=True,
 )
-MSELoss = layer(
+MSELoss = define_layer(
     "MSELoss",
     lambda input, target, reduction="mean": F.mse_loss(input, target, reduction),
     "See :func:`mse_loss`.",
 )
-CrossEntropyLoss = layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")
+CrossEntropyLoss = define_layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.operands import as_tensor_like, mismatch
-from course_lib.autograd.ops.pointwise import named
+from course_lib.autograd.ops.broadcasting import as_tensor_like, mismatch_error
+from course_lib.autograd.ops.pointwise import set_name
 from course_lib.autograd.ops.primitive import Op, Tensor, new_tensor
 
 __all__ = [
@@ -23,14 +23,14 @@ def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
         try:
             return new_tensor(compare(x, y))
         except (TypeError, ValueError) as error:
-            raise mismatch(name, x.shape, y.shape, error=error) from None
+            raise mismatch_error(name, x.shape, y.shape, error=error) from None
 
-    return named(op, name, doc)
+    return set_name(op, name, doc)
 
 
 def predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
     """Define a function of one tensor that returns booleans."""
-    return named(lambda input: new_tensor(examine(input.value)), name, doc)
+    return set_name(lambda input: new_tensor(examine(input.value)), name, doc)
 
 
 eq: Op = comparison("eq", np.equal, ":math:`x = y`")

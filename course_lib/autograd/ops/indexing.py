@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.operands import expand_to
+from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.primitive import AutogradIndexError, Primitive, Tensor, Variable
-from course_lib.autograd.ops.shape import axis, viewed
+from course_lib.autograd.ops.shape import normalize_dim, view_as
 
 __all__ = ["gather", "index_select"]
 
 
-def added_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+def add_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Add into zeros; an element that was picked twice gets both cotangents."""
     x = np.zeros(shape, g.dtype)
-    if kind_of(index) == "index":
+    if name_operation(index) == "index":
         np.add.at(x, index, g)
     else:
         x[index] = g
     return x
 
 
-def kind_of(index: tuple[Any, ...]) -> str:
+def name_operation(index: tuple[Any, ...]) -> str:
     """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
     if any(isinstance(i, np.ndarray) for i in index):
         return "index"
@@ -31,15 +31,17 @@ def kind_of(index: tuple[Any, ...]) -> str:
     return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
-put = Primitive("index_put", added_at, lambda g, index: picks["index"](g, index))
+put_into_zeros = Primitive("index_put", add_at, lambda g, index: picks["index"](g, index))
 picks: dict[str, Primitive] = {
-    name: Primitive(name, lambda x, index: x[index], lambda g, index, x_shape: put(g, index, x_shape), frees=arrays)
+    name: Primitive(
+        name, lambda x, index: x[index], lambda g, index, x_shape: put_into_zeros(g, index, x_shape), frees=arrays
+    )
     for arrays, names in ((False, ("select", "slice", "unsqueeze")), (True, ("index", "index_select", "gather")))
     for name in names
 }
 
 
-def parts_of(index: Any) -> tuple[Any, ...]:
+def list_parts(index: Any) -> tuple[Any, ...]:
     """List the parts of an index: those of a tuple, and, as in torch, of a short list that holds more than numbers."""
     if isinstance(index, tuple):
         return index
@@ -53,7 +55,7 @@ def parts_of(index: Any) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def plain(part: Any) -> Any:
+def convert_part(part: Any) -> Any:
     """Turn a part of an index into an integer, a boolean, a slice, None, Ellipsis or an array.
 
     Arrays are copied, so that later writes to them do not matter.
@@ -65,15 +67,15 @@ def plain(part: Any) -> Any:
     try:
         x = np.array(part.value if isinstance(part, Variable) else part)
     except ValueError as error:
-        raise no_index(f"a {type(part).__name__}, and {error}") from None
+        raise index_error(f"a {type(part).__name__}, and {error}") from None
     if not x.size and x.dtype.kind == "f":
         x = x.astype(np.int64)
     if x.dtype.kind not in "bi" and (x.dtype.kind != "u" or x.itemsize == 1):
-        raise no_index(f"a {type(part).__name__} of {x.dtype}")
+        raise index_error(f"a {type(part).__name__} of {x.dtype}")
     return x if x.ndim else x.item()
 
 
-def no_index(came: str) -> AutogradIndexError:
+def index_error(came: str) -> AutogradIndexError:
     """Say what an index is made of."""
     return AutogradIndexError(
         "an index is made of integers, slices, None, Ellipsis, and arrays, lists or tensors of integers or booleans, "
@@ -81,7 +83,7 @@ def no_index(came: str) -> AutogradIndexError:
     )
 
 
-def width(part: Any) -> int:
+def count_dims(part: Any) -> int:
     """Count the dimensions of the tensor that a part of an index uses up."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
@@ -93,18 +95,18 @@ def is_mask(part: Any) -> bool:
     return isinstance(part, np.ndarray) and part.dtype == bool
 
 
-def parted(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Split an index into what makes a view, which torch does first, and the arrays that pick from that view.
 
     NumPy would treat integers beside arrays as arrays. A boolean is a new dimension, of which element 0 or none is
     picked.
     """
-    parts = [*map(plain, parts_of(index))]
+    parts = [*map(convert_part, list_parts(index))]
     first: list[Any] = []
     last: list[Any] = []
-    at, rest = 0, len(shape) - sum(map(width, parts))
+    at, rest = 0, len(shape) - sum(map(count_dims, parts))
     for i in parts:
-        n = width(i)
+        n = count_dims(i)
         if i is Ellipsis:
             n, rest = rest, 0
             first += [slice(None)] * n
@@ -132,19 +134,19 @@ def check_mask(part: Any, shape: tuple[int, ...]) -> None:
         )
 
 
-def picked(input: Any, first: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
+def pick(input: Any, first: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
     """Make the view, unless it is the whole, and pick from it."""
     if not last or any(i != slice(None) for i in first):
-        input = picks[kind_of(first)](input, (*first, ...))
+        input = picks[name_operation(first)](input, (*first, ...))
     return picks["index"](input, last) if last else input
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
-    return picked(input, *parted(index, input.shape))  # type: ignore[no-any-return] # a tensor's is a tensor
+    return pick(input, *split_index(index, input.shape))  # type: ignore[no-any-return] # a tensor's is a tensor
 
 
-def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
+def check_positions(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
     """Return the positions along ``dim``; refuse negative ones, and an index that does not fit."""
     i, n = index.value, shape[dim] if shape else 1
     if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
@@ -157,22 +159,22 @@ def numbers(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, need
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick along one dimension, with a 1-D tensor of integers."""
-    dim = axis(dim, input.ndim)
+    dim = normalize_dim(dim, input.ndim)
     needs = "index_select() needs an index of one dimension"
-    i = np.atleast_1d(numbers(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
-    return picks["index_select"](input, (slice(None),) * dim + (i,)) if input.ndim else viewed(input, ())
+    i = np.atleast_1d(check_positions(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
+    return picks["index_select"](input, (slice(None),) * dim + (i,)) if input.ndim else view_as(input, ())
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
-    dim = axis(dim, input.ndim)
+    dim = normalize_dim(dim, input.ndim)
     if input.ndim and not index.value.size:  # of any shape and dtype
         return picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)
     fits = index.ndim == input.ndim and all(
         n <= m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != dim
     )
     needs = "gather() needs an index with as many dimensions as the input, no larger in any but dim"
-    i = numbers(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
+    i = check_positions(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
     places = list(np.indices(i.shape, sparse=True))
     places[dim : dim + 1] = [i]
     return picks["gather"](input, tuple(places)) if input.ndim else expand_to(input, i.shape)

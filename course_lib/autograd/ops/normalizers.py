@@ -5,11 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign, to_floating
-from course_lib.autograd.ops.operands import to
+from course_lib.autograd.ops.broadcasting import cast_to
+from course_lib.autograd.ops.elementwise import abs, cast_to_floating, exp, power, select, sign
 from course_lib.autograd.ops.primitive import Primitive, Tensor
-from course_lib.autograd.ops.reductions import Dim, add_up, dims_of, floating, keep, nonempty, shared, spread
-from course_lib.autograd.ops.shape import axis
+from course_lib.autograd.ops.reductions import (
+    Dim,
+    normalize_dims,
+    require_elements,
+    require_floating,
+    restore_dims,
+    share_among_extremes,
+    spread,
+    sum_over,
+)
+from course_lib.autograd.ops.shape import normalize_dim
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
@@ -34,26 +43,28 @@ def stable_log_softmax(x: Any, dim: int) -> Any:
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
 
-def total(x: Any, dim: int) -> Any:
+def sum_along(x: Any, dim: int) -> Any:
     """Add up along one dimension, and keep it."""
-    return add_up(x, dim, True)
+    return sum_over(x, dim, True)
 
 
-lse = Primitive(
+logsumexp_of = Primitive(
     "logsumexp",
     stable_logsumexp,
-    lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * exp(x - keep(out, x.shape, dim, keepdim)),
+    lambda g, x, out, dim, keepdim: (
+        spread(g, x.shape, dim, keepdim) * exp(x - restore_dims(out, x.shape, dim, keepdim))
+    ),
 )
-softmax_of = Primitive("softmax", stable_softmax, lambda g, out, dim: out * (g - total(g * out, dim)))
-log_softmax_of = Primitive("log_softmax", stable_log_softmax, lambda g, out, dim: g - total(g, dim) * exp(out))
+softmax_of = Primitive("softmax", stable_softmax, lambda g, out, dim: out * (g - sum_along(g * out, dim)))
+log_softmax_of = Primitive("log_softmax", stable_log_softmax, lambda g, out, dim: g - sum_along(g, dim) * exp(out))
 p_norm = Primitive(
     "linalg_vector_norm",
-    lambda x, dim, keepdim, p: norm(np.abs(x), dim, keepdim, p),
+    lambda x, dim, keepdim, p: compute_norm(np.abs(x), dim, keepdim, p),
     lambda g, x, out, dim, keepdim, p: norm_vjp(g, x, out, dim, keepdim, p),
 )
 
 
-def norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
+def compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     """Compute the p-norm of absolute values."""
     if math.isinf(p):
         return (np.maximum if p > 0 else np.minimum).reduce(a, dim, keepdims=keepdim)
@@ -67,8 +78,8 @@ def norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: f
     a = abs(x)
     if math.isinf(p):
         a, out = (select(x, -1, x == x) for x in (a, out))  # let NaN be equal to NaN, as torch does here
-        return sign(x) * shared(g, a, out, dim, keepdim)
-    g, out = spread(g, x.shape, dim, keepdim), keep(out, x.shape, dim, keepdim)
+        return sign(x) * share_among_extremes(g, a, out, dim, keepdim)
+    g, out = spread(g, x.shape, dim, keepdim), restore_dims(out, x.shape, dim, keepdim)
     if p in (0, 1):
         return sign(x) * (g * p)
     if p == 2:
@@ -78,24 +89,24 @@ def norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: f
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
-    return lse(to_floating(input), dims_of(dim, input.ndim), keepdim)
+    return logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
-    input = input if dtype is None else to(input, dtype)
-    return softmax_of(floating(input, "softmax"), axis(dim, input.ndim))
+    input = input if dtype is None else cast_to(input, dtype)
+    return softmax_of(require_floating(input, "softmax"), normalize_dim(dim, input.ndim))
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
-    input = input if dtype is None else to(input, dtype)
-    return log_softmax_of(floating(input, "log_softmax"), axis(dim, input.ndim))
+    input = input if dtype is None else cast_to(input, dtype)
+    return log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
-    x, dim = floating(x, "vector_norm"), dims_of(dim, x.ndim)
+    x, dim = require_floating(x, "vector_norm"), normalize_dims(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
-        nonempty(x, dim, "vector_norm")
-    return p_norm(x if dtype is None else to(x, dtype), dim, keepdim, ord)
+        require_elements(x, dim, "vector_norm")
+    return p_norm(x if dtype is None else cast_to(x, dtype), dim, keepdim, ord)

@@ -12,23 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode, variable
-from course_lib.autograd.node import OUT, Node, Operation
-from course_lib.autograd.silence import silent
-from course_lib.autograd.variable import Tensor, Variable, new_tensor
-from course_lib.errors import AutogradError
+from course_lib.autograd import grad_mode
+from course_lib.autograd.graph import write_clock
+from course_lib.autograd.graph.node import OUT, Node, Operation
+from course_lib.autograd.numpy_errors import quiet_context
+from course_lib.autograd.variable import Tensor, Variable, new_tensor, tensor_class
+from course_lib.errors import AutogradError, AutogradIndexError
 
 __all__ = [
-    "AutogradError", "AutogradIndexError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor", "record",
-    "wrapped",
+    "AutogradError", "AutogradIndexError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor_error",
+    "record", "wrap_result",
 ]  # fmt: skip
 
 Op = Callable[..., Tensor]
 ndarray, new = np.ndarray, object.__new__
-
-
-class AutogradIndexError(AutogradError, IndexError):
-    """An index, or the number of a dimension, is not there. Python ends loops over rows by it."""
 
 
 class Primitive(Operation):
@@ -60,7 +57,7 @@ class Primitive(Operation):
         saves: tuple[str, ...] = (),
         frees: bool = False,
     ) -> None:
-        self.title, self.forward = name, forward
+        self.torch_name, self.forward = name, forward
         names = [saves or tuple(signature(vjp).parameters)[1:] for vjp in vjps]
         slots = list(zip(*names, strict=True))
         reads = tuple(max(slot, key=lambda s: not s.startswith("_")) for slot in slots)
@@ -84,37 +81,41 @@ class Primitive(Operation):
         else:  # a vjp at work on arrays
             return self.forward(*args)  # type: ignore[no-any-return] # any operation
         values = [a.value if isinstance(a, Variable) else a.item() if isinstance(a, np.generic) else a for a in args]
-        try:
-            out = silent.copy().run(self.forward, *values)
-        except (IndexError, ValueError) as error:
-            shapes = " and ".join(str(np.shape(x)) for x in values[: len(tensors)])
-            kind = AutogradIndexError if isinstance(error, IndexError) else AutogradError
-            raise kind(
-                f"the arguments of {self.title}() must fit the shape {shapes}, but {error}. Look at .shape."
-            ) from None
+        out = self.compute(values)
         parents = tuple(getattr(a, "node", None) for a in tensors)
         if any(parents) and grad_mode.is_grad_enabled():
             values.append(out)
             saved = tuple(np.shape(values[i]) if shape else values[i] for i, shape in self.sources)
-            tensor = record(self, out, parents, saved if all(parents) else self.needed(parents, saved))
+            tensor = record(self, out, parents, saved if all(parents) else self.drop_unread(parents, saved))
         else:
             tensor = new_tensor(out)
         if tensor.value.base is not None:
-            clock.note_view(tensor, args[0])
+            write_clock.record_view(tensor, args[0])
         return tensor
 
-    def needed(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    def compute(self, values: list[Any]) -> Any:
+        """Run the forward function on arrays and settings, without NumPy's warnings."""
+        try:
+            return quiet_context.copy().run(self.forward, *values)
+        except (IndexError, ValueError) as error:
+            shapes = " and ".join(str(np.shape(x)) for x in values[: len(self.vjps)])
+            kind = AutogradIndexError if isinstance(error, IndexError) else AutogradError
+            raise kind(
+                f"the arguments of {self.torch_name}() must fit the shape {shapes}, but {error}. Look at .shape."
+            ) from None
+
+    def drop_unread(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
 
 
-def no_tensor(name: str, *given: Any) -> AutogradError:
+def no_tensor_error(name: str, *given: Any) -> AutogradError:
     """Say which argument should have been a tensor."""
     kind = next(type(x).__name__ for x in given if not isinstance(x, Variable))
     return AutogradError(f"{name}() takes tensors, but got a {kind}. Make a tensor of it first: tensor(...).")
 
 
-def wrapped(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+def wrap_result(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
     """Wrap an array that ``op`` has computed, with a node if an input requires grad."""
     if any(parents) and grad_mode.is_grad_enabled():
         return record(op, out, parents, saved)
@@ -125,17 +126,17 @@ def record(
     op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...], dims: tuple[int, ...] | None = None
 ) -> Tensor:
     """Wrap an array that ``op`` has computed, with the node that remembers how; ``dims`` is its shape, if known."""
-    tensor: Tensor = new(variable.kind)
+    tensor: Tensor = new(tensor_class())
     tensor.value = out if type(out) is ndarray else np.asarray(out)
     tensor.dims = tensor.value.shape if dims is None else dims
-    tensor.kept = None
+    tensor.stored_grad = None
     tensor.node = node = new(Node)
-    node.seq = clock.next_seq()
+    node.seq = write_clock.next_seq()
     node.op = op
     node.parents = parents
     node.saved = saved
-    node.grad = node.watch = None
-    if grad_mode.unusual:
+    node.grad = node.hooks = None
+    if grad_mode.unusual_modes:
         for observe in grad_mode.here.mode.observers:
             observe(tensor)
     return tensor

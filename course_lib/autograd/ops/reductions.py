@@ -5,87 +5,87 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.operands import repeat_to, to
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
-from course_lib.autograd.ops.shape import axis, viewed
+from course_lib.autograd.ops.shape import normalize_dim, view_as
 
 __all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
 
 Dim = int | tuple[int, ...] | list[int] | None
 
 
-def dims_of(dim: Dim, ndim: int) -> tuple[int, ...]:
+def normalize_dims(dim: Dim, ndim: int) -> tuple[int, ...]:
     """Name the dimensions to reduce: all of them for None or an empty tuple."""
     if dim is None or dim == () or dim == []:
         return tuple(range(ndim))
-    dims = [axis(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    dims = [normalize_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
     if len(set(dims)) < len(dims):
         raise AutogradError(f"each dim can be reduced once, but dim is {dim} for {ndim} dimensions. Name each once.")
     return tuple(dims) if ndim else ()
 
 
-def keep(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+def restore_dims(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
     """Give a reduced tensor its dimensions back, with size 1."""
-    return g if keepdim or not dim else viewed(g, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+    return g if keepdim or not dim else view_as(g, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
 def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
     """Repeat a reduced tensor over what was reduced."""
-    return repeat_to(keep(g, shape, dim, keepdim), shape)
+    return repeat_to(restore_dims(g, shape, dim, keepdim), shape)
 
 
-def count(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
+def count_reduced(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
     """How many elements each result is made of."""
     return math.prod(shape[d] for d in dim)
 
 
-def shared(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def share_among_extremes(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Send a cotangent to the extreme elements, in equal parts."""
-    hit = x == keep(out, x.shape, dim, keepdim)
+    hit = x == restore_dims(out, x.shape, dim, keepdim)
     hit = hit.value if isinstance(hit, Variable) else hit
     return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
 
 
-add_up = Primitive(
+sum_over = Primitive(
     "sum",
     lambda x, dim, keepdim: np.add.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
     lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim),
 )
-average = Primitive(
+mean_over = Primitive(
     "mean",
-    lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim) / x.dtype.type(count(x.shape, dim)),
-    lambda g, x_shape, dim, keepdim: spread(g / count(x_shape, dim), x_shape, dim, keepdim),
+    lambda x, dim, keepdim: np.add.reduce(x, dim, keepdims=keepdim) / x.dtype.type(count_reduced(x.shape, dim)),
+    lambda g, x_shape, dim, keepdim: spread(g / count_reduced(x_shape, dim), x_shape, dim, keepdim),
 )
-variance = Primitive(
+var_over = Primitive(
     "var",
-    lambda x, dim, keepdim, dof: np.add.reduce(deviation(x, dim) ** 2, dim, keepdims=keepdim) / x.dtype.type(dof),
+    lambda x, dim, keepdim, dof: np.add.reduce(subtract_mean(x, dim) ** 2, dim, keepdims=keepdim) / x.dtype.type(dof),
     lambda g, x, dim, keepdim, dof: (
-        spread(g, x.shape, dim, keepdim) * (deviation(x, dim) * (2 / dof if dof else np.inf))
+        spread(g, x.shape, dim, keepdim) * (subtract_mean(x, dim) * (2 / dof if dof else np.inf))
     ),
 )
-deviate = Primitive(
+std_over = Primitive(
     "std",
-    lambda x, dim, keepdim, dof: np.sqrt(variance(x, dim, keepdim, dof)),
-    lambda g, x, out, dim, keepdim, dof: variance.vjps[0](select(0, g / (2 * out), out == 0), x, dim, keepdim, dof),
+    lambda x, dim, keepdim, dof: np.sqrt(var_over(x, dim, keepdim, dof)),
+    lambda g, x, out, dim, keepdim, dof: var_over.vjps[0](select(0, g / (2 * out), out == 0), x, dim, keepdim, dof),
 )
-multiply_up = Primitive(
+prod_over = Primitive(
     "prod",
     lambda x, dim, keepdim: np.multiply.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
     lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, out, dim, keepdim),
 )
-running_sum: Primitive = Primitive(
+cumsum_over: Primitive = Primitive(
     "cumsum",
     lambda x, dim: np.cumsum(x, dim, None if x.dtype.kind == "f" else np.int64) if x.ndim else x,
-    lambda g, dim: flip(running_sum(flip(g, dim), dim), dim),
+    lambda g, dim: flip(cumsum_over(flip(g, dim), dim), dim),
 )
-amax_of = Primitive("amax", lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim), shared)
-amin_of = Primitive("amin", lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim), shared)
+amax_over = Primitive("amax", lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim), share_among_extremes)
+amin_over = Primitive("amin", lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim), share_among_extremes)
 
 
-def deviation(x: Any, dim: tuple[int, ...]) -> Any:
+def subtract_mean(x: Any, dim: tuple[int, ...]) -> Any:
     """Subtract the mean."""
-    return x - average(x, dim, True)
+    return x - mean_over(x, dim, True)
 
 
 def flip(x: Any, dim: int) -> Any:
@@ -98,13 +98,13 @@ def product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> 
     if not dim:  # a number has no others
         return 1
     if np.all(x.value if isinstance(x, Variable) else x):
-        return keep(out, x.shape, dim, keepdim) / x
+        return restore_dims(out, x.shape, dim, keepdim) / x
     i, n = dim[0], x.shape[dim[0]]
     own = np.eye(n, dtype=bool).reshape((n, n) + (1,) * (x.ndim - i - 1))  # leave out element j in row j
-    return multiply_up(select(1, viewed(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
+    return prod_over(select(1, view_as(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
 
 
-def floating(input: Tensor, name: str) -> Tensor:
+def require_floating(input: Tensor, name: str) -> Tensor:
     """Pass floating point tensors on, and refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
@@ -113,9 +113,9 @@ def floating(input: Tensor, name: str) -> Tensor:
     return input
 
 
-def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
+def require_elements(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
     """Return ``dim`` if there is something to choose from along it: an empty set has no extreme."""
-    if count(input.shape, dim) == 0:
+    if count_reduced(input.shape, dim) == 0:
         raise AutogradError(
             f"{name}() needs at least one element to choose from, but the shape {input.shape} has none along "
             f"dim={dim}. Check that the tensor is what you expect before you reduce it."
@@ -123,23 +123,23 @@ def nonempty(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
     return dim
 
 
-def converted(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
+def reduce_in_dtype(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
     """Compute in another dtype: what goes in is converted, and so is an integer that comes out as int64."""
-    return to(reduce(to(input, dtype), *args), dtype)
+    return cast_to(reduce(cast_to(input, dtype), *args), dtype)
 
 
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
     if dtype is not None:
-        return converted(sum, input, dim, keepdim, dtype=dtype)
-    return add_up(input, dims_of(dim, input.ndim), keepdim)
+        return reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
+    return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     if dtype is not None:
-        return converted(mean, input, dim, keepdim, dtype=dtype)
-    return average(floating(input, "mean"), dims_of(dim, input.ndim), keepdim)
+        return reduce_in_dtype(mean, input, dim, keepdim, dtype=dtype)
+    return mean_over(require_floating(input, "mean"), normalize_dims(dim, input.ndim), keepdim)
 
 
 def var(
@@ -154,7 +154,7 @@ def var(
 
     c is the ``correction``: 1 unless another is given, or 0 if ``unbiased`` is False.
     """
-    return variance(*degrees(floating(input, "var"), dim, unbiased, keepdim, correction))
+    return var_over(*with_degrees_of_freedom(require_floating(input, "var"), dim, unbiased, keepdim, correction))
 
 
 def std(
@@ -166,10 +166,12 @@ def std(
     correction: float | None = None,
 ) -> Tensor:
     """Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."""
-    return deviate(*degrees(floating(input, "std"), dim, unbiased, keepdim, correction))
+    return std_over(*with_degrees_of_freedom(require_floating(input, "std"), dim, unbiased, keepdim, correction))
 
 
-def degrees(input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None) -> Any:
+def with_degrees_of_freedom(
+    input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None
+) -> Any:
     """Return what the operation takes, with the degrees of freedom last; a boolean dim is ``unbiased``, as in torch."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -180,39 +182,39 @@ def degrees(input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, corre
         )
     if correction is None:
         correction = 0 if unbiased is False else 1
-    dims = dims_of(dim, input.ndim)
-    return input, dims, keepdim, max(count(input.shape, dims) - correction, 0)
+    dims = normalize_dims(dim, input.ndim)
+    return input, dims, keepdim, max(count_reduced(input.shape, dims) - correction, 0)
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
     if dtype is not None:
-        return converted(prod, input, dim, keepdim, dtype=dtype)
+        return reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
     if dim is None:
-        input, dim = viewed(input, (input.numel(),)) if input.ndim else input, 0
+        input, dim = view_as(input, (input.numel(),)) if input.ndim else input, 0
     if not isinstance(dim, int):
         raise AutogradError(f"prod() multiplies along one dimension, but dim is {dim}. Call it once for each.")
-    return multiply_up(input, dims_of(dim, input.ndim), keepdim)
+    return prod_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
 def amax(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the largest element; equal ones share the gradient."""
-    return amax_of(input, nonempty(input, dims_of(dim, input.ndim), "amax"), keepdim)
+    return amax_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amax"), keepdim)
 
 
 def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the smallest element; equal ones share the gradient."""
-    return amin_of(input, nonempty(input, dims_of(dim, input.ndim), "amin"), keepdim)
+    return amin_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amin"), keepdim)
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Find where the largest element is; it has no gradient."""
-    nonempty(input, dims_of(dim, input.ndim), "argmax")
+    require_elements(input, normalize_dims(dim, input.ndim), "argmax")
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
     if dtype is not None:
-        return converted(cumsum, input, dim, dtype=dtype)
-    return running_sum(input, axis(dim, input.ndim))
+        return reduce_in_dtype(cumsum, input, dim, dtype=dtype)
+    return cumsum_over(input, normalize_dim(dim, input.ndim))

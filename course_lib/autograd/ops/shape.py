@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.operands import expand_to, to
+from course_lib.autograd.ops.broadcasting import cast_to, expand_to
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, AutogradIndexError, Op, Primitive, Tensor
 
@@ -17,22 +17,22 @@ __all__ = [
     "unsqueeze", "view",
 ]  # fmt: skip
 
-viewed: Primitive = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
-squeezed = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
-unsqueezed = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: viewed(g, x_shape))
-permuted: Primitive = Primitive(
-    "permute", lambda x, dims: x.transpose(dims), lambda g, dims: permuted(g, tuple(np.argsort(dims)))
+view_as: Primitive = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
+squeeze_to = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
+unsqueeze_to = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
+permute_dims: Primitive = Primitive(
+    "permute", lambda x, dims: x.transpose(dims), lambda g, dims: permute_dims(g, tuple(np.argsort(dims)))
 )
-transposed: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: transposed(g, a, b))
+swap_dims: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: swap_dims(g, a, b))
 clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient passes through.", floating=False)
 
 
-def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
+def unpack_sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Accept ``(2, 3)`` and ``((2, 3),)`` alike."""
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args
 
 
-def axis(dim: int, ndim: int) -> int:
+def normalize_dim(dim: int, ndim: int) -> int:
     """Count a dimension from the front."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise AutogradIndexError(
@@ -44,7 +44,7 @@ def axis(dim: int, ndim: int) -> int:
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """Give the elements another shape, in the same order; one size may be -1. A view where NumPy can make one."""
-    shape = sizes(shape)
+    shape = unpack_sizes(shape)
     n, known = input.numel(), prod(size for size in shape if size != -1)
     if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
         raise AutogradError(
@@ -52,7 +52,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
             f"{'does not' if shape.count(-1) < 2 else 'leaves more than one size open'}. Let one size be -1 to have it "
             "computed."
         )
-    return viewed(input, shape)
+    return view_as(input, shape)
 
 
 view = reshape
@@ -60,10 +60,10 @@ view = reshape
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions from ``start_dim`` to ``end_dim`` into one."""
-    first, last = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
+    first, last = normalize_dim(start_dim, input.ndim), normalize_dim(end_dim, input.ndim)
     if first > last:
         raise AutogradError(f"flatten() joins dimensions from the first to the last, but {first} > {last}. Swap them.")
-    return viewed(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
+    return view_as(input, (*input.shape[:first], prod(input.shape[first : last + 1]), *input.shape[last + 1 :]))
 
 
 ravel = flatten
@@ -71,12 +71,16 @@ ravel = flatten
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Put the dimensions in another order."""
-    return permuted(input, tuple(axis(dim, input.ndim) for dim in sizes(dims)))
+    return permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions."""
-    return transposed(input, axis(dim0, input.ndim), axis(dim1, input.ndim)) if input.ndim else viewed(input, ())
+    return (
+        swap_dims(input, normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim))
+        if input.ndim
+        else view_as(input, ())
+    )
 
 
 def t(input: Tensor) -> Tensor:
@@ -85,25 +89,25 @@ def t(input: Tensor) -> Tensor:
         raise AutogradError(
             f"t() needs at most 2 dimensions, but the shape is {input.shape}. Use transpose() or permute()."
         )
-    return transposed(input, 0, 1) if input.ndim == 2 else viewed(input, input.shape)
+    return swap_dims(input, 0, 1) if input.ndim == 2 else view_as(input, input.shape)
 
 
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
     dim = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
-    dims = [axis(d, input.ndim) for d in dim]
-    return squeezed(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
+    dims = [normalize_dim(d, input.ndim) for d in dim]
+    return squeeze_to(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1."""
-    i = axis(dim, input.ndim + 1)
-    return unsqueezed(input, (*input.shape[:i], 1, *input.shape[i:]))
+    i = normalize_dim(dim, input.ndim + 1)
+    return unsqueeze_to(input, (*input.shape[:i], 1, *input.shape[i:]))
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
     """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
-    shape = sizes(shape)
+    shape = unpack_sizes(shape)
     old = (-1,) * (len(shape) - input.ndim) + input.shape
     return expand_to(input, tuple(o if n == -1 else n for n, o in zip(shape, old, strict=False)))
 
@@ -123,7 +127,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             "cat() and stack() need at least one tensor, but the list is empty. Skip the call where nothing is joined."
         )
     like = next((x for x in tensors if x.shape != (0,)), tensors[0])
-    i = axis(dim, like.ndim)
+    i = normalize_dim(dim, like.ndim)
     before, after = like.shape[:i], like.shape[i + 1 :]
     if not all(x.ndim == like.ndim > 0 and (x.shape[:i], x.shape[i + 1 :]) == (before, after)
                for x in tensors if x.shape != (0,)):  # fmt: skip
@@ -132,11 +136,11 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             f"{', '.join(str(x.shape) for x in tensors)}. Use stack() to join along a new dimension."
         )
     # torch joins an empty vector with anything
-    tensors = [viewed(x, (*before, 0, *after)) if x.shape == (0,) else x for x in tensors]
+    tensors = [view_as(x, (*before, 0, *after)) if x.shape == (0,) else x for x in tensors]
     dtypes = [x.dtype for x in tensors]
     dtype = np.result_type(*([d for d in dtypes if d.kind == "f"] or dtypes))  # floats beat integers
     ends = tuple(accumulate((x.shape[i] for x in tensors), initial=0))
-    return cat_of(len(tensors))(*(to(x, dtype) for x in tensors), i, ends)
+    return cat_of(len(tensors))(*(cast_to(x, dtype) for x in tensors), i, ends)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -151,7 +155,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
-    i, size = axis(dim, tensor.ndim), split_size_or_sections
+    i, size = normalize_dim(dim, tensor.ndim), split_size_or_sections
     n, sizes = (*tensor.shape, 0)[i], [size] if isinstance(size, int) else list(size)
     if isinstance(size, int) and size > 0:
         sizes = [size] * (n // size) + [n % size] * (n % size > 0 or n == 0)

@@ -6,15 +6,14 @@
 tensor([-0.1587,  0.0000,  0.8413])
 """
 
-from course_lib.autograd.nn.functional import activations, affine, dropping, losses, normalization
-from course_lib.autograd.nn.functional.activations import *  # noqa: F403 - its __all__
-from course_lib.autograd.nn.functional.affine import *  # noqa: F403 - its __all__
-from course_lib.autograd.nn.functional.dropping import *  # noqa: F403 - its __all__
-from course_lib.autograd.nn.functional.losses import *  # noqa: F403 - its __all__
-from course_lib.autograd.nn.functional.normalization import *  # noqa: F403 - its __all__
-from course_lib.autograd.ops import log_softmax, relu, sigmoid, softmax, tanh  # which are methods, too
+from course_lib.autograd.nn.functional.activations import *
+from course_lib.autograd.nn.functional.affine import *
+from course_lib.autograd.nn.functional.losses import *
+from course_lib.autograd.nn.functional.normalization import *
+from course_lib.autograd.ops import log_softmax, relu, sigmoid, softmax, tanh
 
 __all__ = [
-    "log_softmax", "relu", "sigmoid", "softmax", "tanh", *activations.__all__, *affine.__all__, *dropping.__all__,
-    *losses.__all__, *normalization.__all__,
+    "batch_norm", "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "elu", "gelu", "layer_norm",
+    "leaky_relu", "linear", "log_softmax", "mse_loss", "nll_loss", "relu", "sigmoid", "silu", "softmax", "softplus",
+    "tanh",
 ]  # fmt: skip

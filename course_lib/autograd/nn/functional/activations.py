@@ -1,16 +1,17 @@
-"""Activation functions, each with its derivative beside it."""
+"""Activation functions and dropout: elementwise, each with its derivative beside it."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.elementwise import erf, exp, select, sigmoid, tanh
+from course_lib.autograd.creation import generator
+from course_lib.autograd.ops.elementwise import erf, exp, mul, select, sigmoid, tanh
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive
 from course_lib.autograd.variable import Tensor
 
-__all__ = ["elu", "gelu", "leaky_relu", "silu", "softplus"]
+__all__ = ["dropout", "elu", "gelu", "leaky_relu", "silu", "softplus"]
 
 silu: Op = unary("silu", lambda x: x * sigmoid(x), lambda g, x: g * silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`")
 erf_gelu: Op = unary("gelu", lambda x: x * normal_cdf(x), lambda g, x: g * (normal_cdf(x) + x * normal_pdf(x)), "gelu")
@@ -85,3 +86,18 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x above 0, and x times the slope below."""
     return leaky_relu_of(input, negative_slope)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    keep = generator.random(input.shape) >= p
+    return mul(input, (keep / (1 - p if p < 1 else 1)).astype(input.dtype))
+
+
+def check_probability(p: float) -> None:
+    """Refuse a value that is not in [0, 1]."""
+    if not 0 <= p <= 1:
+        raise AutogradError(f"a probability must be in [0, 1], but p is {p}. Pass the share of elements to drop.")

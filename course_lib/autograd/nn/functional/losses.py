@@ -1,34 +1,23 @@
-"""Losses, with torch's options. Where the usual case is fused into one operation, there is a plain form too."""
+"""Losses, with torch's options."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.node import Node
+from course_lib.autograd.fast.losses import fast_cross_entropy, fast_mse_loss
+from course_lib.autograd.ops.broadcasting import take_arrays, take_constant
 from course_lib.autograd.ops.elementwise import add, mul, select, sigmoid, square, sub
-from course_lib.autograd.ops.normalizers import log_softmax, softmax_of
-from course_lib.autograd.ops.operands import constant, values
+from course_lib.autograd.ops.normalizers import log_softmax
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, record, wrapped
+from course_lib.autograd.ops.primitive import AutogradError, Op, Tensor
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
-from course_lib.autograd.silence import silent
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
 
 
-class Fused(Primitive):
-    """An operation that saves an intermediate result: ``inner`` is the operation that would have made it on its own."""
-
-    inner: Primitive
-
-    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give the intermediate result the node that it did not need in the forward pass."""
-        return (record(self.inner, saved[0], node.parents, saved[: len(self.inner.saves)]), *saved[1:])
-
-
-def reduced(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
+def reduce_loss(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
     if reduction in ("sum", "none"):
         return sum(loss) if reduction == "sum" else loss
@@ -39,37 +28,12 @@ def reduced(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
     raise AutogradError(f'reduction must be "mean", "sum" or "none", but it is {reduction!r}. Pass one of the three.')
 
 
-difference = Primitive("sub", np.subtract, lambda g: g, lambda g: -g, takes="x y")
-mse = Fused("mse_loss", None, lambda g, d, n: d * times(g, 2 / n), lambda g, d, n: d * times(g, -2 / n), takes="d n")
-mse.inner = difference
-
-
-def times(g: Any, factor: float) -> Any:
-    """Multiply a single number; an array is multiplied as a scalar, then wrapped again, in half the time."""
-    return np.asarray(g[()] * factor) if type(g) is np.ndarray else g * factor
-
-
+@fast_mse_loss
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`.
 
     With ``weight``, of the shape of ``input``, the mean is weighted: divided by the sum of the weights.
     """
-    x, t, _ = values("mse_loss", input, target, weight)
-    if weight is not None or reduction != "mean" or input.dims != target.dims or x.dtype is not t.dtype or not x.size:
-        return plain_mse_loss(input, target, reduction, weight)
-    d, loss = silent.copy().run(difference_and_loss, x, t)
-    return wrapped(mse, loss, (input.node, target.node), (d, d.size))
-
-
-def difference_and_loss(x: Any, t: Any) -> tuple[Any, Any]:
-    """Compute the difference and the mean of its square."""
-    d = x - t
-    flat = d.ravel()
-    return d, flat.dot(flat) / d.size
-
-
-def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Compute the same from separate operations."""
     if input.shape != target.shape:
         warnings.warn(
             f"input and target should have equal shapes, but got {input.shape} and {target.shape}, and are broadcast: "
@@ -78,32 +42,16 @@ def plain_mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weigh
         )
     loss = square(sub(input, target))
     if weight is None:
-        return reduced(loss, reduction)
+        return reduce_loss(loss, reduction)
     if weight.shape != input.shape:
         raise AutogradError(
             f"weight must have the shape of input, {input.shape}, but it has {weight.shape}. Use expand() or reshape()."
         )
     loss = mul(loss, weight)
-    return sum(loss) / sum(weight) if reduction == "mean" else reduced(loss, reduction)
+    return sum(loss) / sum(weight) if reduction == "mean" else reduce_loss(loss, reduction)
 
 
-def cross_entropy_vjp(g: Any, p: Any, dim: int, right: Any) -> Any:
-    """Subtract 1 from the probability of the class that was right."""
-    scale = times(g, 1 / len(p))
-    if isinstance(g, Variable):
-        one: Any = np.zeros(p.shape, p.dtype)
-        one.put(right, 1)
-        return (p - one) * scale
-    x = p * scale
-    x.put(right, x.take(right) - scale)  # half the time of x[rows, y] -= scale
-    return x
-
-
-# torch makes two nodes of it, and prints the name of the second
-nll_of_softmax = Fused("nll_loss", None, cross_entropy_vjp, takes="p dim right")
-nll_of_softmax.inner = softmax_of
-
-
+@fast_cross_entropy
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -142,30 +90,6 @@ def cross_entropy(
     >>> cross_entropy(tensor([[2.0, 0.0], [0.0, 0.0]], requires_grad=True), tensor([0, 1]))
     tensor(0.4100, grad_fn=<NllLossBackward0>)
     """
-    z, y, _ = values("cross_entropy", input, target, weight)
-    plain = weight is not None or ignore_index >= 0 or reduction != "mean" or label_smoothing
-    plain = plain or z.ndim != 2 or (z.dtype.kind, y.dtype.kind) != ("f", "i") or not z.size
-    if plain or y.shape != z.shape[:1] or np.minimum.reduce(y) < 0 or np.maximum.reduce(y) >= z.shape[1]:
-        return plain_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    right = np.arange(0, z.size, z.shape[1]) + y  # where the right classes are in the flattened logits
-    p, loss = silent.copy().run(softmax_and_loss, z, right)
-    return wrapped(nll_of_softmax, loss, (input.node,), (p, 1, right))
-
-
-def softmax_and_loss(z: Any, right: Any) -> tuple[Any, Any]:
-    """Compute the probabilities and the mean loss, with one exponential for both."""
-    p = z - np.maximum.reduce(z, 1, keepdims=True)
-    x = p.take(right)
-    np.exp(p, p)
-    s = np.add.reduce(p, 1)
-    p /= s[:, None]
-    return p, np.add.reduce(np.log(s) - x) / len(z)
-
-
-def plain_cross_entropy(
-    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
-) -> Tensor:
-    """Compute the same, with all options, from separate operations."""
     if not 0 <= label_smoothing <= 1:
         raise AutogradError(f"label_smoothing must be from 0 to 1, but it is {label_smoothing}. Pass 0.1, say.")
     dim = 0 if input.ndim == 1 else 1
@@ -178,13 +102,13 @@ def plain_cross_entropy(
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
         loss = -sum(mul(mul(logp, t), w), dim)
-        return reduced(loss, reduction, loss.numel())
+        return reduce_loss(loss, reduction, loss.numel())
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return hard
-    rows, _, w, kept = rows_of(logp, target, weight, ignore_index)
+    rows, _, w, kept = align_targets(logp, target, weight, ignore_index)
     soft = select(-sum(rows if weight is None else mul(rows, weight), 1), 0, kept)
-    soft = reduced(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
+    soft = reduce_loss(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
     return add(hard * (1 - label_smoothing), soft * (label_smoothing / classes))
 
 
@@ -192,14 +116,14 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
-    rows, y, w, kept = rows_of(input, target, weight, ignore_index)
+    rows, y, w, kept = align_targets(input, target, weight, ignore_index)
     loss = select(rows[np.arange(len(y)), y] * -w, 0, kept)
-    return reduced(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
+    return reduce_loss(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
-def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
+def align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
-    x, y = input, values("nll_loss", input, target, weight)[1]
+    x, y = input, take_arrays("nll_loss", input, target, weight)[1]
     dim = 0 if x.ndim == 1 else 1
     shape = x.shape[:dim] + x.shape[dim + 1 :]
     if y.shape != shape or not x.ndim:
@@ -223,12 +147,12 @@ def rows_of(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tu
             f"weight must have one factor for each of the {classes} classes, but its shape is {weight.shape}. "
             'To weight rows, multiply what reduction="none" returns.'
         )
-    factors = constant("nll_loss", "weight", weight)
+    factors = take_constant("nll_loss", "weight", weight)
     w = kept.astype(x.dtype) if weight is None else np.where(kept, factors[y], 0).astype(x.dtype)
     return rows, y, w, kept
 
 
-softplus_of_minus: Op = unary(
+minus_log_sigmoid: Op = unary(
     "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: -g * sigmoid(-x), "minus log sigmoid"
 )
 
@@ -244,7 +168,7 @@ def binary_cross_entropy_with_logits(
 
     ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.
     """
-    x, t, _ = values("binary_cross_entropy_with_logits", input, target)
+    x, t, _ = take_arrays("binary_cross_entropy_with_logits", input, target)
     if x.shape != t.shape:
         raise AutogradError(
             f"target must have the shape of input, {input.shape}, but it has {target.shape}. Use unsqueeze(), "
@@ -252,11 +176,11 @@ def binary_cross_entropy_with_logits(
         )
     no = 1 - target
     yes = no + target if pos_weight is None else no + target * pos_weight
-    loss = no * input + yes * softplus_of_minus(input)
+    loss = no * input + yes * minus_log_sigmoid(input)
     loss = loss if weight is None else loss * weight
     if loss.shape != input.shape:
         raise AutogradError(
             f"weight and pos_weight must broadcast to the shape of input, {input.shape}, but yield {loss.shape}. Use "
             "squeeze() or sum()."
         )
-    return reduced(loss, reduction)
+    return reduce_loss(loss, reduction)

@@ -3,25 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-from course_lib.autograd import clock
+from course_lib.autograd.graph import write_clock
 from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, new_tensor
-from course_lib.autograd.ops.reductions import average, count, variance
+from course_lib.autograd.ops.reductions import count_reduced, mean_over, var_over
 from course_lib.autograd.ops.shape import reshape
 
 __all__ = ["batch_norm", "layer_norm"]
 
 
-def inverse_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
+def invert_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
     """One over the standard deviation, kept away from infinity."""
-    return rsqrt(variance(x, dim, True, count(x.shape, dim)) + eps)
+    return rsqrt(var_over(x, dim, True, count_reduced(x.shape, dim)) + eps)
 
 
-standardized = Primitive(
+standardize = Primitive(
     "native_layer_norm",
-    lambda x, dim, eps: (x - average(x, dim, True)) * inverse_deviation(x, dim, eps),
+    lambda x, dim, eps: (x - mean_over(x, dim, True)) * invert_deviation(x, dim, eps),
     lambda g, x, out, dim, eps: (
-        (g - average(g, dim, True) - out * average(g * out, dim, True)) * inverse_deviation(x, dim, eps)
+        (g - mean_over(g, dim, True) - out * mean_over(g * out, dim, True)) * invert_deviation(x, dim, eps)
     ),
 )
 
@@ -49,7 +49,7 @@ def layer_norm(
             raise AutogradError(
                 f"weight and bias must have the shape normalized_shape, {shape}, but one has {x.shape}. Reshape it."
             )
-    y = standardized(input, tuple(range(input.ndim - n, input.ndim)), eps)
+    y = standardize(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
     return y if bias is None else add(y, bias)
 
@@ -79,7 +79,7 @@ def batch_norm(
     dim = (0, *range(2, input.ndim))
     per_channel = (-1,) + (1,) * (input.ndim - 2)
     if training:
-        n = count(input.shape, dim)
+        n = count_reduced(input.shape, dim)
         if n < 2:
             raise AutogradError(
                 f"batch_norm() in training needs more than one value for each channel, but the shape is {input.shape}. "
@@ -87,9 +87,9 @@ def batch_norm(
             )
         if running_mean is not None and running_var is not None:
             x = new_tensor(input.value)
-            move(running_mean, average(x, dim, False).value, momentum)
-            move(running_var, variance(x, dim, False, n - 1).value, momentum)
-        y = standardized(input, dim, eps)
+            update_running(running_mean, mean_over(x, dim, False).value, momentum)
+            update_running(running_var, var_over(x, dim, False, n - 1).value, momentum)
+        y = standardize(input, dim, eps)
     elif running_mean is None or running_var is None:
         raise AutogradError(
             "batch_norm() needs running_mean and running_var outside of training, but one is None. Pass both, or "
@@ -101,7 +101,7 @@ def batch_norm(
     return y if bias is None else add(y, reshape(bias, per_channel))
 
 
-def move(running: Tensor, batch: Any, momentum: float) -> None:
+def update_running(running: Tensor, batch: Any, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
-    clock.stamp("batch_norm()", running)
+    write_clock.record_write("batch_norm()", running)

@@ -13,48 +13,48 @@ import numpy as np
 
 from course_lib.errors import AutogradError
 
-__all__ = ["check_unchanged", "next_seq", "stamp"]
+__all__ = ["check_unchanged", "next_seq", "record_write"]
 
 # Counts down, because heapq pops the smallest: the latest node is the next to be visited.
 next_seq = count(0, -1).__next__
-latest = 1  # the date of the latest write of all; no node is older than "never"
-written: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard
+latest_write = 1  # the date of the latest write of all; no node is older than "never"
+last_write: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest write, what wrote, a guard
 views: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> what it is a view of, a guard; both are weak references
 
 
-def owner(x: Any) -> Any:
+def find_owner(x: Any) -> Any:
     """Follow views down to the array that owns the memory."""
     while isinstance(x.base, np.ndarray):
         x = x.base
     return x
 
 
-def note_view(tensor: Any, source: Any) -> None:
+def record_view(tensor: Any, source: Any) -> None:
     """Remember which tensor another is a view of, if it is one; a view of a view is a view of the first."""
-    if isinstance(source.value, np.ndarray) and owner(tensor.value) is owner(source.value):
+    if isinstance(source.value, np.ndarray) and find_owner(tensor.value) is find_owner(source.value):
         key, whole = id(tensor), views[id(source)][0] if id(source) in views else ref(source)
         views[key] = whole, ref(tensor, partial(views.pop, key))
 
 
-def stamp(what: str, *tensors: Any) -> None:
+def record_write(what: str, *tensors: Any) -> None:
     """Date a write to the memory of tensors, done by the method called ``what``."""
-    global latest
-    latest = next_seq()
+    global latest_write
+    latest_write = next_seq()
     for tensor in tensors:
         x = tensor.value
-        buffer = x if x.base is None else owner(x)
+        buffer = x if x.base is None else find_owner(x)
         key = id(buffer)
-        entry = written.get(key)
+        entry = last_write.get(key)
         if entry is None:  # the guard drops it when the buffer is no more, because another may get the id
-            written[key] = [latest, what, ref(buffer, partial(written.pop, key))]
+            last_write[key] = [latest_write, what, ref(buffer, partial(last_write.pop, key))]
         else:
-            entry[0], entry[1] = latest, what
+            entry[0], entry[1] = latest_write, what
 
 
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
     """Refuse to use a saved array that was written to after ``node`` saved it."""
     for i, x in enumerate(saved):
-        date, what, _ = written.get(id(owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)
+        date, what, _ = last_write.get(id(find_owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)
         if date < node.seq:
             raise AutogradError(
                 f"what {node.name()} saved in the forward pass must still be there in the backward pass, but its "

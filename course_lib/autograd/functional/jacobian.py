@@ -1,4 +1,4 @@
-"""What torch keeps in ``torch.autograd.functional``: Jacobians, Hessians, and their products with vectors."""
+"""Jacobians and Hessians, and the product of a Hessian with a vector."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,10 +7,19 @@ import numpy as np
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.creation import zeros, zeros_like
+from course_lib.autograd.functional.products import (
+    Inputs,
+    call_on_leaves,
+    check_vector,
+    jvp,
+    list_outputs,
+    pull_back,
+    unwrap_like,
+    vjp,
+)
 from course_lib.autograd.ops.shape import reshape, stack
-from course_lib.autograd.products import Inputs, alike, direction, evaluated, jvp, pulled, returned, vjp
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import listed, new_tensor
+from course_lib.autograd.variable import list_tensors, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
@@ -49,24 +58,24 @@ def jacobian(
             f"strategy must be 'reverse-mode', or 'forward-mode' without create_graph, but it is {strategy!r} with "
             f"create_graph={create_graph}. Use reverse mode to differentiate the result."
         )
-    xs, out = evaluated(func, inputs, create_graph)
-    ys = returned(out)
+    xs, out = call_on_leaves(func, inputs, create_graph)
+    ys = list_outputs(out)
     if strategy == "forward-mode":
-        blocks = by_columns(lambda v: listed(jvp(func, xs, v)[1]), xs, ys)
+        blocks = push_columns(lambda v: list_tensors(jvp(func, xs, v)[1]), xs, ys)
     else:
         with grad_mode.enable_grad():
-            blocks = [[row_block(y, x, create_graph) for x in xs] for y in ys]
-    return alike([alike(row, inputs) for row in blocks], out)
+            blocks = [[pull_rows(y, x, create_graph) for x in xs] for y in ys]
+    return unwrap_like([unwrap_like(row, inputs) for row in blocks], out)
 
 
-def row_block(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
+def pull_rows(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
     """Walk back from each element of one output to one input."""
     basis = [new_tensor(v.reshape(y.shape)) for v in np.eye(y.numel(), dtype=y.dtype)]
-    rows = [pulled([y], [x], [v], create_graph, again=True)[0] for v in basis]
+    rows = [pull_back([y], [x], [v], create_graph, again=True)[0] for v in basis]
     return reshape(stack(rows), y.shape + x.shape) if rows else zeros(y.shape + x.shape, dtype=x.dtype)
 
 
-def by_columns(push: Callable[..., Any], xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[list[Tensor]]:
+def push_columns(push: Callable[..., Any], xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[list[Tensor]]:
     """Push a unit step along each element of each input forward: it makes a column of the block of each output."""
     blocks = [[zeros(y.shape + x.shape, dtype=y.dtype) for x in xs] for y in ys]
     for i, x in enumerate(xs):
@@ -93,7 +102,7 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacobian(lambda *xs: alike(gradient(func(*xs), xs), inputs), inputs, create_graph)
+    return jacobian(lambda *xs: unwrap_like(differentiable_gradient(func(*xs), xs), inputs), inputs, create_graph)
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
@@ -110,12 +119,12 @@ def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     >>> hvp(lambda x: (x**3).sum(), tensor([1.0, 2.0]), tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    xs, y = evaluated(func, inputs, create_graph)
-    product = pulled(gradient(y, xs), xs, direction(v, xs, "inputs"), create_graph)
-    return y if create_graph else y.detach(), alike(product, inputs)
+    xs, y = call_on_leaves(func, inputs, create_graph)
+    product = pull_back(differentiable_gradient(y, xs), xs, check_vector(v, xs, "inputs"), create_graph)
+    return y if create_graph else y.detach(), unwrap_like(product, inputs)
 
 
-def gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
+def differentiable_gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     """Differentiate a single number, in a way that can itself be differentiated."""
     if not isinstance(y, Tensor) or y.numel() != 1:
         came = f"its shape is {y.shape}" if isinstance(y, Tensor) else f"it returned a {type(y).__name__}"
@@ -123,4 +132,4 @@ def gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
             f"a Hessian needs a function that returns a single number, but {came}. Reduce it first, and "
             "return the tensor alone."
         )
-    return pulled([y], xs, [None], create_graph=True)
+    return pull_back([y], xs, [None], create_graph=True)

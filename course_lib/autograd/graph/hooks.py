@@ -8,11 +8,12 @@ from weakref import ref
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode
+from course_lib.autograd import grad_mode
+from course_lib.autograd.graph import write_clock
 from course_lib.autograd.variable import Tensor, Variable, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["RemovableHandle", "Watch", "saved_tensors_hooks", "watch"]
+__all__ = ["NodeHooks", "RemovableHandle", "hooks_of", "saved_tensors_hooks"]
 
 
 class RemovableHandle:
@@ -27,41 +28,41 @@ class RemovableHandle:
         self.hooks.pop(self, None)
 
 
-class Watch:
+class NodeHooks:
     """The hooks of one node, and the tensor whose ``.grad`` its cotangent is to be kept in."""
 
-    __slots__ = ("on_deposit", "on_enter", "on_leave", "on_tensor", "tensor")
+    __slots__ = ("on_accumulate", "on_enter", "on_leave", "on_tensor", "tensor")
 
     def __init__(self) -> None:
         self.tensor: Any = lambda: None  # or a weak reference: a graph does not keep its leaves alive
         self.on_tensor: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.on_deposit: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.on_accumulate: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_enter: dict[RemovableHandle, Callable[..., Any]] = {}
         self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
 
-    def before(self, g: Any, *, deposit: bool, last: bool) -> Any:
+    def receive(self, g: Any, *, accumulate: bool, last: bool) -> Any:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
             for hook in tuple(self.on_tensor.values()):
-                g = replaced(g, hook(as_tensor(g)))
-        if self.on_enter and last and deposit:
-            (g,) = run(self.on_enter, [g])
+                g = replace_gradient(g, hook(as_tensor(g)))
+        if self.on_enter and last and accumulate:
+            (g,) = run_hooks(self.on_enter, [g])
         tensor = self.tensor()
-        if deposit and tensor is not None:
+        if accumulate and tensor is not None:
             # three references, the walk's, this method's and getrefcount's own: nobody else sees g
-            if last and tensor.kept is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
-                tensor.kept = new_tensor(g)
+            if last and tensor.stored_grad is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
+                tensor.stored_grad = new_tensor(g)
             else:
-                keep(tensor, as_tensor(g))
-            if self.on_deposit:
-                for hook in tuple(self.on_deposit.values()):
+                accumulate_grad(tensor, as_tensor(g))
+            if self.on_accumulate:
+                for hook in tuple(self.on_accumulate.values()):
                     hook(tensor)
             if self.on_leave and last:
-                run(self.on_leave, [], (as_tensor(g),))
+                run_hooks(self.on_leave, [], (as_tensor(g),))
         return g
 
 
-def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *given: Any) -> list[Any]:
+def run_hooks(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *given: Any) -> list[Any]:
     """Pass what enters or leaves a node through its hooks: each gets what the one before returned."""
     for hook in tuple(hooks.values()):
         new = hook(tuple(map(as_tensor, gs)), *given)
@@ -72,11 +73,11 @@ def run(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *give
                     f"a hook on a node must return one gradient for each of the {len(gs)} that it may replace, or "
                     f"None, but it returned {len(new)}. Put None where one is to stay."
                 )
-            gs = [replaced(g, n) for g, n in zip(gs, new, strict=True)]
+            gs = [replace_gradient(g, n) for g, n in zip(gs, new, strict=True)]
     return gs
 
 
-def replaced(g: Any, new: Any) -> Any:
+def replace_gradient(g: Any, new: Any) -> Any:
     """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
     if new is None:
         return g
@@ -90,28 +91,28 @@ def replaced(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def keep(tensor: Tensor, g: Tensor) -> None:
+def accumulate_grad(tensor: Tensor, g: Tensor) -> None:
     """Add ``g`` to ``tensor.grad``, or put a copy there."""
-    old = tensor.kept
+    old = tensor.stored_grad
     if old is None:
-        tensor.kept = new_tensor(g.value.copy(), g.node)
+        tensor.stored_grad = new_tensor(g.value.copy(), g.node)
     elif old.node is not None or grad_mode.is_grad_enabled():
-        tensor.kept = old + g
+        tensor.stored_grad = old + g
     else:
         old.value += g.value
-        clock.stamp("a second backward()", old)
+        write_clock.record_write("a second backward()", old)
 
 
-def watch(node: Any) -> Watch:
+def hooks_of(node: Any) -> NodeHooks:
     """Give the node a watch, if it has none."""
-    found: Watch = node.watch or Watch()
-    node.watch = found
+    found: NodeHooks = node.hooks or NodeHooks()
+    node.hooks = found
     return found
 
 
-def keep_grad(tensor: Tensor) -> None:
+def retain_grad(tensor: Tensor) -> None:
     """Fill ``tensor.grad`` when its node is visited."""
-    watch(tensor.node).tensor = ref(tensor)
+    hooks_of(tensor.node).tensor = ref(tensor)
 
 
 class saved_tensors_hooks:  # noqa: N801 - torch's name
@@ -131,21 +132,21 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
 
     def __enter__(self) -> None:
         here = grad_mode.here.mode
-        here.change(here.recording, (*here.observers, self.pack))
+        here.change(here.recording, (*here.observers, self.pack_saved))
 
     def __exit__(self, *_: object) -> None:
         here = grad_mode.here.mode
         here.change(here.recording, here.observers[:-1])
 
-    def pack(self, tensor: Tensor) -> None:
+    def pack_saved(self, tensor: Tensor) -> None:
         """Replace what the node of a new tensor has saved, unless an inner block does so."""
         node = tensor.node
-        if grad_mode.here.mode.observers[-1] != self.pack or node.saved is None:
+        if grad_mode.here.mode.observers[-1] != self.pack_saved or node.saved is None:
             return
         with grad_mode.no_grad():
-            node.saved = tuple(map(self.packed, node.saved))
-        watch(node)  # which unpacks
+            node.saved = tuple(map(self.pack_array, node.saved))
+        hooks_of(node)  # which unpacks
 
-    def packed(self, x: Any) -> Any:
+    def pack_array(self, x: Any) -> Any:
         """Replace a saved array by the call that gets it back."""
         return partial(self.unpack_hook, self.pack_hook(new_tensor(x))) if isinstance(x, np.ndarray) else x

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode, hooks
+from course_lib.autograd import grad_mode
+from course_lib.autograd.graph import hooks, write_clock
 from course_lib.autograd.ops import elementwise
-from course_lib.autograd.ops.indexing import parted, picked
-from course_lib.autograd.ops.operands import as_tensor_like, sum_to, to
+from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to, sum_to
+from course_lib.autograd.ops.indexing import pick, split_index
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.variable import Tensor, new_tensor
 from course_lib.errors import AutogradError
@@ -16,7 +17,7 @@ from course_lib.errors import AutogradError
 __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 
-def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
+def write_in_place(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
     recorded, kept = False, False
     if grad_mode.is_grad_enabled():
@@ -33,20 +34,20 @@ def write(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
             "Use the function without the underscore, which returns a new tensor."
         )
     if recorded:
-        new = to(new, x.dtype)
+        new = cast_to(new, x.dtype)
         if kept:  # as in torch, ``.grad`` is that of the latest value, and hooks stay with the one they were set on
-            hooks.watch(x.node).tensor = lambda: None
+            hooks.hooks_of(x.node).tensor = lambda: None
         x.node = new.node
         if kept:
-            hooks.keep_grad(x)
+            hooks.retain_grad(x)
     x.value[...] = new.value
-    clock.stamp(what + "()", x)
+    write_clock.record_write(what + "()", x)
     return x
 
 
 def refuse_if_leaf(x: Tensor, what: str) -> None:
     """Raise if a write would change a leaf, itself or through a view of it."""
-    whole = clock.views[id(x)][0]() if id(x) in clock.views else None
+    whole = write_clock.views[id(x)][0]() if id(x) in write_clock.views else None
     if any(t is not None and t.is_leaf and t.requires_grad for t in (x, whole)):
         raise AutogradError(
             f"a leaf that requires grad must keep the value that its gradient is for, but {what}() would change it. Do "
@@ -56,7 +57,7 @@ def refuse_if_leaf(x: Tensor, what: str) -> None:
 
 def refuse_if_shared(x: Tensor, what: str) -> None:
     """Raise if a recorded write would also change a tensor that does not record it."""
-    if x.value.base is not None or any(whole() is x for whole, _ in clock.views.values()):
+    if x.value.base is not None or any(whole() is x for whole, _ in write_clock.views.values()):
         raise AutogradError(
             f"{what}() can be recorded only for a tensor whose memory no other tensor of the graph shares, but this "
             "one is, or has, a view. Write it out of place, or on a .clone()."
@@ -65,61 +66,61 @@ def refuse_if_shared(x: Tensor, what: str) -> None:
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Add in place: ``self += alpha * other``."""
-    return write(self, "add_", partial(elementwise.add, alpha=alpha), other)
+    return write_in_place(self, "add_", partial(elementwise.add, alpha=alpha), other)
 
 
 def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Subtract in place: ``self -= alpha * other``."""
-    return write(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
+    return write_in_place(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
 
 
 def mul_(self: Tensor, other: Any) -> Tensor:
     """Multiply in place."""
-    return write(self, "mul_", elementwise.mul, other)
+    return write_in_place(self, "mul_", elementwise.mul, other)
 
 
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Divide in place; see :func:`div`."""
-    return write(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
+    return write_in_place(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
 
 
-put_in: Primitive = Primitive(
+index_put: Primitive = Primitive(
     "index_put",
-    lambda x, y, first, last: assigned(np.array(x), first, last, y),
-    lambda g, y_shape, first, last: put_in(g, np.zeros((), g.dtype), first, last),  # what was overwritten is cut off
-    lambda g, y_shape, first, last: sum_to(picked(g, first, last), y_shape),
+    lambda x, y, first, last: assign_elements(np.array(x), first, last, y),
+    lambda g, y_shape, first, last: index_put(g, np.zeros((), g.dtype), first, last),  # what was overwritten is cut off
+    lambda g, y_shape, first, last: sum_to(pick(g, first, last), y_shape),
 )
 
 
-def assigned(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
+def assign_elements(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
     """Assign to a view, or to what is picked from it, and return the array."""
     x[(*first, ...)][last or ...] = y
     return x
 
 
-def put(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
+def assign(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
     """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
-    y = to(as_tensor_like(y, x), x.dtype)
+    y = cast_to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
         y = y[0]
-    return write(x, what, put_in, y, first, last)
+    return write_in_place(x, what, index_put, y, first, last)
 
 
 def fill_(self: Tensor, value: float | Tensor) -> Tensor:
     """Set every element."""
-    return put(self, "fill_", value)
+    return assign(self, "fill_", value)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0."""
-    return write(self, "zero_", put_in, 0, (), ())
+    return write_in_place(self, "zero_", index_put, 0, (), ())
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
     """Copy the elements of another tensor, which may broadcast."""
-    return put(self, "copy_", src)
+    return assign(self, "copy_", src)
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``."""
-    put(self, "__setitem__", value, *parted(index, self.shape))
+    assign(self, "__setitem__", value, *split_index(index, self.shape))

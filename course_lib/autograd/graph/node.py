@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd import clock, grad_mode, hooks
+from course_lib.autograd import grad_mode
+from course_lib.autograd.graph import hooks, write_clock
 from course_lib.autograd.variable import as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
@@ -20,20 +21,20 @@ class Node:
     drops it.
     """
 
-    __slots__ = ("__weakref__", "grad", "op", "parents", "saved", "seq", "watch")
+    __slots__ = ("__weakref__", "grad", "hooks", "op", "parents", "saved", "seq")
 
     op: "Operation"
     parents: tuple["Node | None", ...]  # empty for a leaf, None for an input without gradient
     saved: tuple[Any, ...] | None  # None once freed
     grad: Any  # the cotangent collected so far; set during a walk only
-    watch: Any  # hooks, and the tensor whose ``.grad`` is to be filled; None for most nodes
+    hooks: Any  # hooks, and the tensor whose ``.grad`` is to be filled; None for most nodes
 
     def __init__(self, op: Any, parents: tuple["Node | None", ...] = (), saved: tuple[Any, ...] = ()) -> None:
-        self.seq = clock.next_seq()
+        self.seq = write_clock.next_seq()
         self.op = op
         self.parents = parents
         self.saved = saved
-        self.grad = self.watch = None
+        self.grad = self.hooks = None
 
     def name(self) -> str:
         """Name the operation, as torch does."""
@@ -47,17 +48,17 @@ class Node:
     @property
     def variable(self) -> Any:
         """The tensor whose ``.grad`` is filled here, if it is still alive."""
-        return self.watch and self.watch.tensor()
+        return self.hooks and self.hooks.tensor()
 
     def register_hook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the vjps; a tuple it returns replaces ``grad_inputs``."""
-        return hooks.RemovableHandle(hooks.watch(self).on_leave, hook)
+        return hooks.RemovableHandle(hooks.hooks_of(self).on_leave, hook)
 
     def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
-        return hooks.RemovableHandle(hooks.watch(self).on_enter, hook)
+        return hooks.RemovableHandle(hooks.hooks_of(self).on_enter, hook)
 
-    def taken_out(self) -> tuple[Any, ...]:
+    def saved_values(self) -> tuple[Any, ...]:
         """Return what was saved, if it is still there and unchanged."""
         if self.saved is None:
             raise AutogradError(
@@ -66,28 +67,28 @@ class Node:
                 "forward pass again, or pass retain_graph=True to the earlier backward() or grad()."
             )
         saved = self.saved
-        if self.watch is not None:  # a pack hook may have put it away
+        if self.hooks is not None:  # a pack hook may have put it away
             saved = tuple(s().value if isinstance(s, partial) else s for s in saved)
-        if self.seq > clock.latest:  # something was written to since this node was made
-            clock.check_unchanged(self, saved)
+        if self.seq > write_clock.latest_write:  # something was written to since this node was made
+            write_clock.check_unchanged(self, saved)
         return saved
 
-    def opened(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
+    def prepare_vjps(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
         """Return cotangent, what was saved, and rules, where hooks, a write or ``create_graph`` need a closer look."""
-        saved, vjps, watch = self.taken_out(), self.op.vjps, self.watch
+        saved, vjps, own = self.saved_values(), self.op.vjps, self.hooks
         if create_graph:
-            saved = self.op.recorded(self, saved)
-        if watch is not None and self.parents:  # at the end of a path the hooks have run
-            (g,) = hooks.run(watch.on_enter, [g])
-            if watch.on_leave:  # which must see all results, so the rules only hand them out
+            saved = self.op.reconnect(self, saved)
+        if own is not None and self.parents:  # at the end of a path the hooks have run
+            (g,) = hooks.run_hooks(own.on_enter, [g])
+            if own.on_leave:  # which must see all results, so the rules only hand them out
                 results = [None if p is None else vjp(g, *saved) for p, vjp in zip(self.parents, vjps, strict=False)]
-                results = hooks.run(watch.on_leave, results, (as_tensor(g),))
+                results = hooks.run_hooks(own.on_leave, results, (as_tensor(g),))
                 vjps = tuple(lambda *_, r=r: r for r in results)
         return g, saved, vjps
 
     def __call__(self, grad_output: Any) -> Any:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result per input, nothing kept or freed."""
-        saved, g = self.taken_out(), getattr(grad_output, "value", grad_output)
+        saved, g = self.saved_values(), getattr(grad_output, "value", grad_output)
         with grad_mode.no_grad(), np.errstate(all="ignore"):
             found = tuple(
                 new_tensor(vjp(g, *saved)) if p else None for p, vjp in zip(self.parents, self.op.vjps, strict=True)
@@ -113,7 +114,7 @@ class Operation:
     ) -> None:
         self.name, self.vjps, self.saves, self.origins = name, vjps, saves, origins
 
-    def recorded(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    def reconnect(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
         nodes = (*node.parents, node)
         pairs = zip(saved, self.origins, strict=True)

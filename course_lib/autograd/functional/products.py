@@ -10,13 +10,13 @@ import numpy as np
 from course_lib.autograd import grad_mode
 from course_lib.autograd.creation import ones_like, zeros_like
 from course_lib.autograd.differentiate import grad
-from course_lib.autograd.function import Call
-from course_lib.autograd.ops.shape import viewed
+from course_lib.autograd.function import FunctionCall
+from course_lib.autograd.ops.shape import view_as
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Inputs", "alike", "direction", "evaluated", "jvp", "pulled", "returned", "vjp"]
+__all__ = ["Inputs", "call_on_leaves", "check_vector", "jvp", "list_outputs", "pull_back", "unwrap_like", "vjp"]
 
 Inputs = Tensor | Sequence[Tensor]
 
@@ -31,12 +31,12 @@ class Tangents(local):
 tangents = Tangents()
 
 
-def alike(results: Sequence[Any], given: Any) -> Any:
+def unwrap_like(results: Sequence[Any], given: Any) -> Any:
     """Return one tensor for one, and a tuple for several."""
     return results[0] if isinstance(given, Tensor) else tuple(results)
 
 
-def tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
+def require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
     """List one tensor or several, and refuse anything else, such as an array, whose rows would be listed."""
     found: list[Any] = list(x) if isinstance(x, Iterable) and not hasattr(x, "shape") else [x]
     for one in found:
@@ -48,20 +48,20 @@ def tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...
     return found
 
 
-def returned(out: Any) -> list[Tensor]:
+def list_outputs(out: Any) -> list[Tensor]:
     """List what a function returned."""
     fix = "Compute it with this engine's operations, without .numpy() and .item(), and look for a missing return."
-    return tensors(out, "what the function returns", fix)
+    return require_tensors(out, "what the function returns", fix)
 
 
-def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
+def check_vector(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
     """Check the vector of a product; if there is none, use 1 for a single number."""
     shapes = [x.shape for x in like]
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(f"without v, the {what} must be a single number, but the shapes are {shapes}. Pass v.")
         return [ones_like(like[0])]
-    vs = tensors(v, "v")
+    vs = require_tensors(v, "v")
     if [x.shape for x in vs] != shapes:
         raise AutogradError(
             f"v must have the shapes of the {what}, {shapes}, but it has {[x.shape for x in vs]}. Pass one tensor for "
@@ -70,11 +70,11 @@ def direction(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
     return vs
 
 
-def evaluated(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
+def call_on_leaves(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
     """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
-    leaves = tensors(inputs, "inputs")
+    leaves = require_tensors(inputs, "inputs")
     with grad_mode.enable_grad():
-        xs = [viewed(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in leaves]
+        xs = [view_as(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in leaves]
         return xs, func(*xs)
 
 
@@ -108,13 +108,13 @@ def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     >>> vjp(lambda x: x**2, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    xs, out = evaluated(func, inputs, create_graph)
-    ys = returned(out)
-    found = pulled(ys, xs, direction(v, ys, "outputs"), create_graph)
-    return out if create_graph else alike([y.detach() for y in ys], out), alike(found, inputs)
+    xs, out = call_on_leaves(func, inputs, create_graph)
+    ys = list_outputs(out)
+    found = pull_back(ys, xs, check_vector(v, ys, "outputs"), create_graph)
+    return out if create_graph else unwrap_like([y.detach() for y in ys], out), unwrap_like(found, inputs)
 
 
-def pulled(
+def pull_back(
     ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool, *, again: bool = False
 ) -> list[Tensor]:
     """Pull cotangents of outputs back to inputs: zeros for an input that was not used. The graph serves ``again``."""
@@ -159,9 +159,9 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
         raise AutogradError(
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
-    xs = [Tensor(x.value, True) for x in tensors(inputs, "inputs")]
+    xs = [Tensor(x.value, True) for x in require_tensors(inputs, "inputs")]
     tangents.of.clear()
-    for x, t in zip(xs, direction(v, xs, "inputs"), strict=True):
+    for x, t in zip(xs, check_vector(v, xs, "inputs"), strict=True):
         tangents.of[x.node] = new_tensor(t.value.astype(x.dtype))
     mode.change(mode.recording, (push_forward, *mode.observers))  # first, before anyone packs what was saved
     try:
@@ -169,9 +169,9 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
             out = func(*xs)
     finally:
         mode.change(mode.recording, mode.observers[1:])
-    ys = returned(out)
+    ys = list_outputs(out)
     found = [tangents.of[y.node] if y.node in tangents.of else zeros_like(y) for y in ys]
-    return alike([y.detach() for y in ys], out), alike(found, out)
+    return unwrap_like([y.detach() for y in ys], out), unwrap_like(found, out)
 
 
 def push_forward(tensor: Tensor) -> None:
@@ -181,19 +181,21 @@ def push_forward(tensor: Tensor) -> None:
     mode.change(mode.recording, ())
     try:
         with np.errstate(all="ignore"):
-            pairs = pulled_through(node, g)
+            pairs = pull_through_node(node, g)
         if pairs:
             cotangents, directions = zip(*pairs, strict=True)
-            tangents.of[node] = pulled(cotangents, [g], directions, create_graph=False)[0]
+            tangents.of[node] = pull_back(cotangents, [g], directions, create_graph=False)[0]
     finally:
         mode.change(mode.recording, watching)
     node.parents, node.saved = (None,), None
 
 
-def pulled_through(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
+def pull_through_node(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
     """Return the cotangent of each input of an operation that has a tangent, and that tangent."""
     source = node.parents[0]
-    if source is not None and isinstance(source.op, Call) and len(source.op.forms) > 1:  # the node is one output of it
-        return pulled_through(source, node.op.vjps[0](g))
+    if (
+        source is not None and isinstance(source.op, FunctionCall) and len(source.op.output_forms) > 1
+    ):  # the node is one output of it
+        return pull_through_node(source, node.op.vjps[0](g))
     rules = zip(node.parents, node.op.vjps, strict=True)
     return [(vjp(g, *node.saved), tangents.of[parent]) for parent, vjp in rules if parent in tangents.of]

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.functional import by_columns, row_block
+from course_lib.autograd.functional.jacobian import pull_rows, push_columns
+from course_lib.autograd.functional.products import list_outputs, pull_back
 from course_lib.autograd.grad_mode import enable_grad
-from course_lib.autograd.products import pulled, returned
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import listed
+from course_lib.autograd.variable import list_tensors
 from course_lib.errors import AutogradError, GradcheckError
 
 __all__ = ["gradcheck", "gradgradcheck"]
@@ -56,7 +56,7 @@ def gradcheck(
                 f"gradcheck takes this engine's tensors, but got a {type(x).__name__} of another library. Use "
                 "torch.autograd.gradcheck or jax.test_util.check_grads there, or course_lib.oracle.compare."
             )
-    args = dict(enumerate(listed(inputs)))
+    args = dict(enumerate(list_tensors(inputs)))
     checked = {i: x for i, x in args.items() if isinstance(x, Tensor) and x.requires_grad}
     if not checked:
         raise AutogradError(
@@ -74,9 +74,9 @@ def gradcheck(
     def f(*xs: Tensor) -> tuple[Tensor, ...]:
         given = args | dict(zip(checked, xs, strict=True))
         with enable_grad():  # func itself may take gradients
-            return tuple(y for y in returned(func(*given.values())) if y.dtype.kind == "f")
+            return tuple(y for y in list_outputs(func(*given.values())) if y.dtype.kind == "f")
 
-    found = disagreement(f, checked, eps, atol, rtol)
+    found = describe_disagreement(f, checked, eps, atol, rtol)
     if found and raise_exception:
         raise GradcheckError(found)
     return not found
@@ -93,20 +93,22 @@ def gradgradcheck(
     raise_exception: bool = True,
 ) -> bool:
     """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
-    xs = listed(inputs)
-    ys = returned(func(*xs))
+    xs = list_tensors(inputs)
+    ys = list_outputs(func(*xs))
     rng = np.random.default_rng(0)
     gs = grad_outputs or [Tensor(rng.standard_normal(y.shape), requires_grad=True) for y in ys]
 
     def gradients(*args: Any) -> Any:
         given, gs = args[: len(xs)], args[len(xs) :]
         wanted = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
-        return tuple(pulled(returned(func(*given)), wanted, gs, create_graph=True))
+        return tuple(pull_back(list_outputs(func(*given)), wanted, gs, create_graph=True))
 
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
-def disagreement(f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, atol: float, rtol: float) -> str:
+def describe_disagreement(
+    f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, atol: float, rtol: float
+) -> str:
     """Say which gradient is the first that finite differences do not give, and at which element it is farthest off."""
     xs = [*inputs.values()]
 
@@ -115,9 +117,9 @@ def disagreement(f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, a
         return [(y - z) / (2 * eps) for y, z in zip(*(f(*moved) for moved in steps), strict=True)]
 
     ys = f(*xs)
-    for k, (y, blocks) in enumerate(zip(ys, by_columns(difference, xs, ys), strict=True)):
+    for k, (y, blocks) in enumerate(zip(ys, push_columns(difference, xs, ys), strict=True)):
         for (i, x), block in zip(inputs.items(), blocks, strict=True):
-            ours, theirs = row_block(y, x, create_graph=False).value, block.value
+            ours, theirs = pull_rows(y, x, create_graph=False).value, block.value
             with np.errstate(all="ignore"):
                 excess = np.nan_to_num(np.abs(ours - theirs) - atol - rtol * np.abs(theirs), nan=np.inf)
             if np.any(excess > 0):

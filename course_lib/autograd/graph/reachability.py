@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from course_lib.autograd.node import Node
+from course_lib.autograd.graph.node import Node
 
-__all__ = ["leading_to", "reached", "taken_aside"]
+__all__ = ["find_leading_to", "find_reachable", "stash_cotangents"]
 
 
-def reached(roots: list[Node]) -> set[Node]:
+def find_reachable(roots: list[Node]) -> set[Node]:
     """Find the nodes that can be reached."""
     seen, stack = set(roots), list(roots)
     while stack:
@@ -18,18 +18,20 @@ def reached(roots: list[Node]) -> set[Node]:
     return seen
 
 
-def taken_aside(roots: list[Node]) -> list[tuple[Node, Any]]:
+def stash_cotangents(roots: list[Node]) -> list[tuple[Node, Any]]:
     """Take the cotangents that wait in the nodes that can be reached."""
-    found = [(node, node.grad) for node in reached(roots) if node.grad is not None]
+    found = [(node, node.grad) for node in find_reachable(roots) if node.grad is not None]
     for node, _ in found:
         node.grad = None
     return found
 
 
-def leading_to(roots: list[Node], targets: set[Node]) -> set[Node]:
+def find_leading_to(roots: list[Node], targets: set[Node]) -> set[Node]:
     """Find the nodes from which a target can be reached."""
     wanted = set(targets)
-    for node in sorted(reached(roots), key=lambda node: -node.seq):  # oldest first: parents settle before their users
+    for node in sorted(
+        find_reachable(roots), key=lambda node: -node.seq
+    ):  # oldest first: parents settle before their users
         if not wanted.isdisjoint(node.parents):
             wanted.add(node)
     return wanted

@@ -8,39 +8,44 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor
+from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor_error
 
 __all__ = [
     "as_tensor_like",
-    "cast",
-    "constant",
+    "cast_to",
+    "cast_to_floating",
     "expand_to",
-    "mismatch",
-    "promoted",
+    "mismatch_error",
+    "promote",
     "repeat_to",
     "sum_to",
-    "to",
-    "values",
+    "take_arrays",
+    "take_constant",
 ]
 
 cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 
-def promoted(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
+def promote(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
     """Cast two tensors to their common dtype, to float32 if it must be ``floating`` and is not."""
     a, b = ((RANK[t.value.dtype.kind], t.value.ndim > 0) for t in (x, y))
     dtype = np.promote_types(x.dtype, y.dtype) if a == b else x.dtype if a > b else y.dtype
     if floating and dtype.kind != "f":
         dtype = np.dtype(np.float32)
-    return to(x, dtype), to(y, dtype)
+    return cast_to(x, dtype), cast_to(y, dtype)
 
 
-def to(x: Tensor, dtype: Any) -> Tensor:
+def cast_to(x: Tensor, dtype: Any) -> Tensor:
     """Cast, unless there is nothing to cast; what becomes integer or boolean has no gradient."""
     if x.value.dtype == dtype:
         return x
     return cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
+
+
+def cast_to_floating(input: Any) -> Any:
+    """Cast integers to float32, as torch does where they meet a fractional number."""
+    return input if input.value.dtype.kind == "f" else cast(input, np.float32, input.value.dtype)
 
 
 def as_tensor_like(x: Any, like: Any) -> Tensor:
@@ -60,15 +65,15 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
     )
 
 
-def values(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
+def take_arrays(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
     """Return the arrays of two tensors, and of a third if there is one; refuse anything else."""
     try:
         return x.value, y.value, None if z is None else z.value
     except AttributeError:
-        raise no_tensor(name, *(a for a in (x, y, z) if a is not None)) from None
+        raise no_tensor_error(name, *(a for a in (x, y, z) if a is not None)) from None
 
 
-def constant(name: str, what: str, x: Any) -> Any:
+def take_constant(name: str, what: str, x: Any) -> Any:
     """Return the array of a tensor that has no gradient here, or None for None; refuse one that asks for a gradient."""
     if x is not None and x.node is not None and grad_mode.is_grad_enabled():
         raise AutogradError(
@@ -78,26 +83,28 @@ def constant(name: str, what: str, x: Any) -> Any:
     return None if x is None else x.value
 
 
-def summed(x: Any, shape: tuple[int, ...]) -> Any:
+def sum_down(x: Any, shape: tuple[int, ...]) -> Any:
     """Sum an array down to a shape that broadcasts to its own."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1))
     return np.add.reduce(x, axis=dims, keepdims=True).reshape(shape) if dims else x
 
 
-sum_to: Primitive = Primitive("sum_to_size", summed, lambda g, x_shape: expand_to(g, x_shape))
+sum_to: Primitive = Primitive("sum_to_size", sum_down, lambda g, x_shape: expand_to(g, x_shape))
 expand_to: Primitive = Primitive("expand", np.broadcast_to, lambda g, x_shape: sum_to(g, x_shape), takes="x shape")
-repeat_to: Primitive = Primitive("expand", lambda x, shape: repeated(x, shape), lambda g, x_shape: sum_to(g, x_shape))
+repeat_to: Primitive = Primitive(
+    "expand", lambda x, shape: repeat_array(x, shape), lambda g, x_shape: sum_to(g, x_shape)
+)
 
 
-def repeated(x: Any, shape: tuple[int, ...]) -> Any:
+def repeat_array(x: Any, shape: tuple[int, ...]) -> Any:
     """Broadcast into memory of its own: for a cotangent, as BLAS is slow on views with strides of 0."""
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
-def mismatch(name: str, x: tuple[int, ...], y: tuple[int, ...], *, error: Exception) -> AutogradError:
+def mismatch_error(name: str, x: tuple[int, ...], y: tuple[int, ...], *, error: Exception) -> AutogradError:
     """Say why two shapes do not broadcast, and what to do; if they do, what NumPy said."""
     for i, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
         if m != n and 1 not in (m, n):
