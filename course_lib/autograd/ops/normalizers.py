@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.ops.broadcasting import cast_to
-from course_lib.autograd.ops.elementwise import abs, cast_to_floating, exp, power, select, sign
+from course_lib.autograd.ops.broadcasting import cast_to, cast_to_floating
+from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign
 from course_lib.autograd.ops.primitive import Primitive, Tensor
 from course_lib.autograd.ops.reductions import (
     Dim,
