@@ -52,7 +52,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
     if isinstance(first, Variable):
-        data = convert_to_lists(data)
+        data = _convert_to_lists(data)
         dtype = dtype or first.dtype
     try:
         x = np.array(data, dtype)
@@ -67,10 +67,10 @@ def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
     return Tensor(x, requires_grad)
 
 
-def convert_to_lists(data: Any) -> Any:
+def _convert_to_lists(data: Any) -> Any:
     """Turn tensors in lists into numbers."""
     return (
-        [convert_to_lists(x) for x in data]
+        [_convert_to_lists(x) for x in data]
         if isinstance(data, (list, tuple))
         else getattr(data, "tolist", lambda: data)()
     )

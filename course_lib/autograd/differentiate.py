@@ -14,7 +14,7 @@ from course_lib.errors import AutogradError
 __all__ = ["backward", "backward_from", "grad"]
 
 
-def start_from(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+def _start_from(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
@@ -41,7 +41,7 @@ def start_from(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node,
     return output.node, g if create_graph else g.value
 
 
-def find_targets(inputs: list[Tensor]) -> set[Node]:
+def _find_targets(inputs: list[Tensor]) -> set[Node]:
     """Find the nodes of the tensors whose gradients are asked for."""
     if not inputs:
         raise AutogradError("inputs must name a tensor, but it is empty. Pass those whose gradients you want.")
@@ -85,8 +85,8 @@ def backward(
     >>> x.grad
     tensor([ 3., 41.])
     """
-    accumulate_into_leaves(
-        pair_with_cotangents(list_tensors(tensors), grad_tensors, "grad_tensors", create_graph),
+    _accumulate_into_leaves(
+        _pair_with_cotangents(list_tensors(tensors), grad_tensors, "grad_tensors", create_graph),
         retain_graph,
         create_graph,
         inputs,
@@ -126,28 +126,28 @@ def backward_from(
     >>> x.grad
     tensor([2., 4.])
     """
-    accumulate_into_leaves([start_from(self, gradient, create_graph)], retain_graph, create_graph, inputs)
+    _accumulate_into_leaves([_start_from(self, gradient, create_graph)], retain_graph, create_graph, inputs)
 
 
-def accumulate_into_leaves(
+def _accumulate_into_leaves(
     roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
 ) -> None:
     """Walk from the roots, and add to ``.grad`` of the leaves, or of the inputs that are named."""
     xs = None if inputs is None else list_tensors(inputs)
-    targets = None if xs is None else find_targets(xs)
+    targets = None if xs is None else _find_targets(xs)
     for x in xs or ():
         hooks.retain_grad(x)  # as retain_grad() does, if x is not a leaf
     engine.backward(roots, retain_graph, create_graph, targets, catch=False)
 
 
-def pair_with_cotangents(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
+def _pair_with_cotangents(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
     """Give each output its cotangent; None stands for 1."""
     gs = [None] * len(ys) if given is None else list_tensors(given)
     if len(gs) != len(ys):
         raise AutogradError(
             f"{name} must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
         )
-    return [start_from(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
+    return [_start_from(y, g, create_graph) for y, g in zip(ys, gs, strict=True)]
 
 
 def grad(
@@ -194,8 +194,8 @@ def grad(
     (27.0, 18.0)
     """
     ys, xs = list_tensors(outputs), list_tensors(inputs)
-    targets = find_targets(xs)
-    roots = pair_with_cotangents(ys, grad_outputs, "grad_outputs", create_graph)
+    targets = _find_targets(xs)
+    roots = _pair_with_cotangents(ys, grad_outputs, "grad_outputs", create_graph)
     caught = engine.backward(roots, retain_graph, create_graph, targets, catch=True)
     found: list[Any] = [caught.get(x.node) for x in xs]
     if materialize_grads:
@@ -209,10 +209,10 @@ def grad(
                 "not. Pass the tensor that was used, not a copy or a view made later, or allow_unused=True to get None "
                 "for it."
             )
-    return tuple(found) if create_graph else tuple(unshare_memory(found, [g for _, g in roots]))
+    return tuple(found) if create_graph else tuple(_unshare_memory(found, [g for _, g in roots]))
 
 
-def unshare_memory(found: list[Any], given: list[Any]) -> Iterator[Any]:
+def _unshare_memory(found: list[Any], given: list[Any]) -> Iterator[Any]:
     """Wrap gradients so that they share memory with nothing: not with each other, nor with the cotangents given."""
     used = {id(g) for g in given}
     for g in found:

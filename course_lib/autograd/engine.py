@@ -17,9 +17,9 @@ from course_lib.autograd.graph.node import Node
 from course_lib.autograd.graph.reachability import find_leading_to, stash_cotangents
 from course_lib.autograd.numpy_errors import error_state, ignore_errors
 
-__all__ = ["backward"]
+__all__ = ["backward", "walk"]
 
-Heap = list[tuple[int, Node]]  # by creation, the latest node on top
+_Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
 def backward(
@@ -34,7 +34,7 @@ def backward(
     nodes = [node for node, _ in roots]
     wanted = None if targets is None else find_leading_to(nodes, targets)
     caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
-    heap: Heap = []
+    heap: _Heap = []
     leaves: list[Node] = []
     mode = grad_mode.here.mode
     aside = (
@@ -47,11 +47,11 @@ def backward(
     try:
         for node, g in roots:
             if wanted is None or node in wanted or len(roots) == 1:  # a lone root runs its hooks in any case
-                accumulate_cotangent(node, g)
+                _accumulate_cotangent(node, g)
                 heappush(heap, (node.seq, node))
         walk(heap, leaves, wanted, caught, retain_graph, create_graph)
         for node in leaves:
-            finish_cotangent(node, caught)
+            _finish_cotangent(node, caught)
     except BaseException:
         stash_cotangents(nodes)  # and dropped, or the next walk would add to them
         raise
@@ -65,7 +65,7 @@ def backward(
 
 
 def walk(
-    heap: Heap,
+    heap: _Heap,
     leaves: list[Node],
     wanted: set[Node] | None,
     caught: dict[Node, Any],
@@ -84,7 +84,7 @@ def walk(
         else:
             node = heappushpop(heap, (first.seq, first))[1] if heap else first
             first = None
-        g = finish_cotangent(node, caught) if caught or node.hooks is not None else node.grad
+        g = _finish_cotangent(node, caught) if caught or node.hooks is not None else node.grad
         node.grad = None
         if g is None:  # a root that was given twice, or a custom function that returned None
             continue
@@ -100,7 +100,7 @@ def walk(
             if parent is None or (wanted is not None and parent not in wanted):
                 continue
             if parent.grad is not None:
-                accumulate_cotangent(parent, vjp(*args))
+                _accumulate_cotangent(parent, vjp(*args))
                 continue
             parent.grad = vjp(*args)
             if not parent.parents:
@@ -113,7 +113,7 @@ def walk(
         g = saved = args = vjps = vjp = None
 
 
-def finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
+def _finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
     """Pass the cotangent of a node, now complete, through its hooks, and catch it if it was asked for."""
     g, node.grad = node.grad, None
     if g is not None and node.hooks is not None:
@@ -124,7 +124,7 @@ def finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
     return g
 
 
-def accumulate_cotangent(node: Node, g: Any) -> None:
+def _accumulate_cotangent(node: Node, g: Any) -> None:
     """Add a cotangent to what has arrived: in place if nobody else can see that sum, else out of place."""
     acc = node.grad
     if acc is None or g is None:

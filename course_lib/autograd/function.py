@@ -13,7 +13,7 @@ from course_lib.autograd.ops.primitive import record
 from course_lib.autograd.variable import Variable, as_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["Function"]
+__all__ = ["Function", "FunctionCall"]
 
 
 class Context:
@@ -32,19 +32,19 @@ class Context:
         self.constants = tensors
 
 
-class Cotangents(dict[int, Any]):
+class _Cotangents(dict[int, Any]):
     """The cotangents of a function with several outputs, by their numbers: each output sends its own, once."""
 
     def __add__(self, other: "Cotangents") -> "Cotangents":
-        return Cotangents({**self, **other})
+        return _Cotangents({**self, **other})
 
 
-def link_output(name: str, i: int) -> Operation:
+def _link_output(name: str, i: int) -> Operation:
     """Make the operation that links one of several outputs to the node of the function."""
-    return Operation(name, (lambda g: Cotangents({i: g}),))
+    return Operation(name, (lambda g: _Cotangents({i: g}),))
 
 
-def shape_and_dtype(x: Any) -> Any:
+def _shape_and_dtype(x: Any) -> Any:
     """Return the shape and dtype of the cotangent of an argument or a result; None for anything but a tensor."""
     return (x.shape, x.dtype) if isinstance(x, Variable) else None
 
@@ -54,7 +54,7 @@ class FunctionCall(Operation):
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
         self.function, self.ctx = function, ctx
-        self.input_forms, self.output_forms = [*map(shape_and_dtype, args)], [*map(shape_and_dtype, outs)]
+        self.input_forms, self.output_forms = [*map(_shape_and_dtype, args)], [*map(_shape_and_dtype, outs)]
         places = [*enumerate(args), *((OUT, out) for out in outs)]
         self.name = f"{function.__name__}Backward"
         self.frees = bool(ctx.saved_tensors)
@@ -67,7 +67,7 @@ class FunctionCall(Operation):
         latest: list[Any] = [None]  # a cotangent, and what ``backward`` made of it
 
         def pull(i: int, g: Any, *saved: Any) -> Any:
-            parts = g if isinstance(g, Cotangents) else {0: g}
+            parts = g if isinstance(g, _Cotangents) else {0: g}
             if latest[0] is not g:
                 self.ctx.saved_tensors = tuple(map(as_tensor, saved))
                 gs = (parts[k] if k in parts else form and np.zeros(*form) for k, form in enumerate(self.output_forms))
@@ -143,7 +143,7 @@ class Function:
         with grad_mode.no_grad():
             result = cls.forward(ctx, *args)
         outs = result if isinstance(result, tuple) else (result,)
-        live = [shape_and_dtype(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
+        live = [_shape_and_dtype(x) and x.dtype.kind == "f" and all(x is not c for c in ctx.constants) for x in outs]
         if not (any(parents) and any(live) and grad_mode.is_grad_enabled()):
             return result
         call, saved = FunctionCall(cls, ctx, args, outs), tuple(getattr(s, "value", None) for s in ctx.saved_tensors)
@@ -153,5 +153,5 @@ class Function:
             return (out,) if isinstance(result, tuple) else out
         node = Node(call, parents, saved)
         return tuple(
-            record(link_output(call.name, i), x.value, (node,), ()) if live[i] else x for i, x in enumerate(outs)
+            record(_link_output(call.name, i), x.value, (node,), ()) if live[i] else x for i, x in enumerate(outs)
         )

@@ -6,12 +6,12 @@ from inspect import isgeneratorfunction
 from threading import local
 from typing import Any
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "here", "is_grad_enabled", "no_grad", "set_grad_enabled", "unusual_modes"]
 
 Observer = Callable[[Any], None]
 
 
-class Mode:
+class _Mode:
     """The state of one thread: whether it records, who is shown each new tensor with a node, and its open walks."""
 
     __slots__ = ("observers", "recording", "walks")
@@ -29,15 +29,15 @@ class Mode:
             unusual_modes.add(self)
 
 
-class Here(local):
+class _Here(local):
     """The mode of the thread that asks."""
 
     def __init__(self) -> None:
-        self.mode = Mode()
+        self.mode = _Mode()
 
 
-here = Here()
-unusual_modes: set[Mode] = (
+here = _Here()
+unusual_modes: set[_Mode] = (
     set()
 )  # while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
 
@@ -47,7 +47,7 @@ def is_grad_enabled() -> bool:
     return not unusual_modes or here.mode.recording
 
 
-class GradMode:
+class _GradMode:
     """A block, or a decorated function, in which operations are recorded or not."""
 
     mode: bool
@@ -60,10 +60,10 @@ class GradMode:
 
     def __enter__(self) -> None:
         self.outer.append(here.mode.recording)
-        set_recording(self.mode)
+        _set_recording(self.mode)
 
     def __exit__(self, *_: object) -> None:
-        set_recording(self.outer.pop())
+        _set_recording(self.outer.pop())
 
     def __call__(self, func: Any) -> Any:
         """Decorate a function: each call has a block of its own, and a generator one for each step of its body."""
@@ -71,7 +71,7 @@ class GradMode:
 
         @wraps(func)
         def steps(*args: Any, **kwargs: Any) -> Any:
-            return (yield from run_generator(block, func(*args, **kwargs)))
+            return (yield from _run_generator(block, func(*args, **kwargs)))
 
         @wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -81,12 +81,12 @@ class GradMode:
         return steps if isgeneratorfunction(func) else call
 
 
-def set_recording(recording: bool) -> None:
+def _set_recording(recording: bool) -> None:
     """Record or not, in this thread."""
     here.mode.change(recording, here.mode.observers)
 
 
-def run_generator(block: type[GradMode], generator: Any) -> Generator[Any, Any, Any]:
+def _run_generator(block: type[_GradMode], generator: Any) -> Generator[Any, Any, Any]:
     """Run a generator with each step in a block, so that the loop over it goes on as it would without."""
     resume, sent = generator.send, None
     while True:
@@ -101,7 +101,7 @@ def run_generator(block: type[GradMode], generator: Any) -> Generator[Any, Any, 
             resume, sent = generator.throw, error
 
 
-class no_grad(GradMode):  # noqa: N801 - torch's name
+class no_grad(_GradMode):  # noqa: N801 - torch's name
     """Record nothing in this block or decorated function: results do not require gradients.
 
     Examples
@@ -117,13 +117,13 @@ class no_grad(GradMode):  # noqa: N801 - torch's name
     mode = False
 
 
-class enable_grad(GradMode):  # noqa: N801 - torch's name
+class enable_grad(_GradMode):  # noqa: N801 - torch's name
     """Record again, inside a ``no_grad`` block."""
 
     mode = True
 
 
-class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
+class set_grad_enabled(_GradMode):  # noqa: N801 - torch's name
     """Record or not, as ``mode`` says, from here on or, used with ``with``, until the block ends."""
 
     def __init__(self, mode: bool) -> None:
@@ -132,7 +132,7 @@ class set_grad_enabled(GradMode):  # noqa: N801 - torch's name
         super().__enter__()
 
     def __enter__(self) -> None:
-        set_recording(self.mode)
+        _set_recording(self.mode)
 
     def __call__(self, func: Any) -> Any:
         """Decorate a function: nothing changes until it is called."""

@@ -30,9 +30,9 @@ class Optimizer:
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         self.param_groups = [{**defaults, **group, "params": list_tensors(group["params"])} for group in groups]
-        check_parameters(self.param_groups)
+        _check_parameters(self.param_groups)
         for group in self.param_groups:
-            check_settings(group)
+            _check_settings(group)
         self.state: dict[Tensor, dict[str, Any]] = {}
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class Optimizer:
         raise NotImplementedError
 
 
-def check_parameters(groups: list[dict[str, Any]]) -> None:
+def _check_parameters(groups: list[dict[str, Any]]) -> None:
     """Refuse what an optimizer cannot change, which would pass unnoticed, and what it would change twice."""
     before = set[int]()
     for group in groups:
@@ -89,7 +89,7 @@ def check_parameters(groups: list[dict[str, Any]]) -> None:
         before |= {id(p) for p in group["params"]}
 
 
-def check_settings(settings: dict[str, Any]) -> None:
+def _check_settings(settings: dict[str, Any]) -> None:
     """Refuse settings for which the update is not defined."""
     for name, value in settings.items():
         for n in value if name == "betas" else (value,):

@@ -10,10 +10,10 @@ from course_lib.autograd.variable import Tensor
 
 __all__ = ["tensor_repr"]
 
-PRECISION, LINE_WIDTH, THRESHOLD, EDGE, INDENT = 4, 80, 1000, 3, len("tensor(")
+_PRECISION, _LINE_WIDTH, _THRESHOLD, _EDGE, _INDENT = 4, 80, 1000, 3, len("tensor(")
 
 
-def choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
+def _choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
     """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely.
 
     Also return the width of the elements. As in torch, zeros, inf and nan do not count, and may be wider.
@@ -25,7 +25,7 @@ def choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
     whole = bool(np.all(sizes == np.ceil(sizes)))
     low, high = sizes.min(initial=np.inf), sizes.max(initial=0)  # there may be none
     widely = high / low > 1000 or high > 1e8 or (not whole and low < 1e-4)
-    spec = f".{PRECISION}e" if widely else ".0f" if whole else f".{PRECISION}f"
+    spec = f".{_PRECISION}e" if widely else ".0f" if whole else f".{_PRECISION}f"
 
     def show(v: Any) -> str:
         return f"{v:{spec}}" + "." * (spec == ".0f" and math.isfinite(v))
@@ -33,15 +33,15 @@ def choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
     return show, max(map(len, map(show, x)), default=1)
 
 
-def format_elements(x: Any, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
+def _format_elements(x: Any, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
     """Nest the elements in brackets, leaving out the middle of large tensors."""
     if x.ndim == 0:
         return show(x.item()).rjust(width)
-    cut = shorten and len(x) > 2 * EDGE
-    rows: list[Any] = [*x[:EDGE], ..., *x[-EDGE:]] if cut else list(x)
+    cut = shorten and len(x) > 2 * _EDGE
+    rows: list[Any] = [*x[:_EDGE], ..., *x[-_EDGE:]] if cut else list(x)
     dots = "..." if x.ndim > 1 else " ..."
-    parts = [dots if row is ... else format_elements(row, show, width, indent + 1, shorten) for row in rows]
-    per_line = 1 if x.ndim > 1 else max(1, (LINE_WIDTH - indent) // (width + 2))
+    parts = [dots if row is ... else _format_elements(row, show, width, indent + 1, shorten) for row in rows]
+    per_line = 1 if x.ndim > 1 else max(1, (_LINE_WIDTH - indent) // (width + 2))
     lines = [", ".join(parts[i : i + per_line]) for i in range(0, len(parts), per_line)]
     return "[" + ("," + "\n" * int(max(1, x.ndim - 1)) + " " * (indent + 1)).join(lines) + "]"
 
@@ -56,12 +56,12 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn={tensor.grad_fn!r}")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    shorten = x.size > THRESHOLD
-    printed = np.ix_(*(sorted({*range(n)[:EDGE], *range(n)[-EDGE:]}) for n in x.shape)) if shorten else ...
-    text = "tensor(" + (format_elements(x, *choose_format(x[printed]), INDENT, shorten) if x.size else "[]")
+    shorten = x.size > _THRESHOLD
+    printed = np.ix_(*(sorted({*range(n)[:_EDGE], *range(n)[-_EDGE:]}) for n in x.shape)) if shorten else ...
+    text = "tensor(" + (_format_elements(x, *_choose_format(x[printed]), _INDENT, shorten) if x.size else "[]")
     column = len(text) - text.rfind("\n") + 1  # the 1 is torch's, and moves its line breaks
     for suffix in suffixes:
-        fits = column + 2 + len(suffix) <= LINE_WIDTH
-        text += (", " if fits else ",\n" + " " * INDENT) + suffix
-        column = (column + 2 if fits else INDENT) + len(suffix)
+        fits = column + 2 + len(suffix) <= _LINE_WIDTH
+        text += (", " if fits else ",\n" + " " * _INDENT) + suffix
+        column = (column + 2 if fits else _INDENT) + len(suffix)
     return text + ")"

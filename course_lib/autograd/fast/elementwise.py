@@ -13,11 +13,11 @@ from course_lib.autograd.ops.primitive import Op, Primitive, Variable, new_tenso
 
 __all__ = ["fast_binary", "fast_relu", "fast_relu_vjp", "fast_unary"]
 
-copy_context = quiet_context.copy
-FLOAT32 = np.dtype(np.float32)
-ZERO = np.zeros((), FLOAT32)  # NumPy converts a Python 0 at each use, which costs 0.4 us
-FEW = 512  # elements, of which ``np.where`` is the quicker choice
-BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
+_copy_context = quiet_context.copy
+_FLOAT32 = np.dtype(np.float32)
+_ZERO = np.zeros((), _FLOAT32)  # NumPy converts a Python 0 at each use, which costs 0.4 us
+_FEW = 512  # elements, of which ``np.where`` is the quicker choice
+_BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 
 def fast_unary(primitive: Primitive) -> Callable[[Op], Op]:
@@ -33,7 +33,7 @@ def fast_unary(primitive: Primitive) -> Callable[[Op], Op]:
                 return forward(input) if isinstance(input, np.ndarray) else plain(input)
             if parent is None and x.dtype.kind != "f":  # a tensor with a node is floating point already
                 return plain(input)
-            z = copy_context().run(forward, x)
+            z = _copy_context().run(forward, x)
             if parent is None or (grad_mode.unusual_modes and not grad_mode.here.mode.recording):
                 return new_tensor(z)
             return record(primitive, z, (parent,), (x,) if saves_x else (z,) if saves_out else (), input.dims)
@@ -62,7 +62,7 @@ def fast_binary(broadcasting: Primitive, of_one_shape: Primitive, *, floating: b
             if x.dtype is not y.dtype or (floating and x.dtype.kind != "f"):
                 return plain(input, other)
             try:
-                z = copy_context().run(forward, x, y)
+                z = _copy_context().run(forward, x, y)
             except (TypeError, ValueError):
                 return plain(input, other)  # which says what is wrong
             if (p is None and q is None) or (grad_mode.unusual_modes and not grad_mode.here.mode.recording):
@@ -81,7 +81,7 @@ def fast_binary(broadcasting: Primitive, of_one_shape: Primitive, *, floating: b
 
 def fast_relu(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Compare with a 0 that is an array of float32 already."""
-    return lambda x: np.maximum(x, ZERO) if x.dtype is FLOAT32 else plain(x)
+    return lambda x: np.maximum(x, _ZERO) if x.dtype is _FLOAT32 else plain(x)
 
 
 def fast_relu_vjp(plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,10 +94,10 @@ def fast_relu_vjp(plain: Callable[..., Any]) -> Callable[..., Any]:
     def vjp(g: Any, out: Any) -> Any:
         if type(g) is not np.ndarray:
             return plain(g, out)
-        zero = ZERO if out.dtype is FLOAT32 else 0
-        if g.size <= FEW:
+        zero = _ZERO if out.dtype is _FLOAT32 else 0
+        if g.size <= _FEW:
             return np.where(out, g, zero)
-        bits = (out != zero).astype(BITS[g.itemsize])
+        bits = (out != zero).astype(_BITS[g.itemsize])
         bits *= g.view(bits.dtype)
         return bits.view(g.dtype)
 

@@ -10,12 +10,12 @@ from course_lib.autograd.ops.primitive import Op, Primitive, no_tensor_error, wr
 
 __all__ = ["fast_linear"]
 
-SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`` takes six times as long for one row
+_SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`` takes six times as long for one row
 
 
 def _multiply(x: Any, y: Any) -> Any:
     """Multiply two matrices; for small arrays ``dot`` computes the same product in half the time of ``@``."""
-    return x.dot(y) if type(x) is np.ndarray and y.size < SMALL else x @ y
+    return x.dot(y) if type(x) is np.ndarray and y.size < _SMALL else x @ y
 
 
 def _multiply_and_add(x: Any, w: Any, b: Any) -> Any:
@@ -32,7 +32,7 @@ def _make_ones(n: int, dtype: Any) -> Any:
     return np.ones(n, dtype)
 
 
-affine: Primitive = Primitive(
+_affine: Primitive = Primitive(
     "addmm",
     _multiply_and_add,
     lambda g, _x, w: g.dot(w) if type(g) is np.ndarray else g @ w,
@@ -58,6 +58,6 @@ def fast_linear(plain: Op) -> Op:
             return plain(input, weight, bias)
         out = quiet_context.copy().run(_multiply_and_add, x, w, b)
         p, q, r = input.node, weight.node, None if bias is None else bias.node
-        return wrap_result(affine, out, (p, q, r), (None if q is None else x, None if p is None else w))
+        return wrap_result(_affine, out, (p, q, r), (None if q is None else x, None if p is None else w))
 
     return linear

@@ -76,7 +76,7 @@ def gradcheck(
         with enable_grad():  # func itself may take gradients
             return tuple(y for y in list_outputs(func(*given.values())) if y.dtype.kind == "f")
 
-    found = describe_disagreement(f, checked, eps, atol, rtol)
+    found = _describe_disagreement(f, checked, eps, atol, rtol)
     if found and raise_exception:
         raise GradcheckError(found)
     return not found
@@ -106,7 +106,7 @@ def gradgradcheck(
     return gradcheck(gradients, [*xs, *gs], eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
-def describe_disagreement(
+def _describe_disagreement(
     f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, atol: float, rtol: float
 ) -> str:
     """Say which gradient is the first that finite differences do not give, and at which element it is farthest off."""

@@ -22,7 +22,7 @@ from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import list_tensors, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "pull_rows", "push_columns", "vjp"]
 
 
 def jacobian(
@@ -102,7 +102,7 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacobian(lambda *xs: unwrap_like(differentiable_gradient(func(*xs), xs), inputs), inputs, create_graph)
+    return jacobian(lambda *xs: unwrap_like(_differentiable_gradient(func(*xs), xs), inputs), inputs, create_graph)
 
 
 def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
@@ -120,11 +120,11 @@ def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: b
     (tensor(9.), tensor([ 6., 12.]))
     """
     xs, y = call_on_leaves(func, inputs, create_graph)
-    product = pull_back(differentiable_gradient(y, xs), xs, check_vector(v, xs, "inputs"), create_graph)
+    product = pull_back(_differentiable_gradient(y, xs), xs, check_vector(v, xs, "inputs"), create_graph)
     return y if create_graph else y.detach(), unwrap_like(product, inputs)
 
 
-def differentiable_gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
+def _differentiable_gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
     """Differentiate a single number, in a way that can itself be differentiated."""
     if not isinstance(y, Tensor) or y.numel() != 1:
         came = f"its shape is {y.shape}" if isinstance(y, Tensor) else f"it returned a {type(y).__name__}"

@@ -21,14 +21,14 @@ __all__ = ["Inputs", "call_on_leaves", "check_vector", "jvp", "list_outputs", "p
 Inputs = Tensor | Sequence[Tensor]
 
 
-class Tangents(local):
+class _Tangents(local):
     """The tangents of the nodes in this thread's latest call of jvp."""
 
     def __init__(self) -> None:
         self.of: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
 
 
-tangents = Tangents()
+_tangents = _Tangents()
 
 
 def unwrap_like(results: Sequence[Any], given: Any) -> Any:
@@ -36,7 +36,7 @@ def unwrap_like(results: Sequence[Any], given: Any) -> Any:
     return results[0] if isinstance(given, Tensor) else tuple(results)
 
 
-def require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
+def _require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
     """List one tensor or several, and refuse anything else, such as an array, whose rows would be listed."""
     found: list[Any] = list(x) if isinstance(x, Iterable) and not hasattr(x, "shape") else [x]
     for one in found:
@@ -51,7 +51,7 @@ def require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: te
 def list_outputs(out: Any) -> list[Tensor]:
     """List what a function returned."""
     fix = "Compute it with this engine's operations, without .numpy() and .item(), and look for a missing return."
-    return require_tensors(out, "what the function returns", fix)
+    return _require_tensors(out, "what the function returns", fix)
 
 
 def check_vector(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
@@ -61,7 +61,7 @@ def check_vector(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(f"without v, the {what} must be a single number, but the shapes are {shapes}. Pass v.")
         return [ones_like(like[0])]
-    vs = require_tensors(v, "v")
+    vs = _require_tensors(v, "v")
     if [x.shape for x in vs] != shapes:
         raise AutogradError(
             f"v must have the shapes of the {what}, {shapes}, but it has {[x.shape for x in vs]}. Pass one tensor for "
@@ -72,7 +72,7 @@ def check_vector(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
 
 def call_on_leaves(func: Callable[..., Any], inputs: Inputs, create_graph: bool) -> tuple[list[Tensor], Any]:
     """Call a function on new leaves, or, to be differentiated through, on views of the given tensors."""
-    leaves = require_tensors(inputs, "inputs")
+    leaves = _require_tensors(inputs, "inputs")
     with grad_mode.enable_grad():
         xs = [view_as(x, x.shape) if create_graph and x.requires_grad else Tensor(x.value, True) for x in leaves]
         return xs, func(*xs)
@@ -155,47 +155,47 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, A
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     mode = grad_mode.here.mode
-    if push_forward in mode.observers:
+    if _push_forward in mode.observers:
         raise AutogradError(
             "forward mode cannot be nested, but jvp() was called inside jvp(). Use hvp() or vjp() for one of them."
         )
-    xs = [Tensor(x.value, True) for x in require_tensors(inputs, "inputs")]
-    tangents.of.clear()
+    xs = [Tensor(x.value, True) for x in _require_tensors(inputs, "inputs")]
+    _tangents.of.clear()
     for x, t in zip(xs, check_vector(v, xs, "inputs"), strict=True):
-        tangents.of[x.node] = new_tensor(t.value.astype(x.dtype))
-    mode.change(mode.recording, (push_forward, *mode.observers))  # first, before anyone packs what was saved
+        _tangents.of[x.node] = new_tensor(t.value.astype(x.dtype))
+    mode.change(mode.recording, (_push_forward, *mode.observers))  # first, before anyone packs what was saved
     try:
         with grad_mode.enable_grad():
             out = func(*xs)
     finally:
         mode.change(mode.recording, mode.observers[1:])
     ys = list_outputs(out)
-    found = [tangents.of[y.node] if y.node in tangents.of else zeros_like(y) for y in ys]
+    found = [_tangents.of[y.node] if y.node in _tangents.of else zeros_like(y) for y in ys]
     return unwrap_like([y.detach() for y in ys], out), unwrap_like(found, out)
 
 
-def push_forward(tensor: Tensor) -> None:
+def _push_forward(tensor: Tensor) -> None:
     """Give a new tensor its tangent, and forget how it was computed."""
     node, g = tensor.node, zeros_like(tensor, requires_grad=True)
     mode, watching = grad_mode.here.mode, grad_mode.here.mode.observers
     mode.change(mode.recording, ())
     try:
         with np.errstate(all="ignore"):
-            pairs = pull_through_node(node, g)
+            pairs = _pull_through_node(node, g)
         if pairs:
             cotangents, directions = zip(*pairs, strict=True)
-            tangents.of[node] = pull_back(cotangents, [g], directions, create_graph=False)[0]
+            _tangents.of[node] = pull_back(cotangents, [g], directions, create_graph=False)[0]
     finally:
         mode.change(mode.recording, watching)
     node.parents, node.saved = (None,), None
 
 
-def pull_through_node(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
+def _pull_through_node(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
     """Return the cotangent of each input of an operation that has a tangent, and that tangent."""
     source = node.parents[0]
     if (
         source is not None and isinstance(source.op, FunctionCall) and len(source.op.output_forms) > 1
     ):  # the node is one output of it
-        return pull_through_node(source, node.op.vjps[0](g))
+        return _pull_through_node(source, node.op.vjps[0](g))
     rules = zip(node.parents, node.op.vjps, strict=True)
-    return [(vjp(g, *node.saved), tangents.of[parent]) for parent, vjp in rules if parent in tangents.of]
+    return [(vjp(g, *node.saved), _tangents.of[parent]) for parent, vjp in rules if parent in _tangents.of]

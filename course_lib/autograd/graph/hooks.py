@@ -13,7 +13,7 @@ from course_lib.autograd.graph import write_clock
 from course_lib.autograd.variable import Tensor, Variable, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["NodeHooks", "RemovableHandle", "hooks_of", "saved_tensors_hooks"]
+__all__ = ["NodeHooks", "RemovableHandle", "hooks_of", "retain_grad", "run_hooks", "saved_tensors_hooks"]
 
 
 class RemovableHandle:
@@ -44,7 +44,7 @@ class NodeHooks:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
             for hook in tuple(self.on_tensor.values()):
-                g = replace_gradient(g, hook(as_tensor(g)))
+                g = _replace_gradient(g, hook(as_tensor(g)))
         if self.on_enter and last and accumulate:
             (g,) = run_hooks(self.on_enter, [g])
         tensor = self.tensor()
@@ -53,7 +53,7 @@ class NodeHooks:
             if last and tensor.stored_grad is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
                 tensor.stored_grad = new_tensor(g)
             else:
-                accumulate_grad(tensor, as_tensor(g))
+                _accumulate_grad(tensor, as_tensor(g))
             if self.on_accumulate:
                 for hook in tuple(self.on_accumulate.values()):
                     hook(tensor)
@@ -73,11 +73,11 @@ def run_hooks(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any],
                     f"a hook on a node must return one gradient for each of the {len(gs)} that it may replace, or "
                     f"None, but it returned {len(new)}. Put None where one is to stay."
                 )
-            gs = [replace_gradient(g, n) for g, n in zip(gs, new, strict=True)]
+            gs = [_replace_gradient(g, n) for g, n in zip(gs, new, strict=True)]
     return gs
 
 
-def replace_gradient(g: Any, new: Any) -> Any:
+def _replace_gradient(g: Any, new: Any) -> Any:
     """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
     if new is None:
         return g
@@ -91,7 +91,7 @@ def replace_gradient(g: Any, new: Any) -> Any:
     return new if isinstance(g, Variable) else new.value
 
 
-def accumulate_grad(tensor: Tensor, g: Tensor) -> None:
+def _accumulate_grad(tensor: Tensor, g: Tensor) -> None:
     """Add ``g`` to ``tensor.grad``, or put a copy there."""
     old = tensor.stored_grad
     if old is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from course_lib.errors import AutogradError
 
-__all__ = ["check_unchanged", "next_seq", "record_write"]
+__all__ = ["check_unchanged", "last_write", "latest_write", "next_seq", "record_view", "record_write", "views"]
 
 # Counts down, because heapq pops the smallest: the latest node is the next to be visited.
 next_seq = count(0, -1).__next__
@@ -22,7 +22,7 @@ last_write: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest wr
 views: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> what it is a view of, a guard; both are weak references
 
 
-def find_owner(x: Any) -> Any:
+def _find_owner(x: Any) -> Any:
     """Follow views down to the array that owns the memory."""
     while isinstance(x.base, np.ndarray):
         x = x.base
@@ -31,7 +31,7 @@ def find_owner(x: Any) -> Any:
 
 def record_view(tensor: Any, source: Any) -> None:
     """Remember which tensor another is a view of, if it is one; a view of a view is a view of the first."""
-    if isinstance(source.value, np.ndarray) and find_owner(tensor.value) is find_owner(source.value):
+    if isinstance(source.value, np.ndarray) and _find_owner(tensor.value) is _find_owner(source.value):
         key, whole = id(tensor), views[id(source)][0] if id(source) in views else ref(source)
         views[key] = whole, ref(tensor, partial(views.pop, key))
 
@@ -42,7 +42,7 @@ def record_write(what: str, *tensors: Any) -> None:
     latest_write = next_seq()
     for tensor in tensors:
         x = tensor.value
-        buffer = x if x.base is None else find_owner(x)
+        buffer = x if x.base is None else _find_owner(x)
         key = id(buffer)
         entry = last_write.get(key)
         if entry is None:  # the guard drops it when the buffer is no more, because another may get the id
@@ -54,7 +54,9 @@ def record_write(what: str, *tensors: Any) -> None:
 def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
     """Refuse to use a saved array that was written to after ``node`` saved it."""
     for i, x in enumerate(saved):
-        date, what, _ = last_write.get(id(find_owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)
+        date, what, _ = (
+            last_write.get(id(_find_owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)
+        )
         if date < node.seq:
             raise AutogradError(
                 f"what {node.name()} saved in the forward pass must still be there in the backward pass, but its "

@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def draw_parameter(bound: float, *size: int) -> Parameter:
+def _draw_parameter(bound: float, *size: int) -> Parameter:
     """Draw a parameter from ``[-bound, bound]``."""
     return Parameter(new_tensor(generator.uniform(-bound, bound, size).astype(np.float32)))
 
@@ -33,8 +33,8 @@ class Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
-        self.weight = draw_parameter(bound, out_features, in_features)
-        self.bias = draw_parameter(bound, out_features) if bias else None
+        self.weight = _draw_parameter(bound, out_features, in_features)
+        self.bias = _draw_parameter(bound, out_features) if bias else None
 
     def forward(self, input: Tensor) -> Tensor:
         """From ``(..., in_features)`` to ``(..., out_features)``."""
@@ -52,9 +52,9 @@ class RNNCell(Module):
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(hidden_size)
-        self.weight_ih = draw_parameter(bound, hidden_size, input_size)
-        self.weight_hh = draw_parameter(bound, hidden_size, hidden_size)
-        self.bias_ih, self.bias_hh = draw_parameter(bound, hidden_size), draw_parameter(bound, hidden_size)
+        self.weight_ih = _draw_parameter(bound, hidden_size, input_size)
+        self.weight_hh = _draw_parameter(bound, hidden_size, hidden_size)
+        self.bias_ih, self.bias_hh = _draw_parameter(bound, hidden_size), _draw_parameter(bound, hidden_size)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """From ``(N, input_size)`` and ``(N, hidden_size)``, zeros if left out, to ``(N, hidden_size)``."""
@@ -162,7 +162,7 @@ class Sequential(Module):
         return input
 
 
-def define_layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
+def _define_layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
     """Make a module from a function of tensors; its settings are given when it is made, and may be ``shown``."""
     defaults = {p.name: p.default for p in signature(function).parameters.values() if p.default is not p.empty}
 
@@ -190,19 +190,19 @@ def define_layer(name: str, function: Any, doc: str, *, shown: bool = False) -> 
     return Layer
 
 
-ReLU = define_layer("ReLU", F.relu, "See :func:`relu`.")
-Tanh = define_layer("Tanh", F.tanh, "See :func:`tanh`.")
-Sigmoid = define_layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
-GELU = define_layer("GELU", F.gelu, "See :func:`gelu`.", shown=True)
-Flatten = define_layer(
+ReLU = _define_layer("ReLU", F.relu, "See :func:`relu`.")
+Tanh = _define_layer("Tanh", F.tanh, "See :func:`tanh`.")
+Sigmoid = _define_layer("Sigmoid", F.sigmoid, "See :func:`sigmoid`.")
+GELU = _define_layer("GELU", F.gelu, "See :func:`gelu`.", shown=True)
+Flatten = _define_layer(
     "Flatten",
     lambda input, start_dim=1, end_dim=-1: shape.flatten(input, start_dim, end_dim),
     "Keep the first dimension and join the others, or those that are named.",
     shown=True,
 )
-MSELoss = define_layer(
+MSELoss = _define_layer(
     "MSELoss",
     lambda input, target, reduction="mean": F.mse_loss(input, target, reduction),
     "See :func:`mse_loss`.",
 )
-CrossEntropyLoss = define_layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")
+CrossEntropyLoss = _define_layer("CrossEntropyLoss", F.cross_entropy, "See :func:`cross_entropy`.")

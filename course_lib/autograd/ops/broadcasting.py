@@ -23,13 +23,15 @@ __all__ = [
     "take_constant",
 ]
 
-cast: Primitive = Primitive("to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: cast(g, old, dtype))
-RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+_cast: Primitive = Primitive(
+    "to_copy", lambda x, dtype, old: x.astype(dtype), lambda g, dtype, old: _cast(g, old, dtype)
+)
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 
 def promote(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Tensor]:
     """Cast two tensors to their common dtype, to float32 if it must be ``floating`` and is not."""
-    a, b = ((RANK[t.value.dtype.kind], t.value.ndim > 0) for t in (x, y))
+    a, b = ((_RANK[t.value.dtype.kind], t.value.ndim > 0) for t in (x, y))
     dtype = np.promote_types(x.dtype, y.dtype) if a == b else x.dtype if a > b else y.dtype
     if floating and dtype.kind != "f":
         dtype = np.dtype(np.float32)
@@ -40,12 +42,12 @@ def cast_to(x: Tensor, dtype: Any) -> Tensor:
     """Cast, unless there is nothing to cast; what becomes integer or boolean has no gradient."""
     if x.value.dtype == dtype:
         return x
-    return cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
+    return _cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
 
 
 def cast_to_floating(input: Any) -> Any:
     """Cast integers to float32, as torch does where they meet a fractional number."""
-    return input if input.value.dtype.kind == "f" else cast(input, np.float32, input.value.dtype)
+    return input if input.value.dtype.kind == "f" else _cast(input, np.float32, input.value.dtype)
 
 
 def as_tensor_like(x: Any, like: Any) -> Tensor:
@@ -83,21 +85,21 @@ def take_constant(name: str, what: str, x: Any) -> Any:
     return None if x is None else x.value
 
 
-def sum_down(x: Any, shape: tuple[int, ...]) -> Any:
+def _sum_down(x: Any, shape: tuple[int, ...]) -> Any:
     """Sum an array down to a shape that broadcasts to its own."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1))
     return np.add.reduce(x, axis=dims, keepdims=True).reshape(shape) if dims else x
 
 
-sum_to: Primitive = Primitive("sum_to_size", sum_down, lambda g, x_shape: expand_to(g, x_shape))
+sum_to: Primitive = Primitive("sum_to_size", _sum_down, lambda g, x_shape: expand_to(g, x_shape))
 expand_to: Primitive = Primitive("expand", np.broadcast_to, lambda g, x_shape: sum_to(g, x_shape), takes="x shape")
 repeat_to: Primitive = Primitive(
-    "expand", lambda x, shape: repeat_array(x, shape), lambda g, x_shape: sum_to(g, x_shape)
+    "expand", lambda x, shape: _repeat_array(x, shape), lambda g, x_shape: sum_to(g, x_shape)
 )
 
 
-def repeat_array(x: Any, shape: tuple[int, ...]) -> Any:
+def _repeat_array(x: Any, shape: tuple[int, ...]) -> Any:
     """Broadcast into memory of its own: for a cotangent, as BLAS is slow on views with strides of 0."""
     out = np.empty(shape, x.dtype)
     out[...] = x

@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
+def _comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     """Define a function of two tensors that returns booleans."""
 
     def op(input: Tensor, other: Any) -> Tensor:
@@ -28,25 +28,25 @@ def comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     return set_name(op, name, doc)
 
 
-def predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
+def _predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
     """Define a function of one tensor that returns booleans."""
     return set_name(lambda input: new_tensor(examine(input.value)), name, doc)
 
 
-eq: Op = comparison("eq", np.equal, ":math:`x = y`")
-ne: Op = comparison("ne", np.not_equal, r":math:`x \ne y`")
-lt: Op = comparison("lt", np.less, ":math:`x < y`")
-le: Op = comparison("le", np.less_equal, r":math:`x \le y`")
-gt: Op = comparison("gt", np.greater, ":math:`x > y`")
-ge: Op = comparison("ge", np.greater_equal, r":math:`x \ge y`")
-bitwise_and: Op = comparison("bitwise_and", np.bitwise_and, "both, bit by bit")
-bitwise_or: Op = comparison("bitwise_or", np.bitwise_or, "one or both, bit by bit")
-bitwise_not: Op = predicate("bitwise_not", np.invert, "Negate each bit")
-logical_and: Op = comparison("logical_and", np.logical_and, "both")
-logical_or: Op = comparison("logical_or", np.logical_or, "one or both")
-isnan: Op = predicate("isnan", np.isnan, "Say which elements are not a number")
-isfinite: Op = predicate("isfinite", np.isfinite, "Say which elements are finite numbers")
-logical_not: Op = predicate("logical_not", np.logical_not, "Negate each element")
+eq: Op = _comparison("eq", np.equal, ":math:`x = y`")
+ne: Op = _comparison("ne", np.not_equal, r":math:`x \ne y`")
+lt: Op = _comparison("lt", np.less, ":math:`x < y`")
+le: Op = _comparison("le", np.less_equal, r":math:`x \le y`")
+gt: Op = _comparison("gt", np.greater, ":math:`x > y`")
+ge: Op = _comparison("ge", np.greater_equal, r":math:`x \ge y`")
+bitwise_and: Op = _comparison("bitwise_and", np.bitwise_and, "both, bit by bit")
+bitwise_or: Op = _comparison("bitwise_or", np.bitwise_or, "one or both, bit by bit")
+bitwise_not: Op = _predicate("bitwise_not", np.invert, "Negate each bit")
+logical_and: Op = _comparison("logical_and", np.logical_and, "both")
+logical_or: Op = _comparison("logical_or", np.logical_or, "one or both")
+isnan: Op = _predicate("isnan", np.isnan, "Say which elements are not a number")
+isfinite: Op = _predicate("isfinite", np.isfinite, "Say which elements are finite numbers")
+logical_not: Op = _predicate("logical_not", np.logical_not, "Negate each element")
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

@@ -23,7 +23,7 @@ __all__ = [
 Operand = Any  # a tensor, an array, or a number
 
 
-def compute_signs(x: Any) -> Any:
+def _compute_signs(x: Any) -> Any:
     """Compare with 0, where ``np.sign`` would pass NaN on and torch does not."""
     return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
@@ -34,16 +34,16 @@ mul: Op = binary("mul", np.multiply, lambda g, _x, y: g * y, lambda g, x, _y: g 
 divide: Op = binary(
     "div", np.divide, lambda g, _x, y: g / y, lambda g, x, y: -g * (x / y) / y, doc=":math:`x / y`", floating=True
 )
-rounding_divisions: dict[str, Op] = {
+_rounding_divisions: dict[str, Op] = {
     mode: binary(
-        "div", lambda x, y, mode=mode: divide_and_round(x, y, mode), *[lambda g: zero_gradient(g)] * 2, doc=mode
+        "div", lambda x, y, mode=mode: _divide_and_round(x, y, mode), *[lambda g: _zero_gradient(g)] * 2, doc=mode
     )
     for mode in ("floor", "trunc")
 }
 
 neg: Op = unary("neg", np.negative, lambda g: -g, ":math:`-x`", floating=False)
 abs: Op = unary("abs", np.abs, lambda g, x: g * sign(x), ":math:`|x|`; at 0 its gradient is 0", floating=False)
-sign: Op = unary("sign", compute_signs, lambda g: zero_gradient(g), "-1, 0 or 1; 0 for NaN", floating=False)
+sign: Op = unary("sign", _compute_signs, lambda g: _zero_gradient(g), "-1, 0 or 1; 0 for NaN", floating=False)
 square: Op = unary("square", np.square, lambda g, x: g * (2 * x), ":math:`x^2`", floating=False)
 reciprocal: Op = unary("reciprocal", np.reciprocal, lambda g, out: -g * (out * out), ":math:`1 / x`")
 sqrt: Op = unary("sqrt", np.sqrt, lambda g, out: g / (2 * out), r":math:`\sqrt x`")
@@ -86,7 +86,7 @@ select: Primitive = Primitive(
 )
 
 
-def extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
+def _extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
     """Define the choice of one of each pair: the one that loses has no gradient."""
     return binary(
         name,
@@ -97,21 +97,21 @@ def extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
     )
 
 
-maximum: Op = extreme("maximum", np.maximum, operator.lt, "larger")
-minimum: Op = extreme("minimum", np.minimum, operator.gt, "smaller")
-clip: Primitive = Primitive(
-    "clamp", np.clip, lambda g, x, min, max: select(g, 0, clip(x, min, max) == x), takes="x min max"
+maximum: Op = _extreme("maximum", np.maximum, operator.lt, "larger")
+minimum: Op = _extreme("minimum", np.minimum, operator.gt, "smaller")
+_clip: Primitive = Primitive(
+    "clamp", np.clip, lambda g, x, min, max: select(g, 0, _clip(x, min, max) == x), takes="x min max"
 )
 power: Primitive = Primitive(
     "pow",
     lambda x, n: 1 / x**0.5 if n == -0.5 else x**n,
-    lambda g, x, n: g * (n * power(x, n - 1)) if n else zero_gradient(g),
+    lambda g, x, n: g * (n * power(x, n - 1)) if n else _zero_gradient(g),
 )
-tensor_power: Op = binary(
+_tensor_power: Op = binary(
     "pow",
     np.power,
-    lambda g, x, y: select(0, g * (y * tensor_power(x, select(0, y - 1, y == 0))), y == 0),
-    lambda g, x, y: exponent_vjp(g, x, y, (x == 0) & (y >= 0)),
+    lambda g, x, y: select(0, g * (y * _tensor_power(x, select(0, y - 1, y == 0))), y == 0),
+    lambda g, x, y: _exponent_vjp(g, x, y, (x == 0) & (y >= 0)),
     doc=":math:`x^y`",
 )
 
@@ -128,12 +128,12 @@ def sub(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     r""":math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0."""
-    if rounding_mode not in (None, *rounding_divisions):
+    if rounding_mode not in (None, *_rounding_divisions):
         raise AutogradError(f'rounding_mode must be None, "floor" or "trunc", but it is {rounding_mode!r}. Pass one.')
-    return divide(input, other) if rounding_mode is None else rounding_divisions[rounding_mode](input, other)
+    return divide(input, other) if rounding_mode is None else _rounding_divisions[rounding_mode](input, other)
 
 
-def divide_and_round(x: Any, y: Any, mode: str) -> Any:
+def _divide_and_round(x: Any, y: Any, mode: str) -> Any:
     """Divide and round down or towards 0; integers without a detour over fractions, which would lose digits."""
     if x.dtype.kind != "f" and not y.all():
         raise ValueError("an integer was divided by 0")
@@ -142,12 +142,12 @@ def divide_and_round(x: Any, y: Any, mode: str) -> Any:
     return np.trunc(x / y) if x.dtype.kind == "f" else (x - np.fmod(x, y)) // y
 
 
-def exponent_vjp(g: Any, x: Any, y: Any, flat: Any) -> Any:
+def _exponent_vjp(g: Any, x: Any, y: Any, flat: Any) -> Any:
     """Send 0 where the slope is infinite times nothing; the logarithm gets a 1 there, or the next gradient were NaN."""
-    return select(0, g * tensor_power(x, y) * log(select(1, x, flat)), flat)
+    return select(0, g * _tensor_power(x, y) * log(select(1, x, flat)), flat)
 
 
-def zero_gradient(g: Any) -> Any:
+def _zero_gradient(g: Any) -> Any:
     """Send 0, whatever comes: 0 times infinity would be NaN."""
     return select(0, g, np.True_)
 
@@ -162,13 +162,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(min, Variable) or isinstance(max, Variable):
         input = input if min is None else where(input < min, min, input)
         return input if max is None else where(input > max, max, input)
-    return clip(cast_to_floating(input) if any(isinstance(m, float) for m in (min, max)) else input, min, max)
+    return _clip(cast_to_floating(input) if any(isinstance(m, float) for m in (min, max)) else input, min, max)
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0."""
     if not isinstance(exponent, (int, float)) or not isinstance(input, Variable) or input.dtype.kind != "f":
-        return tensor_power(input, exponent)
+        return _tensor_power(input, exponent)
     return power(input, exponent)
 
 

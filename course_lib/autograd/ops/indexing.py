@@ -13,17 +13,17 @@ from course_lib.autograd.ops.shape import normalize_dim, view_as
 __all__ = ["gather", "index_select"]
 
 
-def add_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+def _add_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Add into zeros; an element that was picked twice gets both cotangents."""
     x = np.zeros(shape, g.dtype)
-    if name_operation(index) == "index":
+    if _name_operation(index) == "index":
         np.add.at(x, index, g)
     else:
         x[index] = g
     return x
 
 
-def name_operation(index: tuple[Any, ...]) -> str:
+def _name_operation(index: tuple[Any, ...]) -> str:
     """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
     if any(isinstance(i, np.ndarray) for i in index):
         return "index"
@@ -31,17 +31,17 @@ def name_operation(index: tuple[Any, ...]) -> str:
     return "unsqueeze" if last is None else "select" if isinstance(last, int) else "slice"
 
 
-put_into_zeros = Primitive("index_put", add_at, lambda g, index: picks["index"](g, index))
-picks: dict[str, Primitive] = {
+_put_into_zeros = Primitive("index_put", _add_at, lambda g, index: _picks["index"](g, index))
+_picks: dict[str, Primitive] = {
     name: Primitive(
-        name, lambda x, index: x[index], lambda g, index, x_shape: put_into_zeros(g, index, x_shape), frees=arrays
+        name, lambda x, index: x[index], lambda g, index, x_shape: _put_into_zeros(g, index, x_shape), frees=arrays
     )
     for arrays, names in ((False, ("select", "slice", "unsqueeze")), (True, ("index", "index_select", "gather")))
     for name in names
 }
 
 
-def list_parts(index: Any) -> tuple[Any, ...]:
+def _list_parts(index: Any) -> tuple[Any, ...]:
     """List the parts of an index: those of a tuple, and, as in torch, of a short list that holds more than numbers."""
     if isinstance(index, tuple):
         return index
@@ -55,7 +55,7 @@ def list_parts(index: Any) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def convert_part(part: Any) -> Any:
+def _convert_part(part: Any) -> Any:
     """Turn a part of an index into an integer, a boolean, a slice, None, Ellipsis or an array.
 
     Arrays are copied, so that later writes to them do not matter.
@@ -67,15 +67,15 @@ def convert_part(part: Any) -> Any:
     try:
         x = np.array(part.value if isinstance(part, Variable) else part)
     except ValueError as error:
-        raise index_error(f"a {type(part).__name__}, and {error}") from None
+        raise _index_error(f"a {type(part).__name__}, and {error}") from None
     if not x.size and x.dtype.kind == "f":
         x = x.astype(np.int64)
     if x.dtype.kind not in "bi" and (x.dtype.kind != "u" or x.itemsize == 1):
-        raise index_error(f"a {type(part).__name__} of {x.dtype}")
+        raise _index_error(f"a {type(part).__name__} of {x.dtype}")
     return x if x.ndim else x.item()
 
 
-def index_error(came: str) -> AutogradIndexError:
+def _index_error(came: str) -> AutogradIndexError:
     """Say what an index is made of."""
     return AutogradIndexError(
         "an index is made of integers, slices, None, Ellipsis, and arrays, lists or tensors of integers or booleans, "
@@ -83,14 +83,14 @@ def index_error(came: str) -> AutogradIndexError:
     )
 
 
-def count_dims(part: Any) -> int:
+def _count_dims(part: Any) -> int:
     """Count the dimensions of the tensor that a part of an index uses up."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
-    return int(part.ndim) if is_mask(part) else 1
+    return int(part.ndim) if _is_mask(part) else 1
 
 
-def is_mask(part: Any) -> bool:
+def _is_mask(part: Any) -> bool:
     """Say whether a part picks where it is true."""
     return isinstance(part, np.ndarray) and part.dtype == bool
 
@@ -101,18 +101,18 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tu
     NumPy would treat integers beside arrays as arrays. A boolean is a new dimension, of which element 0 or none is
     picked.
     """
-    parts = [*map(convert_part, list_parts(index))]
+    parts = [*map(_convert_part, _list_parts(index))]
     first: list[Any] = []
     last: list[Any] = []
-    at, rest = 0, len(shape) - sum(map(count_dims, parts))
+    at, rest = 0, len(shape) - sum(map(_count_dims, parts))
     for i in parts:
-        n = count_dims(i)
+        n = _count_dims(i)
         if i is Ellipsis:
             n, rest = rest, 0
             first += [slice(None)] * n
             last += [slice(None)] * n
         elif isinstance(i, np.ndarray):
-            check_mask(i, shape[at : at + n])
+            _check_mask(i, shape[at : at + n])
             first += [slice(None)] * n
             last.append(i)
         elif type(i) is bool:
@@ -125,9 +125,9 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tu
     return tuple(first), tuple(last) if any(isinstance(i, np.ndarray) for i in last) else ()
 
 
-def check_mask(part: Any, shape: tuple[int, ...]) -> None:
+def _check_mask(part: Any, shape: tuple[int, ...]) -> None:
     """Refuse a mask of another shape than what it masks; NumPy takes any that has no elements."""
-    if is_mask(part) and part.shape != shape:
+    if _is_mask(part) and part.shape != shape:
         raise AutogradIndexError(
             f"a mask must have the shape of the dimensions that it masks, {shape}, but it has {part.shape}. Look at "
             ".shape, or index with the numbers of the elements."
@@ -137,8 +137,8 @@ def check_mask(part: Any, shape: tuple[int, ...]) -> None:
 def pick(input: Any, first: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
     """Make the view, unless it is the whole, and pick from it."""
     if not last or any(i != slice(None) for i in first):
-        input = picks[name_operation(first)](input, (*first, ...))
-    return picks["index"](input, last) if last else input
+        input = _picks[_name_operation(first)](input, (*first, ...))
+    return _picks["index"](input, last) if last else input
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
@@ -146,7 +146,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     return pick(input, *split_index(index, input.shape))  # type: ignore[no-any-return] # a tensor's is a tensor
 
 
-def check_positions(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
+def _check_positions(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
     """Return the positions along ``dim``; refuse negative ones, and an index that does not fit."""
     i, n = index.value, shape[dim] if shape else 1
     if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
@@ -161,20 +161,20 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick along one dimension, with a 1-D tensor of integers."""
     dim = normalize_dim(dim, input.ndim)
     needs = "index_select() needs an index of one dimension"
-    i = np.atleast_1d(check_positions(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
-    return picks["index_select"](input, (slice(None),) * dim + (i,)) if input.ndim else view_as(input, ())
+    i = np.atleast_1d(_check_positions(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
+    return _picks["index_select"](input, (slice(None),) * dim + (i,)) if input.ndim else view_as(input, ())
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
     dim = normalize_dim(dim, input.ndim)
     if input.ndim and not index.value.size:  # of any shape and dtype
-        return picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)
+        return _picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)
     fits = index.ndim == input.ndim and all(
         n <= m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != dim
     )
     needs = "gather() needs an index with as many dimensions as the input, no larger in any but dim"
-    i = check_positions(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
+    i = _check_positions(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
     places = list(np.indices(i.shape, sparse=True))
     places[dim : dim + 1] = [i]
-    return picks["gather"](input, tuple(places)) if input.ndim else expand_to(input, i.shape)
+    return _picks["gather"](input, tuple(places)) if input.ndim else expand_to(input, i.shape)

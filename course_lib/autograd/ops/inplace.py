@@ -17,14 +17,14 @@ from course_lib.errors import AutogradError
 __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 
-def write_in_place(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
+def _write_in_place(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
     recorded, kept = False, False
     if grad_mode.is_grad_enabled():
-        refuse_if_leaf(x, what)
+        _refuse_if_leaf(x, what)
         recorded = x.node is not None or any(getattr(a, "node", None) for a in args)
     if recorded:
-        refuse_if_shared(x, what)
+        _refuse_if_shared(x, what)
         kept = x.retains_grad
     old = new_tensor(x.value.copy(), x.node) if recorded else new_tensor(x.value)  # what is saved must not change
     new = op(old, *args)
@@ -45,7 +45,7 @@ def write_in_place(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
     return x
 
 
-def refuse_if_leaf(x: Tensor, what: str) -> None:
+def _refuse_if_leaf(x: Tensor, what: str) -> None:
     """Raise if a write would change a leaf, itself or through a view of it."""
     whole = write_clock.views[id(x)][0]() if id(x) in write_clock.views else None
     if any(t is not None and t.is_leaf and t.requires_grad for t in (x, whole)):
@@ -55,7 +55,7 @@ def refuse_if_leaf(x: Tensor, what: str) -> None:
         )
 
 
-def refuse_if_shared(x: Tensor, what: str) -> None:
+def _refuse_if_shared(x: Tensor, what: str) -> None:
     """Raise if a recorded write would also change a tensor that does not record it."""
     if x.value.base is not None or any(whole() is x for whole, _ in write_clock.views.values()):
         raise AutogradError(
@@ -66,61 +66,63 @@ def refuse_if_shared(x: Tensor, what: str) -> None:
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Add in place: ``self += alpha * other``."""
-    return write_in_place(self, "add_", partial(elementwise.add, alpha=alpha), other)
+    return _write_in_place(self, "add_", partial(elementwise.add, alpha=alpha), other)
 
 
 def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """Subtract in place: ``self -= alpha * other``."""
-    return write_in_place(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
+    return _write_in_place(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
 
 
 def mul_(self: Tensor, other: Any) -> Tensor:
     """Multiply in place."""
-    return write_in_place(self, "mul_", elementwise.mul, other)
+    return _write_in_place(self, "mul_", elementwise.mul, other)
 
 
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Divide in place; see :func:`div`."""
-    return write_in_place(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
+    return _write_in_place(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
 
 
-index_put: Primitive = Primitive(
+_index_put: Primitive = Primitive(
     "index_put",
-    lambda x, y, first, last: assign_elements(np.array(x), first, last, y),
-    lambda g, y_shape, first, last: index_put(g, np.zeros((), g.dtype), first, last),  # what was overwritten is cut off
+    lambda x, y, first, last: _assign_elements(np.array(x), first, last, y),
+    lambda g, y_shape, first, last: _index_put(
+        g, np.zeros((), g.dtype), first, last
+    ),  # what was overwritten is cut off
     lambda g, y_shape, first, last: sum_to(pick(g, first, last), y_shape),
 )
 
 
-def assign_elements(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
+def _assign_elements(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
     """Assign to a view, or to what is picked from it, and return the array."""
     x[(*first, ...)][last or ...] = y
     return x
 
 
-def assign(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
+def _assign(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
     """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
     y = cast_to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
         y = y[0]
-    return write_in_place(x, what, index_put, y, first, last)
+    return _write_in_place(x, what, _index_put, y, first, last)
 
 
 def fill_(self: Tensor, value: float | Tensor) -> Tensor:
     """Set every element."""
-    return assign(self, "fill_", value)
+    return _assign(self, "fill_", value)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0."""
-    return write_in_place(self, "zero_", index_put, 0, (), ())
+    return _write_in_place(self, "zero_", _index_put, 0, (), ())
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
     """Copy the elements of another tensor, which may broadcast."""
-    return assign(self, "copy_", src)
+    return _assign(self, "copy_", src)
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``."""
-    assign(self, "__setitem__", value, *split_index(index, self.shape))
+    _assign(self, "__setitem__", value, *split_index(index, self.shape))

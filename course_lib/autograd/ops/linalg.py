@@ -13,40 +13,40 @@ from course_lib.autograd.ops.shape import swap_dims, view_as
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
 
 
-def multiply_matrices(x: Any, y: Any) -> Any:
+def _multiply_matrices(x: Any, y: Any) -> Any:
     """Multiply matrices, copying those with strides of 0, which BLAS does not take: NumPy would use a slow loop."""
     if 0 in x.strides[-2:] or 0 in y.strides[-2:]:
         x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     return np.matmul(x, y)
 
 
-def transpose_matrices(x: Any) -> Any:
+def _transpose_matrices(x: Any) -> Any:
     """Transpose the matrices in a stack."""
     return swap_dims(x, -1, -2)
 
 
-mm_of: Primitive = Primitive(
+_mm_of: Primitive = Primitive(
     "mm",
-    multiply_matrices,
-    lambda g, _x, y: mm_of(g, transpose_matrices(y)),
-    lambda g, x, _y: mm_of(transpose_matrices(x), g),
+    _multiply_matrices,
+    lambda g, _x, y: _mm_of(g, _transpose_matrices(y)),
+    lambda g, x, _y: _mm_of(_transpose_matrices(x), g),
 )
-bmm_of: Primitive = Primitive(
+_bmm_of: Primitive = Primitive(
     "bmm",
-    multiply_matrices,
-    lambda g, _x, y: bmm_of(g, transpose_matrices(y)),
-    lambda g, x, _y: bmm_of(transpose_matrices(x), g),
+    _multiply_matrices,
+    lambda g, _x, y: _bmm_of(g, _transpose_matrices(y)),
+    lambda g, x, _y: _bmm_of(_transpose_matrices(x), g),
 )
-mv_of: Primitive = Primitive(
-    "mv", multiply_matrices, lambda g, _x, y: outer_of(g, y), lambda g, x, _y: mv_of(transpose_matrices(x), g)
+_mv_of: Primitive = Primitive(
+    "mv", _multiply_matrices, lambda g, _x, y: _outer_of(g, y), lambda g, x, _y: _mv_of(_transpose_matrices(x), g)
 )
-dot_of: Primitive = Primitive("dot", np.dot, lambda g, _x, y: g * y, lambda g, x, _y: g * x, takes="x y")
-outer_of: Primitive = Primitive(
-    "outer", np.outer, lambda g, _x, y: mv_of(g, y), lambda g, x, _y: mv_of(transpose_matrices(g), x), takes="x y"
+_dot_of: Primitive = Primitive("dot", np.dot, lambda g, _x, y: g * y, lambda g, x, _y: g * x, takes="x y")
+_outer_of: Primitive = Primitive(
+    "outer", np.outer, lambda g, _x, y: _mv_of(g, y), lambda g, x, _y: _mv_of(_transpose_matrices(g), x), takes="x y"
 )
 
 
-def check_shapes(name: str, x: Tensor, y: Tensor, *, dims: tuple[int, int] | None = None) -> None:
+def _check_shapes(name: str, x: Tensor, y: Tensor, *, dims: tuple[int, int] | None = None) -> None:
     """Refuse shapes that have no product, and say which sizes must agree."""
     if dims is not None and (x.ndim, y.ndim) != dims:
         raise AutogradError(
@@ -83,11 +83,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     x = as_tensor_like(input, other)
     y = as_tensor_like(other, x)
-    check_shapes("matmul", x, y)
+    _check_shapes("matmul", x, y)
     if x.ndim == 1:
-        return dot_of(x, y) if y.ndim == 1 else matmul(transpose_matrices(y), x)
+        return _dot_of(x, y) if y.ndim == 1 else matmul(_transpose_matrices(y), x)
     if x.ndim == 2 and y.ndim <= 2:
-        return mm_of(x, y) if y.ndim == 2 else mv_of(x, y)
+        return _mm_of(x, y) if y.ndim == 2 else _mv_of(x, y)
     if y.ndim <= 2:  # one matrix or vector for the whole stack: stack the rows instead
         return view_as(matmul(view_as(x, (prod(x.shape[:-1]), x.shape[-1])), y), (*x.shape[:-1], *y.shape[1:]))
     try:
@@ -97,41 +97,41 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             "matmul() broadcasts all dimensions but the last two, so these must be equal or 1, but the shapes are "
             f"{x.shape} and {y.shape}. Insert a dimension of size 1 with unsqueeze()."
         ) from None
-    return bmm_of(broadcast_stack(x, lead), broadcast_stack(y, lead))
+    return _bmm_of(_broadcast_stack(x, lead), _broadcast_stack(y, lead))
 
 
-def broadcast_stack(x: Tensor, lead: tuple[int, ...]) -> Tensor:
+def _broadcast_stack(x: Tensor, lead: tuple[int, ...]) -> Tensor:
     """Broadcast the leading dimensions of a stack of matrices."""
     return x if x.shape[:-2] == lead else expand_to(x, (*lead, *x.shape[-2:]))
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two matrices."""
-    check_shapes("mm", input, mat2, dims=(2, 2))
-    return mm_of(input, mat2)
+    _check_shapes("mm", input, mat2, dims=(2, 2))
+    return _mm_of(input, mat2)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two stacks of matrices of the same length."""
-    check_shapes("bmm", input, mat2, dims=(3, 3))
+    _check_shapes("bmm", input, mat2, dims=(3, 3))
     if len(input.value) != len(mat2.value):
         raise AutogradError(
             f"bmm() needs as many matrices in one stack as in the other, but the shapes are {input.shape} and "
             f"{mat2.shape}. matmul() broadcasts."
         )
-    return bmm_of(input, mat2)
+    return _bmm_of(input, mat2)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Multiply a matrix and a vector."""
-    check_shapes("mv", input, vec, dims=(2, 1))
-    return mv_of(input, vec)
+    _check_shapes("mv", input, vec, dims=(2, 1))
+    return _mv_of(input, vec)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Multiply two vectors and add up."""
-    check_shapes("dot", input, tensor, dims=(1, 1))
-    return dot_of(input, tensor)
+    _check_shapes("dot", input, tensor, dims=(1, 1))
+    return _dot_of(input, tensor)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         raise AutogradError(
             f"outer() needs two vectors, but the shapes are {input.shape} and {vec2.shape}. Flatten them first."
         )
-    return outer_of(*promote(input, vec2))
+    return _outer_of(*promote(input, vec2))
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

@@ -23,7 +23,7 @@ from course_lib.autograd.ops.shape import normalize_dim
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
-def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Factor the largest element out of the exponentials, so that none overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), x.dtype.type(0), top)
@@ -31,40 +31,40 @@ def stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     return out if keepdim else out.squeeze(dim)
 
 
-def stable_softmax(x: Any, dim: int) -> Any:
+def _stable_softmax(x: Any, dim: int) -> Any:
     """Divide exponentials by their sum, with the largest factored out; NumPy accepts axis 0 even of a 0-d array."""
     y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
     return y / np.add.reduce(y, dim, keepdims=True)
 
 
-def stable_log_softmax(x: Any, dim: int) -> Any:
+def _stable_log_softmax(x: Any, dim: int) -> Any:
     """Subtract the logarithm of the sum of exponentials."""
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
 
-def sum_along(x: Any, dim: int) -> Any:
+def _sum_along(x: Any, dim: int) -> Any:
     """Add up along one dimension, and keep it."""
     return sum_over(x, dim, True)
 
 
-logsumexp_of = Primitive(
+_logsumexp_of = Primitive(
     "logsumexp",
-    stable_logsumexp,
+    _stable_logsumexp,
     lambda g, x, out, dim, keepdim: (
         spread(g, x.shape, dim, keepdim) * exp(x - restore_dims(out, x.shape, dim, keepdim))
     ),
 )
-softmax_of = Primitive("softmax", stable_softmax, lambda g, out, dim: out * (g - sum_along(g * out, dim)))
-log_softmax_of = Primitive("log_softmax", stable_log_softmax, lambda g, out, dim: g - sum_along(g, dim) * exp(out))
-p_norm = Primitive(
+softmax_of = Primitive("softmax", _stable_softmax, lambda g, out, dim: out * (g - _sum_along(g * out, dim)))
+_log_softmax_of = Primitive("log_softmax", _stable_log_softmax, lambda g, out, dim: g - _sum_along(g, dim) * exp(out))
+_p_norm = Primitive(
     "linalg_vector_norm",
-    lambda x, dim, keepdim, p: compute_norm(np.abs(x), dim, keepdim, p),
-    lambda g, x, out, dim, keepdim, p: norm_vjp(g, x, out, dim, keepdim, p),
+    lambda x, dim, keepdim, p: _compute_norm(np.abs(x), dim, keepdim, p),
+    lambda g, x, out, dim, keepdim, p: _norm_vjp(g, x, out, dim, keepdim, p),
 )
 
 
-def compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
+def _compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     """Compute the p-norm of absolute values."""
     if math.isinf(p):
         return (np.maximum if p > 0 else np.minimum).reduce(a, dim, keepdims=keepdim)
@@ -73,7 +73,7 @@ def compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     return np.add.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
 
 
-def norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+def _norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
     """Send 0 where the norm is 0, or does not depend on an element."""
     a = abs(x)
     if math.isinf(p):
@@ -89,7 +89,7 @@ def norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: f
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
-    return logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
+    return _logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -101,7 +101,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
     input = input if dtype is None else cast_to(input, dtype)
-    return log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
+    return _log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -109,4 +109,4 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = Fals
     x, dim = require_floating(x, "vector_norm"), normalize_dims(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         require_elements(x, dim, "vector_norm")
-    return p_norm(x if dtype is None else cast_to(x, dtype), dim, keepdim, ord)
+    return _p_norm(x if dtype is None else cast_to(x, dtype), dim, keepdim, ord)

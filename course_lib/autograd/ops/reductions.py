@@ -59,41 +59,45 @@ mean_over = Primitive(
 )
 var_over = Primitive(
     "var",
-    lambda x, dim, keepdim, dof: np.add.reduce(subtract_mean(x, dim) ** 2, dim, keepdims=keepdim) / x.dtype.type(dof),
+    lambda x, dim, keepdim, dof: np.add.reduce(_subtract_mean(x, dim) ** 2, dim, keepdims=keepdim) / x.dtype.type(dof),
     lambda g, x, dim, keepdim, dof: (
-        spread(g, x.shape, dim, keepdim) * (subtract_mean(x, dim) * (2 / dof if dof else np.inf))
+        spread(g, x.shape, dim, keepdim) * (_subtract_mean(x, dim) * (2 / dof if dof else np.inf))
     ),
 )
-std_over = Primitive(
+_std_over = Primitive(
     "std",
     lambda x, dim, keepdim, dof: np.sqrt(var_over(x, dim, keepdim, dof)),
     lambda g, x, out, dim, keepdim, dof: var_over.vjps[0](select(0, g / (2 * out), out == 0), x, dim, keepdim, dof),
 )
-prod_over = Primitive(
+_prod_over = Primitive(
     "prod",
     lambda x, dim, keepdim: np.multiply.reduce(x, dim, None if x.dtype.kind == "f" else np.int64, keepdims=keepdim),
-    lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * product_of_others(x, out, dim, keepdim),
+    lambda g, x, out, dim, keepdim: spread(g, x.shape, dim, keepdim) * _product_of_others(x, out, dim, keepdim),
 )
-cumsum_over: Primitive = Primitive(
+_cumsum_over: Primitive = Primitive(
     "cumsum",
     lambda x, dim: np.cumsum(x, dim, None if x.dtype.kind == "f" else np.int64) if x.ndim else x,
-    lambda g, dim: flip(cumsum_over(flip(g, dim), dim), dim),
+    lambda g, dim: _flip(_cumsum_over(_flip(g, dim), dim), dim),
 )
-amax_over = Primitive("amax", lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim), share_among_extremes)
-amin_over = Primitive("amin", lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim), share_among_extremes)
+_amax_over = Primitive(
+    "amax", lambda x, dim, keepdim: np.maximum.reduce(x, dim, keepdims=keepdim), share_among_extremes
+)
+_amin_over = Primitive(
+    "amin", lambda x, dim, keepdim: np.minimum.reduce(x, dim, keepdims=keepdim), share_among_extremes
+)
 
 
-def subtract_mean(x: Any, dim: tuple[int, ...]) -> Any:
+def _subtract_mean(x: Any, dim: tuple[int, ...]) -> Any:
     """Subtract the mean."""
     return x - mean_over(x, dim, True)
 
 
-def flip(x: Any, dim: int) -> Any:
+def _flip(x: Any, dim: int) -> Any:
     """Reverse a dimension."""
     return x[(slice(None),) * dim + (slice(None, None, -1),)] if x.ndim else x
 
 
-def product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start anew."""
     if not dim:  # a number has no others
         return 1
@@ -101,7 +105,7 @@ def product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> 
         return restore_dims(out, x.shape, dim, keepdim) / x
     i, n = dim[0], x.shape[dim[0]]
     own = np.eye(n, dtype=bool).reshape((n, n) + (1,) * (x.ndim - i - 1))  # leave out element j in row j
-    return prod_over(select(1, view_as(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
+    return _prod_over(select(1, view_as(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
 
 
 def require_floating(input: Tensor, name: str) -> Tensor:
@@ -123,7 +127,7 @@ def require_elements(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[in
     return dim
 
 
-def reduce_in_dtype(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
+def _reduce_in_dtype(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
     """Compute in another dtype: what goes in is converted, and so is an integer that comes out as int64."""
     return cast_to(reduce(cast_to(input, dtype), *args), dtype)
 
@@ -131,14 +135,14 @@ def reduce_in_dtype(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tenso
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
     if dtype is not None:
-        return reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
+        return _reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
     return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     if dtype is not None:
-        return reduce_in_dtype(mean, input, dim, keepdim, dtype=dtype)
+        return _reduce_in_dtype(mean, input, dim, keepdim, dtype=dtype)
     return mean_over(require_floating(input, "mean"), normalize_dims(dim, input.ndim), keepdim)
 
 
@@ -154,7 +158,7 @@ def var(
 
     c is the ``correction``: 1 unless another is given, or 0 if ``unbiased`` is False.
     """
-    return var_over(*with_degrees_of_freedom(require_floating(input, "var"), dim, unbiased, keepdim, correction))
+    return var_over(*_with_degrees_of_freedom(require_floating(input, "var"), dim, unbiased, keepdim, correction))
 
 
 def std(
@@ -166,10 +170,10 @@ def std(
     correction: float | None = None,
 ) -> Tensor:
     """Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."""
-    return std_over(*with_degrees_of_freedom(require_floating(input, "std"), dim, unbiased, keepdim, correction))
+    return _std_over(*_with_degrees_of_freedom(require_floating(input, "std"), dim, unbiased, keepdim, correction))
 
 
-def with_degrees_of_freedom(
+def _with_degrees_of_freedom(
     input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None
 ) -> Any:
     """Return what the operation takes, with the degrees of freedom last; a boolean dim is ``unbiased``, as in torch."""
@@ -189,22 +193,22 @@ def with_degrees_of_freedom(
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
     if dtype is not None:
-        return reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
+        return _reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
     if dim is None:
         input, dim = view_as(input, (input.numel(),)) if input.ndim else input, 0
     if not isinstance(dim, int):
         raise AutogradError(f"prod() multiplies along one dimension, but dim is {dim}. Call it once for each.")
-    return prod_over(input, normalize_dims(dim, input.ndim), keepdim)
+    return _prod_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
 def amax(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the largest element; equal ones share the gradient."""
-    return amax_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amax"), keepdim)
+    return _amax_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amax"), keepdim)
 
 
 def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the smallest element; equal ones share the gradient."""
-    return amin_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amin"), keepdim)
+    return _amin_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amin"), keepdim)
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
@@ -216,5 +220,5 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
     if dtype is not None:
-        return reduce_in_dtype(cumsum, input, dim, dtype=dtype)
-    return cumsum_over(input, normalize_dim(dim, input.ndim))
+        return _reduce_in_dtype(cumsum, input, dim, dtype=dtype)
+    return _cumsum_over(input, normalize_dim(dim, input.ndim))

@@ -18,10 +18,10 @@ __all__ = [
 ]  # fmt: skip
 
 view_as: Primitive = Primitive("view", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
-squeeze_to = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
-unsqueeze_to = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
-permute_dims: Primitive = Primitive(
-    "permute", lambda x, dims: x.transpose(dims), lambda g, dims: permute_dims(g, tuple(np.argsort(dims)))
+_squeeze_to = Primitive("squeeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
+_unsqueeze_to = Primitive("unsqueeze", lambda x, shape: x.reshape(shape), lambda g, x_shape: view_as(g, x_shape))
+_permute_dims: Primitive = Primitive(
+    "permute", lambda x, dims: x.transpose(dims), lambda g, dims: _permute_dims(g, tuple(np.argsort(dims)))
 )
 swap_dims: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), lambda g, a, b: swap_dims(g, a, b))
 clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient passes through.", floating=False)
@@ -71,7 +71,7 @@ ravel = flatten
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Put the dimensions in another order."""
-    return permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
+    return _permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -96,13 +96,13 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
     dim = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normalize_dim(d, input.ndim) for d in dim]
-    return squeeze_to(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
+    return _squeeze_to(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1."""
     i = normalize_dim(dim, input.ndim + 1)
-    return unsqueeze_to(input, (*input.shape[:i], 1, *input.shape[i:]))
+    return _unsqueeze_to(input, (*input.shape[:i], 1, *input.shape[i:]))
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:

@@ -13,55 +13,59 @@ from course_lib.autograd.variable import Tensor
 
 __all__ = ["dropout", "elu", "gelu", "leaky_relu", "silu", "softplus"]
 
-silu: Op = unary("silu", lambda x: x * sigmoid(x), lambda g, x: g * silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`")
-erf_gelu: Op = unary("gelu", lambda x: x * normal_cdf(x), lambda g, x: g * (normal_cdf(x) + x * normal_pdf(x)), "gelu")
-tanh_gelu: Op = unary(
-    "gelu", lambda x: 0.5 * x * (1 + gelu_tanh(x)), lambda g, x: g * tanh_gelu_slope(x, gelu_tanh(x)), "gelu"
+silu: Op = unary(
+    "silu", lambda x: x * sigmoid(x), lambda g, x: g * _silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`"
 )
-softplus_of = Primitive(
+_erf_gelu: Op = unary(
+    "gelu", lambda x: x * _normal_cdf(x), lambda g, x: g * (_normal_cdf(x) + x * _normal_pdf(x)), "gelu"
+)
+_tanh_gelu: Op = unary(
+    "gelu", lambda x: 0.5 * x * (1 + _gelu_tanh(x)), lambda g, x: g * _tanh_gelu_slope(x, _gelu_tanh(x)), "gelu"
+)
+_softplus_of = Primitive(
     "softplus",
     lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
     lambda g, x, beta, threshold: select(
-        g, g * softplus_slope(select(threshold, x * beta, x * beta >= threshold)), x * beta > threshold
+        g, g * _softplus_slope(select(threshold, x * beta, x * beta >= threshold)), x * beta > threshold
     ),
 )
-elu_of = Primitive(
+_elu_of = Primitive(
     "elu",
     lambda x, alpha: np.where(x <= 0, alpha * np.expm1(x), x),
     lambda g, x, alpha: select(g * (alpha * exp(select(x, 0, x < 0))), g, x <= 0),
 )
-leaky_relu_of = Primitive(
+_leaky_relu_of = Primitive(
     "leaky_relu", lambda x, slope: np.where(x > 0, x, x * slope), lambda g, x, slope: select(g, g * slope, x > 0)
 )
 
 
-def softplus_slope(x: Any) -> Any:
+def _softplus_slope(x: Any) -> Any:
     """Compute the sigmoid from one exponential, which keeps small values apart from 0."""
     z = exp(x)
     return z / (z + 1)
 
 
-def silu_slope(x: Any, s: Any) -> Any:
+def _silu_slope(x: Any, s: Any) -> Any:
     """Differentiate silu, given the sigmoid of x."""
     return s * (1 + x * (1 - s))
 
 
-def normal_cdf(x: Any) -> Any:
+def _normal_cdf(x: Any) -> Any:
     """Cumulative distribution of the standard normal."""
     return 0.5 * (1 + erf(x * math.sqrt(0.5)))
 
 
-def normal_pdf(x: Any) -> Any:
+def _normal_pdf(x: Any) -> Any:
     """Density of the standard normal."""
     return exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
 
 
-def gelu_tanh(x: Any) -> Any:
+def _gelu_tanh(x: Any) -> Any:
     """Approximate ``erf(x / sqrt(2))``."""
     return tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x)))
 
 
-def tanh_gelu_slope(x: Any, t: Any) -> Any:
+def _tanh_gelu_slope(x: Any, t: Any) -> Any:
     """Differentiate the tanh approximation of gelu, given its tanh."""
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))
 
@@ -70,22 +74,22 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     r""":math:`x\, \Phi(x)`, or with ``approximate="tanh"`` its approximation (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
         raise AutogradError(f'approximate must be "none" or "tanh", but it is {approximate!r}. Pass one of the two.')
-    return erf_gelu(input) if approximate == "none" else tanh_gelu(input)
+    return _erf_gelu(input) if approximate == "none" else _tanh_gelu(input)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r""":math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
-    return softplus_of(input, beta, threshold)
+    return _softplus_of(input, beta, threshold)
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     r"""x above 0, and :math:`\alpha (e^x - 1)` below."""
-    return elu_of(input, alpha)
+    return _elu_of(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x above 0, and x times the slope below."""
-    return leaky_relu_of(input, negative_slope)
+    return _leaky_relu_of(input, negative_slope)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:

@@ -17,7 +17,7 @@ from course_lib.autograd.ops.shape import permute, reshape
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
 
 
-def reduce_loss(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
+def _reduce_loss(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
     if reduction in ("sum", "none"):
         return sum(loss) if reduction == "sum" else loss
@@ -42,13 +42,13 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
         )
     loss = square(sub(input, target))
     if weight is None:
-        return reduce_loss(loss, reduction)
+        return _reduce_loss(loss, reduction)
     if weight.shape != input.shape:
         raise AutogradError(
             f"weight must have the shape of input, {input.shape}, but it has {weight.shape}. Use expand() or reshape()."
         )
     loss = mul(loss, weight)
-    return sum(loss) / sum(weight) if reduction == "mean" else reduce_loss(loss, reduction)
+    return sum(loss) / sum(weight) if reduction == "mean" else _reduce_loss(loss, reduction)
 
 
 @fast_cross_entropy
@@ -102,13 +102,13 @@ def cross_entropy(
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
         loss = -sum(mul(mul(logp, t), w), dim)
-        return reduce_loss(loss, reduction, loss.numel())
+        return _reduce_loss(loss, reduction, loss.numel())
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return hard
-    rows, _, w, kept = align_targets(logp, target, weight, ignore_index)
+    rows, _, w, kept = _align_targets(logp, target, weight, ignore_index)
     soft = select(-sum(rows if weight is None else mul(rows, weight), 1), 0, kept)
-    soft = reduce_loss(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
+    soft = _reduce_loss(soft if reduction != "none" else reshape(soft, target.shape), reduction, w.sum())
     return add(hard * (1 - label_smoothing), soft * (label_smoothing / classes))
 
 
@@ -116,12 +116,12 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
-    rows, y, w, kept = align_targets(input, target, weight, ignore_index)
+    rows, y, w, kept = _align_targets(input, target, weight, ignore_index)
     loss = select(rows[np.arange(len(y)), y] * -w, 0, kept)
-    return reduce_loss(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
+    return _reduce_loss(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
-def align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
+def _align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
     x, y = input, take_arrays("nll_loss", input, target, weight)[1]
     dim = 0 if x.ndim == 1 else 1
@@ -152,7 +152,7 @@ def align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int)
     return rows, y, w, kept
 
 
-minus_log_sigmoid: Op = unary(
+_minus_log_sigmoid: Op = unary(
     "log_sigmoid", lambda x: np.logaddexp(0, -x), lambda g, x: -g * sigmoid(-x), "minus log sigmoid"
 )
 
@@ -176,11 +176,11 @@ def binary_cross_entropy_with_logits(
         )
     no = 1 - target
     yes = no + target if pos_weight is None else no + target * pos_weight
-    loss = no * input + yes * minus_log_sigmoid(input)
+    loss = no * input + yes * _minus_log_sigmoid(input)
     loss = loss if weight is None else loss * weight
     if loss.shape != input.shape:
         raise AutogradError(
             f"weight and pos_weight must broadcast to the shape of input, {input.shape}, but yield {loss.shape}. Use "
             "squeeze() or sum()."
         )
-    return reduce_loss(loss, reduction)
+    return _reduce_loss(loss, reduction)

@@ -12,16 +12,16 @@ from course_lib.autograd.ops.shape import reshape
 __all__ = ["batch_norm", "layer_norm"]
 
 
-def invert_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
+def _invert_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
     """One over the standard deviation, kept away from infinity."""
     return rsqrt(var_over(x, dim, True, count_reduced(x.shape, dim)) + eps)
 
 
-standardize = Primitive(
+_standardize = Primitive(
     "native_layer_norm",
-    lambda x, dim, eps: (x - mean_over(x, dim, True)) * invert_deviation(x, dim, eps),
+    lambda x, dim, eps: (x - mean_over(x, dim, True)) * _invert_deviation(x, dim, eps),
     lambda g, x, out, dim, eps: (
-        (g - mean_over(g, dim, True) - out * mean_over(g * out, dim, True)) * invert_deviation(x, dim, eps)
+        (g - mean_over(g, dim, True) - out * mean_over(g * out, dim, True)) * _invert_deviation(x, dim, eps)
     ),
 )
 
@@ -49,7 +49,7 @@ def layer_norm(
             raise AutogradError(
                 f"weight and bias must have the shape normalized_shape, {shape}, but one has {x.shape}. Reshape it."
             )
-    y = standardize(input, tuple(range(input.ndim - n, input.ndim)), eps)
+    y = _standardize(input, tuple(range(input.ndim - n, input.ndim)), eps)
     y = y if weight is None else mul(y, weight)
     return y if bias is None else add(y, bias)
 
@@ -87,9 +87,9 @@ def batch_norm(
             )
         if running_mean is not None and running_var is not None:
             x = new_tensor(input.value)
-            update_running(running_mean, mean_over(x, dim, False).value, momentum)
-            update_running(running_var, var_over(x, dim, False, n - 1).value, momentum)
-        y = standardize(input, dim, eps)
+            _update_running(running_mean, mean_over(x, dim, False).value, momentum)
+            _update_running(running_var, var_over(x, dim, False, n - 1).value, momentum)
+        y = _standardize(input, dim, eps)
     elif running_mean is None or running_var is None:
         raise AutogradError(
             "batch_norm() needs running_mean and running_var outside of training, but one is None. Pass both, or "
@@ -101,7 +101,7 @@ def batch_norm(
     return y if bias is None else add(y, reshape(bias, per_channel))
 
 
-def update_running(running: Tensor, batch: Any, momentum: float) -> None:
+def _update_running(running: Tensor, batch: Any, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
     write_clock.record_write("batch_norm()", running)
