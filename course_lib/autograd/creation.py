@@ -1,14 +1,18 @@
 """Make tensors from numbers, lists and arrays, or fill them with constants or random numbers."""
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.shape import unpack_sizes
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import Variable
+from course_lib.autograd.variable import Operand, Variable
 from course_lib.errors import AutogradError
+from course_lib.types import Array
 
 __all__ = [
     "arange", "bool", "eye", "float32", "float64", "from_numpy", "full", "int64", "linspace", "manual_seed", "ones",
@@ -19,7 +23,7 @@ float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "b
 generator = np.random.default_rng()
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Copy numbers into a new leaf.
 
     Parameters
@@ -76,7 +80,7 @@ def _convert_to_lists(data: Any) -> Any:
     )
 
 
-def from_numpy(ndarray: Any) -> Tensor:
+def from_numpy(ndarray: Array) -> Tensor:
     """Wrap an array; it and the tensor share memory."""
     if not isinstance(ndarray, np.ndarray):
         raise AutogradError(
@@ -85,39 +89,45 @@ def from_numpy(ndarray: Any) -> Tensor:
     return Tensor(ndarray)
 
 
-def zeros(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def zeros(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill a shape with zeros."""
     return Tensor(np.zeros(unpack_sizes(size), dtype or float32), requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def ones(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill a shape with ones."""
     return Tensor(np.ones(unpack_sizes(size), dtype or float32), requires_grad)
 
 
-def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def full(
+    size: int | Sequence[int], fill_value: Operand, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
+) -> Tensor:
     """Fill a shape with a value."""
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
-def zeros_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def zeros_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill the shape and dtype of another tensor with zeros."""
     return Tensor(np.zeros_like(input.value, dtype), requires_grad)
 
 
-def ones_like(input: Tensor, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def ones_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill the shape and dtype of another tensor with ones."""
     return Tensor(np.ones_like(input.value, dtype), requires_grad)
 
 
-def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Make an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
     return Tensor(np.eye(n, m, dtype=dtype or float32), requires_grad)
 
 
 def arange(
-    start: float = 0, end: float | None = None, step: float = 1, dtype: Any = None, requires_grad: Any = False
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    dtype: DTypeLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """Count, as ``range`` does: ``arange(end)``, or from ``start``, in steps."""
     start, end = (0, start) if end is None else (start, end)
@@ -125,19 +135,21 @@ def arange(
     return Tensor(np.arange(start, end, step, dtype=dtype), requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def linspace(
+    start: float, end: float, steps: int, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
+) -> Tensor:
     """Divide an interval evenly, both ends included; for integers, ends and results are cut off towards 0."""
     dtype = np.dtype(dtype or float32)
     start, end = (start, end) if dtype.kind == "f" else (int(start), int(end))
     return Tensor(np.linspace(start, end, steps).astype(dtype), requires_grad)  # with dtype= it would round down
 
 
-def randn(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def randn(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill a shape with standard normal numbers."""
     return Tensor(np.asarray(generator.standard_normal(unpack_sizes(size)), dtype or float32), requires_grad)
 
 
-def rand(*size: Any, dtype: Any = None, requires_grad: Any = False) -> Tensor:
+def rand(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Fill a shape with uniform numbers from [0, 1)."""
     return Tensor(np.asarray(generator.random(unpack_sizes(size)), dtype or float32), requires_grad)
 

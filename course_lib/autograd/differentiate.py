@@ -8,13 +8,13 @@ import numpy as np
 from course_lib.autograd import engine
 from course_lib.autograd.graph import hooks
 from course_lib.autograd.graph.node import Node
-from course_lib.autograd.variable import Tensor, as_tensor, list_tensors
+from course_lib.autograd.variable import Cotangents, Tensor, Value, as_tensor, list_tensors
 from course_lib.errors import AutogradError
 
 __all__ = ["backward", "backward_from", "grad"]
 
 
-def _start_from(output: Tensor, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+def _start_from(output: Tensor, gradient: Tensor | None, create_graph: bool) -> tuple[Node, Value]:
     """Pair the node of an output with the cotangent it starts from."""
     if output.node is None:
         raise AutogradError(
@@ -56,7 +56,7 @@ def _find_targets(inputs: list[Tensor]) -> set[Node]:
 
 def backward(
     tensors: Tensor | Sequence[Tensor],
-    grad_tensors: Any = None,
+    grad_tensors: Cotangents = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
@@ -130,7 +130,10 @@ def backward_from(
 
 
 def _accumulate_into_leaves(
-    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, inputs: Any
+    roots: list[tuple[Node, Value]],
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Tensor | Sequence[Tensor] | None,
 ) -> None:
     """Walk from the roots, and add to ``.grad`` of the leaves, or of the inputs that are named."""
     xs = None if inputs is None else list_tensors(inputs)
@@ -140,9 +143,11 @@ def _accumulate_into_leaves(
     engine.backward(roots, retain_graph, create_graph, targets, catch=False)
 
 
-def _pair_with_cotangents(ys: list[Tensor], given: Any, name: str, create_graph: bool) -> list[tuple[Node, Any]]:
+def _pair_with_cotangents(
+    ys: list[Tensor], given: Cotangents, name: str, create_graph: bool
+) -> list[tuple[Node, Value]]:
     """Give each output its cotangent; None stands for 1."""
-    gs = [None] * len(ys) if given is None else list_tensors(given)
+    gs = [None] * len(ys) if given is None else list_tensors(given)  # type: ignore[arg-type] # None stays
     if len(gs) != len(ys):
         raise AutogradError(
             f"{name} must have an entry for each of the {len(ys)} outputs, but has {len(gs)}. None stands for 1."
@@ -153,7 +158,7 @@ def _pair_with_cotangents(ys: list[Tensor], given: Any, name: str, create_graph:
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Any = None,
+    grad_outputs: Cotangents = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     *,

@@ -16,6 +16,7 @@ from course_lib.autograd.graph import write_clock
 from course_lib.autograd.graph.node import Node
 from course_lib.autograd.graph.reachability import find_leading_to, stash_cotangents
 from course_lib.autograd.numpy_errors import error_state, ignore_errors
+from course_lib.autograd.variable import Value
 
 __all__ = ["backward", "walk"]
 
@@ -23,8 +24,12 @@ _Heap = list[tuple[int, Node]]  # by creation, the latest node on top
 
 
 def backward(
-    roots: list[tuple[Node, Any]], retain_graph: bool | None, create_graph: bool, targets: set[Node] | None, catch: bool
-) -> dict[Node, Any]:
+    roots: list[tuple[Node, Value]],
+    retain_graph: bool | None,
+    create_graph: bool,
+    targets: set[Node] | None,
+    catch: bool,
+) -> dict[Node, Value | None]:
     """Send each root's cotangent down the graph, adding up where paths meet.
 
     With ``targets`` only nodes that lead to one of them are visited. The cotangents of leaves go to their ``.grad``,
@@ -33,7 +38,7 @@ def backward(
     retain_graph = create_graph if retain_graph is None else retain_graph
     nodes = [node for node, _ in roots]
     wanted = None if targets is None else find_leading_to(nodes, targets)
-    caught: dict[Node, Any] = dict.fromkeys(targets) if targets and catch else {}
+    caught: dict[Node, Value | None] = dict.fromkeys(targets) if targets and catch else {}
     heap: _Heap = []
     leaves: list[Node] = []
     mode = grad_mode.here.mode
@@ -68,7 +73,7 @@ def walk(
     heap: _Heap,
     leaves: list[Node],
     wanted: set[Node] | None,
-    caught: dict[Node, Any],
+    caught: dict[Node, Value | None],
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
@@ -95,7 +100,7 @@ def walk(
             g, saved, vjps = node.prepare_vjps(g, create_graph)
         if op.frees and not retain_graph:  # a node that saved only sizes can be walked again
             node.saved = None
-        args: Any = (g, *saved)
+        args: tuple[Any, ...] = (g, *saved)
         for parent, vjp in zip(node.parents, vjps):
             if parent is None or (wanted is not None and parent not in wanted):
                 continue
@@ -110,10 +115,10 @@ def walk(
             else:
                 heappush(heap, (parent.seq, parent))
         # What was saved goes now, not while the next node is visited.
-        g = saved = args = vjps = vjp = None
+        g = saved = args = vjps = vjp = None  # type: ignore[assignment]
 
 
-def _finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
+def _finish_cotangent(node: Node, caught: dict[Node, Value | None]) -> Value | None:
     """Pass the cotangent of a node, now complete, through its hooks, and catch it if it was asked for."""
     g, node.grad = node.grad, None
     if g is not None and node.hooks is not None:
@@ -124,7 +129,7 @@ def _finish_cotangent(node: Node, caught: dict[Node, Any]) -> Any:
     return g
 
 
-def _accumulate_cotangent(node: Node, g: Any) -> None:
+def _accumulate_cotangent(node: Node, g: Value | None) -> None:
     """Add a cotangent to what has arrived: in place if nobody else can see that sum, else out of place."""
     acc = node.grad
     if acc is None or g is None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.graph.node import OUT, Node, Operation
+from course_lib.autograd.graph.node import OUT, Node, Operation, Vjps
 from course_lib.autograd.ops.broadcasting import cast_to
 from course_lib.autograd.ops.primitive import record
-from course_lib.autograd.variable import Variable, as_tensor
+from course_lib.autograd.variable import Shape, Tensor, Variable, as_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Function", "FunctionCall"]
@@ -23,11 +23,11 @@ class Context:
     saved_tensors: tuple[Any, ...] = ()
     constants: tuple[Any, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs or outputs; they are freed, and watched for changes, like those of any operation."""
         self.saved_tensors = tensors
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that these outputs have no gradient."""
         self.constants = tensors
 
@@ -35,7 +35,7 @@ class Context:
 class _Cotangents(dict[int, Any]):
     """The cotangents of a function with several outputs, by their numbers: each output sends its own, once."""
 
-    def __add__(self, other: "Cotangents") -> "Cotangents":
+    def __add__(self, other: "_Cotangents") -> "_Cotangents":
         return _Cotangents({**self, **other})
 
 
@@ -44,7 +44,7 @@ def _link_output(name: str, i: int) -> Operation:
     return Operation(name, (lambda g: _Cotangents({i: g}),))
 
 
-def _shape_and_dtype(x: Any) -> Any:
+def _shape_and_dtype(x: object) -> tuple[Shape, np.dtype[Any]] | None:
     """Return the shape and dtype of the cotangent of an argument or a result; None for anything but a tensor."""
     return (x.shape, x.dtype) if isinstance(x, Variable) else None
 
@@ -62,7 +62,7 @@ class FunctionCall(Operation):
         self.origins = [next((place for place, x in places if x is s), None) for s in ctx.saved_tensors]
 
     @property
-    def vjps(self) -> tuple[Callable[..., Any], ...]:
+    def vjps(self) -> Vjps:  # type: ignore[override] # read alike
         """One for each argument, new ones for each visit: the first that is called runs ``backward`` for all."""
         latest: list[Any] = [None]  # a cotangent, and what ``backward`` made of it
 
@@ -78,7 +78,7 @@ class FunctionCall(Operation):
 
         return tuple(partial(pull, i) for i in range(len(self.input_forms)))
 
-    def check_gradients(self, found: Any) -> tuple[Any, ...]:
+    def check_gradients(self, found: Tensor | tuple[Tensor | None, ...] | None) -> tuple[Any, ...]:
         """Refuse gradients that do not fit the inputs, and convert those of another dtype."""
         results: list[Any] = list(found) if isinstance(found, tuple) else [found]
         if len(results) != len(self.input_forms):

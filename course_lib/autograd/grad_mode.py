@@ -4,10 +4,12 @@ from collections.abc import Callable, Generator
 from functools import wraps
 from inspect import isgeneratorfunction
 from threading import local
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["enable_grad", "here", "is_grad_enabled", "no_grad", "set_grad_enabled", "unusual_modes"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Observer = Callable[[Any], None]
 
 
@@ -52,7 +54,7 @@ class _GradMode:
 
     mode: bool
 
-    def __new__(cls, func: Any = None, **_: Any) -> Any:
+    def __new__(cls, func: Callable[..., Any] | None = None, **_: Any) -> Any:
         return cls()(func) if callable(func) else super().__new__(cls)  # ``@no_grad`` is ``@no_grad()``
 
     def __init__(self) -> None:
@@ -65,16 +67,16 @@ class _GradMode:
     def __exit__(self, *_: object) -> None:
         _set_recording(self.outer.pop())
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: Callable[P, R]) -> Callable[P, R]:
         """Decorate a function: each call has a block of its own, and a generator one for each step of its body."""
         block = type(self)
 
         @wraps(func)
-        def steps(*args: Any, **kwargs: Any) -> Any:
-            return (yield from _run_generator(block, func(*args, **kwargs)))
+        def steps(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return (yield from _run_generator(block, func(*args, **kwargs)))  # type: ignore[arg-type] # it is one
 
         @wraps(func)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             with block():
                 return func(*args, **kwargs)
 
@@ -86,7 +88,7 @@ def _set_recording(recording: bool) -> None:
     here.mode.change(recording, here.mode.observers)
 
 
-def _run_generator(block: type[_GradMode], generator: Any) -> Generator[Any, Any, Any]:
+def _run_generator(block: type[_GradMode], generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Run a generator with each step in a block, so that the loop over it goes on as it would without."""
     resume, sent = generator.send, None
     while True:
@@ -134,7 +136,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - torch's name
     def __enter__(self) -> None:
         _set_recording(self.mode)
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: Callable[P, R]) -> Callable[P, R]:
         """Decorate a function: nothing changes until it is called."""
         self.__exit__()
         return (enable_grad if self.mode else no_grad)()(func)

@@ -12,6 +12,7 @@ from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import list_tensors
 from course_lib.errors import AutogradError
+from course_lib.types import Array
 
 __all__ = ["SGD", "Adam", "AdamW"]
 
@@ -67,7 +68,7 @@ class Optimizer:
         for p in params:
             self.update(p, p.value, p.stored_grad.value, group)  # type: ignore[union-attr] # has a gradient
 
-    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, x: Array, g: Array, group: dict[str, Any]) -> None:
         """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
         raise NotImplementedError
 
@@ -135,7 +136,7 @@ class SGD(Optimizer):
         else:
             fast_sgd_step(params, group["lr"])
 
-    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, x: Array, g: Array, group: dict[str, Any]) -> None:
         """Move against the gradient, or the running sum of gradients."""
         if group["weight_decay"]:
             g = g + group["weight_decay"] * x
@@ -168,7 +169,7 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
-    def update(self, p: Tensor, x: Any, g: Any, group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, x: Array, g: Array, group: dict[str, Any]) -> None:
         """Move by the averaged gradient over the root of the averaged square."""
         (a, b), lr, decay = group["betas"], group["lr"], group["weight_decay"]
         if self.decoupled:

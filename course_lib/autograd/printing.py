@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.variable import Tensor
+from course_lib.types import Array
 
 __all__ = ["tensor_repr"]
 
 _PRECISION, _LINE_WIDTH, _THRESHOLD, _EDGE, _INDENT = 4, 80, 1000, 3, len("tensor(")
 
 
-def _choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
+def _choose_format(x: Array) -> tuple[Callable[[Any], str], int]:
     """Choose one format for all elements: whole numbers, fixed point, or powers of ten where sizes differ widely.
 
     Also return the width of the elements. As in torch, zeros, inf and nan do not count, and may be wider.
@@ -27,13 +28,13 @@ def _choose_format(x: Any) -> tuple[Callable[[Any], str], int]:
     widely = high / low > 1000 or high > 1e8 or (not whole and low < 1e-4)
     spec = f".{_PRECISION}e" if widely else ".0f" if whole else f".{_PRECISION}f"
 
-    def show(v: Any) -> str:
+    def show(v: float) -> str:
         return f"{v:{spec}}" + "." * (spec == ".0f" and math.isfinite(v))
 
     return show, max(map(len, map(show, x)), default=1)
 
 
-def _format_elements(x: Any, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
+def _format_elements(x: Array, show: Callable[[Any], str], width: int, indent: int, shorten: bool) -> str:
     """Nest the elements in brackets, leaving out the middle of large tensors."""
     if x.ndim == 0:
         return show(x.item()).rjust(width)

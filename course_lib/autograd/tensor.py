@@ -1,10 +1,12 @@
 """``Tensor``, with torch's interface: its gradient, its graph, its conversions; its operations are in ``ops``."""
 
+import builtins
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from course_lib.autograd import differentiate, ops, printing
 from course_lib.autograd.graph import hooks
@@ -13,6 +15,7 @@ from course_lib.autograd.ops import methods
 from course_lib.autograd.ops.broadcasting import cast_to
 from course_lib.autograd.variable import Variable, new_tensor
 from course_lib.errors import AutogradError
+from course_lib.types import Array
 
 __all__ = ["Tensor"]
 
@@ -40,19 +43,31 @@ class Tensor(
     __slots__ = ()
     __array_ufunc__ = None  # array * tensor is for the tensor to answer
 
-    dtype: Any = property(lambda self: self.value.dtype)
-    shape: Any = property(operator.attrgetter("dims"))
-    ndim: Any = property(lambda self: self.value.ndim)
-    requires_grad: Any = property(lambda self: self.node is not None, lambda self, on: self.requires_grad_(on))
-    is_leaf: Any = property(lambda self: self.node is None or self.node.op is LEAF)
-    grad_fn: Any = property(lambda self: None if self.is_leaf else self.node)
-
-    def __init__(self, value: Any, requires_grad: bool = False) -> None:
+    def __init__(self, value: Array, requires_grad: builtins.bool = False) -> None:
         self.value, self.dims, self.node, self.stored_grad = value, value.shape, None, None
         if requires_grad:
             self.requires_grad_()
 
     # graph
+
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Whether gradients flow to this tensor; setting it is :meth:`requires_grad_`."""
+        return self.node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, on: builtins.bool) -> None:
+        self.requires_grad_(on)
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether no recorded operation computed this tensor."""
+        return self.node is None or self.node.op is LEAF
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that computed this tensor; None for a leaf."""
+        return None if self.is_leaf else self.node
 
     @property
     def grad(self) -> "Tensor | None":
@@ -66,7 +81,7 @@ class Tensor(
             raise AutogradError(f"a gradient must have its tensor's shape and dtype, {ours}, not {theirs}. Convert it.")
         self.stored_grad = g
 
-    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> "Tensor":
         """Ask for gradients of this leaf, or stop asking."""
         if not (requires_grad or self.is_leaf):
             raise AutogradError(
@@ -125,7 +140,17 @@ class Tensor(
 
     # arrays and numbers
 
-    def numpy(self, *, force: Any = False) -> Any:
+    @property
+    def T(self) -> "Tensor":  # noqa: N802 - torch's name
+        """The tensor with its dimensions in reverse order."""
+        return ops.permute(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> "Tensor":  # noqa: N802 - torch's name
+        """The transposes of a stack of matrices."""
+        return ops.transpose(self, -2, -1)
+
+    def numpy(self, *, force: builtins.bool = False) -> Array:
         """Return the array itself, not a copy; with ``force`` also of a tensor that requires grad."""
         if self.node is not None and not force:
             raise AutogradError(
@@ -134,7 +159,7 @@ class Tensor(
             )
         return self.value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> Array:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def item(self) -> Any:
@@ -159,12 +184,12 @@ class Tensor(
         """Count the dimensions."""
         return int(self.value.ndim)
 
-    def to(self, dtype: Any, *, copy: Any = False) -> "Tensor":
+    def to(self, dtype: DTypeLike, *, copy: builtins.bool = False) -> "Tensor":
         """Convert to another dtype, or ``copy`` what has it; the gradient is converted back."""
         out = cast_to(self, np.dtype(dtype))
         return ops.clone(out) if copy and out is self else out
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> "tuple[Array, builtins.bool, Tensor | None]":
         """Say what a copy or a pickle is made of: a leaf with its gradient, and nothing of the graph it is part of."""
         if not self.is_leaf:
             raise AutogradError(
@@ -173,7 +198,7 @@ class Tensor(
             )
         return self.value, self.requires_grad, self.grad
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: "tuple[Array, builtins.bool, Tensor | None]") -> None:
         value, requires_grad, grad = state
         Tensor.__init__(self, value, requires_grad)
         self.grad = grad
@@ -204,8 +229,6 @@ class Tensor(
 
     # conversions last: their names hide Python's own
 
-    T: Any = property(lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
-    mT: Any = property(lambda self: ops.transpose(self, -2, -1))  # noqa: N815 - torch's name
     type_as = lambda self, other: self.to(other.dtype)  # noqa: E731 - def would hide the type's name
     float = lambda self: self.to(np.float32)  # noqa: E731 - def would hide the type's name
     double = lambda self: self.to(np.float64)  # noqa: E731 - def would hide the type's name

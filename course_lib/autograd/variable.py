@@ -1,16 +1,55 @@
-"""What the graph needs to know about a tensor: its array and its node. ``tensor.py`` adds torch's interface."""
+"""The base of ``Tensor``: an array and its node in the graph. Also the types that signatures here share."""
 
+import operator
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from course_lib.types import AnyArray, Array
+
 if TYPE_CHECKING:
+    from course_lib.autograd.graph.node import Node
     from course_lib.autograd.tensor import Tensor
 
-__all__ = ["Tensor", "Variable", "as_tensor", "list_tensors", "new_tensor", "tensor_class"]
+__all__ = [
+    "Cotangents", "Operand", "Parents", "Shape", "Tensor", "Value", "Variable", "as_tensor", "list_tensors",
+    "new_tensor", "tensor_class",
+]  # fmt: skip
 
-ndarray, new = np.ndarray, object.__new__
+_ndarray, _new = np.ndarray, object.__new__
+
+Shape: TypeAlias = tuple[int, ...]
+Parents: TypeAlias = "tuple[Node | None, ...]"
+"""The nodes of the inputs of an operation: none for a leaf, None for an input without gradient."""
+Operand: TypeAlias = "Tensor | Array | np.generic | float"
+"""What operators take beside a tensor; a number gets the dtype that torch would give it."""
+Cotangents: TypeAlias = "Tensor | Sequence[Tensor | None] | None"
+"""The upstream gradient of each of several outputs; None stands for 1."""
+
+
+class Value(AnyArray, Protocol):
+    """An array, or a tensor if gradients are to be differentiated again: what vjps compute with."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> "Value": ...
+    def __neg__(self) -> "Value": ...
+    def __add__(self, other: Any, /) -> "Value": ...
+    def __radd__(self, other: Any, /) -> "Value": ...
+    def __sub__(self, other: Any, /) -> "Value": ...
+    def __rsub__(self, other: Any, /) -> "Value": ...
+    def __mul__(self, other: Any, /) -> "Value": ...
+    def __rmul__(self, other: Any, /) -> "Value": ...
+    def __truediv__(self, other: Any, /) -> "Value": ...
+    def __rtruediv__(self, other: Any, /) -> "Value": ...
+    def __matmul__(self, other: Any, /) -> "Value": ...
+    def __pow__(self, other: Any, /) -> "Value": ...
+    def __lt__(self, other: Any, /) -> "Value": ...
+    def __gt__(self, other: Any, /) -> "Value": ...
+    def __ge__(self, other: Any, /) -> "Value": ...
+    def __eq__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
 
 
 class Variable:
@@ -18,12 +57,22 @@ class Variable:
 
     __slots__ = ("__weakref__", "dims", "node", "stored_grad", "value")
 
-    value: Any  # a NumPy array, always
-    node: Any  # None, unless it requires grad
+    value: Array
+    node: Any  # a Node; None unless it requires grad
     stored_grad: "Tensor | None"  # .grad
-    dims: tuple[int, ...]  # .shape: the array itself makes a new tuple whenever it is asked
-    shape: Any
-    dtype: Any
+    dims: Shape  # .shape: the array itself makes a new tuple whenever it is asked
+
+    shape: Any = property(operator.attrgetter("dims"))
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.value.ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self.value.dtype
 
 
 if not TYPE_CHECKING:
@@ -38,10 +87,10 @@ def tensor_class() -> "type[Tensor]":
     return Tensor
 
 
-def new_tensor(value: Any, node: Any = None) -> Tensor:
+def new_tensor(value: Array | np.generic, node: "Node | None" = None) -> Tensor:
     """Wrap an array, or a NumPy scalar, without a copy."""
-    out: Tensor = new(tensor_class())
-    if type(value) is not ndarray:
+    out: Tensor = _new(tensor_class())
+    if type(value) is not _ndarray:
         value = np.asarray(value)
     out.value = value
     out.dims = value.shape
@@ -55,6 +104,6 @@ def as_tensor(x: Any) -> Any:
     return new_tensor(x) if type(x) is np.ndarray or not (x is None or isinstance(x, Variable)) else x
 
 
-def list_tensors(x: Any) -> list[Tensor]:
+def list_tensors(x: Tensor | Iterable[Tensor]) -> list[Tensor]:
     """List one tensor or several alike."""
-    return [x] if isinstance(x, Variable) else list(x)  # type: ignore[list-item] # Tensor is the only Variable
+    return [x] if isinstance(x, Variable) else list(x)

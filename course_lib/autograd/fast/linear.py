@@ -7,27 +7,30 @@ import numpy as np
 
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.primitive import Op, Primitive, no_tensor_error, wrap_result
+from course_lib.autograd.variable import Tensor, Value
+from course_lib.types import Array
 
 __all__ = ["fast_linear"]
 
 _SMALL = 1 << 14  # elements; ``dot`` fills its result with zeros first, and ``@`` takes six times as long for one row
 
 
-def _multiply(x: Any, y: Any) -> Any:
+def _multiply(x: Value, y: Any) -> Value:
     """Multiply two matrices; for small arrays ``dot`` computes the same product in half the time of ``@``."""
-    return x.dot(y) if type(x) is np.ndarray and y.size < _SMALL else x @ y
+    product: Value = x.dot(y) if isinstance(x, np.ndarray) and y.size < _SMALL else x @ y
+    return product
 
 
-def _multiply_and_add(x: Any, w: Any, b: Any) -> Any:
+def _multiply_and_add(x: Array, w: Array, b: Array | None) -> Array:
     """Compute ``x @ w.T + b``, adding in place."""
-    out = x.dot(w.T)
+    out: Array = x.dot(w.T)
     if b is not None:
         out += b
     return out
 
 
 @lru_cache(maxsize=4)
-def _make_ones(n: int, dtype: Any) -> Any:
+def _make_ones(n: int, dtype: np.dtype[Any]) -> Array:
     """Make a vector of ones, once for each batch size."""
     return np.ones(n, dtype)
 
@@ -46,7 +49,7 @@ def fast_linear(plain: Op) -> Op:
     """Multiply a batch by a matrix and add a bias in one operation; anything else is for ``plain``."""
 
     @wraps(plain)
-    def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         try:
             x, w, b = input.value, weight.value, None if bias is None else bias.value
         except AttributeError:

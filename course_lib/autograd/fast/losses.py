@@ -11,6 +11,8 @@ from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import take_arrays
 from course_lib.autograd.ops.normalizers import softmax_of
 from course_lib.autograd.ops.primitive import Op, Primitive, Variable, record, wrap_result
+from course_lib.autograd.variable import Tensor, Value
+from course_lib.types import Array
 
 __all__ = ["fast_cross_entropy", "fast_mse_loss"]
 
@@ -27,7 +29,7 @@ class _Fused(Primitive):
         return (record(self.inner, saved[0], node.parents, saved[: len(self.inner.saves)]), *saved[1:])
 
 
-def _scale(g: Any, factor: float) -> Any:
+def _scale(g: Value, factor: float) -> Value:
     """Multiply a single number; an array is multiplied as a scalar, then wrapped again, in half the time."""
     return np.asarray(g[()] * factor) if type(g) is np.ndarray else g * factor
 
@@ -42,7 +44,7 @@ _mse = _Fused(
 )
 
 
-def _subtract_and_average(x: Any, t: Any) -> tuple[Any, Any]:
+def _subtract_and_average(x: Array, t: Array) -> tuple[Array, Array]:
     """Compute the difference and the mean of its square."""
     d = x - t
     flat = d.ravel()
@@ -53,7 +55,7 @@ def fast_mse_loss(plain: Op) -> Op:
     """Average the squares of the differences of two tensors of one shape and dtype, all in one operation."""
 
     @wraps(plain)
-    def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
+    def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
         x, t, _ = take_arrays("mse_loss", input, target, weight)
         usual = weight is None and reduction == "mean" and input.dims == target.dims and x.dtype is t.dtype
         if not usual or not x.size:
@@ -64,11 +66,11 @@ def fast_mse_loss(plain: Op) -> Op:
     return mse_loss
 
 
-def _subtract_one_hot(g: Any, p: Any, dim: int, right: Any) -> Any:
+def _subtract_one_hot(g: Value, p: Any, dim: int, right: Array) -> Any:
     """Subtract 1 from the probability of the class that was right: the vjp of cross-entropy."""
     scale = _scale(g, 1 / len(p))
     if isinstance(g, Variable):
-        one: Any = np.zeros(p.shape, p.dtype)
+        one = np.zeros(p.shape, p.dtype)
         one.put(right, 1)
         return (p - one) * scale
     x = p * scale
@@ -80,7 +82,7 @@ def _subtract_one_hot(g: Any, p: Any, dim: int, right: Any) -> Any:
 _nll_of_softmax = _Fused("nll_loss", softmax_of, _subtract_one_hot, takes="p dim right")
 
 
-def _softmax_and_loss(z: Any, right: Any) -> tuple[Any, Any]:
+def _softmax_and_loss(z: Array, right: Array) -> tuple[Array, Array]:
     """Compute the probabilities and the mean loss, with one exponential for both."""
     p = z - np.maximum.reduce(z, 1, keepdims=True)
     x = p.take(right)
@@ -95,13 +97,13 @@ def fast_cross_entropy(plain: Op) -> Op:
 
     @wraps(plain)
     def cross_entropy(
-        input: Any,
-        target: Any,
-        weight: Any = None,
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
         ignore_index: int = -100,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
-    ) -> Any:
+    ) -> Tensor:
         z, y, _ = take_arrays("cross_entropy", input, target, weight)
         unusual = weight is not None or ignore_index >= 0 or reduction != "mean" or label_smoothing
         unusual = unusual or z.ndim != 2 or (z.dtype.kind, y.dtype.kind) != ("f", "i") or not z.size

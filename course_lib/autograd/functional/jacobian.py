@@ -105,7 +105,9 @@ def hessian(func: Callable[..., Any], inputs: Inputs, create_graph: bool = False
     return jacobian(lambda *xs: unwrap_like(_differentiable_gradient(func(*xs), xs), inputs), inputs, create_graph)
 
 
-def hvp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable[..., Any], inputs: Inputs, v: Inputs | None = None, create_graph: bool = False
+) -> tuple[Any, Any]:
     r"""Multiply a vector by the Hessian of a single number: :math:`H v = \nabla (v^T \nabla y)`; H is never formed.
 
     Returns

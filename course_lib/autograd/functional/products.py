@@ -11,9 +11,10 @@ from course_lib.autograd import grad_mode
 from course_lib.autograd.creation import ones_like, zeros_like
 from course_lib.autograd.differentiate import grad
 from course_lib.autograd.function import FunctionCall
+from course_lib.autograd.graph.node import Node
 from course_lib.autograd.ops.shape import view_as
 from course_lib.autograd.tensor import Tensor
-from course_lib.autograd.variable import new_tensor
+from course_lib.autograd.variable import Value, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["Inputs", "call_on_leaves", "check_vector", "jvp", "list_outputs", "pull_back", "unwrap_like", "vjp"]
@@ -31,12 +32,12 @@ class _Tangents(local):
 _tangents = _Tangents()
 
 
-def unwrap_like(results: Sequence[Any], given: Any) -> Any:
+def unwrap_like(results: Sequence[Any], given: Tensor | Sequence[Any]) -> Any:
     """Return one tensor for one, and a tuple for several."""
     return results[0] if isinstance(given, Tensor) else tuple(results)
 
 
-def _require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
+def _require_tensors(x: object, what: str, fix: str = "Make a tensor of it first: tensor(...).") -> list[Tensor]:
     """List one tensor or several, and refuse anything else, such as an array, whose rows would be listed."""
     found: list[Any] = list(x) if isinstance(x, Iterable) and not hasattr(x, "shape") else [x]
     for one in found:
@@ -48,13 +49,13 @@ def _require_tensors(x: Any, what: str, fix: str = "Make a tensor of it first: t
     return found
 
 
-def list_outputs(out: Any) -> list[Tensor]:
+def list_outputs(out: object) -> list[Tensor]:
     """List what a function returned."""
     fix = "Compute it with this engine's operations, without .numpy() and .item(), and look for a missing return."
     return _require_tensors(out, "what the function returns", fix)
 
 
-def check_vector(v: Any, like: Sequence[Tensor], what: str) -> list[Tensor]:
+def check_vector(v: Inputs | None, like: Sequence[Tensor], what: str) -> list[Tensor]:
     """Check the vector of a product; if there is none, use 1 for a single number."""
     shapes = [x.shape for x in like]
     if v is None:
@@ -78,7 +79,9 @@ def call_on_leaves(func: Callable[..., Any], inputs: Inputs, create_graph: bool)
         return xs, func(*xs)
 
 
-def vjp(func: Callable[..., Any], inputs: Inputs, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any], inputs: Inputs, v: Inputs | None = None, create_graph: bool = False
+) -> tuple[Any, Any]:
     r"""Multiply a vector by the Jacobian: :math:`v^T J`, in one forward and one backward pass.
 
     Parameters
@@ -123,7 +126,7 @@ def pull_back(
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
-def jvp(func: Callable[..., Any], inputs: Inputs, v: Any = None) -> tuple[Any, Any]:
+def jvp(func: Callable[..., Any], inputs: Inputs, v: Inputs | None = None) -> tuple[Any, Any]:
     r"""Multiply the Jacobian by a vector: :math:`J v`, in one forward pass that keeps no graph.
 
     Each tensor carries its tangent along. The rule of an operation is its vjp transposed: a vjp is linear in the
@@ -190,12 +193,10 @@ def _push_forward(tensor: Tensor) -> None:
     node.parents, node.saved = (None,), None
 
 
-def _pull_through_node(node: Any, g: Any) -> list[tuple[Any, Tensor]]:
+def _pull_through_node(node: Node, g: Value) -> list[tuple[Value, Tensor]]:
     """Return the cotangent of each input of an operation that has a tangent, and that tangent."""
     source = node.parents[0]
-    if (
-        source is not None and isinstance(source.op, FunctionCall) and len(source.op.output_forms) > 1
-    ):  # the node is one output of it
+    if source is not None and isinstance(source.op, FunctionCall) and len(source.op.output_forms) > 1:  # one output
         return _pull_through_node(source, node.op.vjps[0](g))
     rules = zip(node.parents, node.op.vjps, strict=True)
-    return [(vjp(g, *node.saved), _tangents.of[parent]) for parent, vjp in rules if parent in _tangents.of]
+    return [(vjp(g, *(node.saved or ())), _tangents.of[parent]) for parent, vjp in rules if parent in _tangents.of]

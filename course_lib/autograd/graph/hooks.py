@@ -3,23 +3,30 @@
 from collections.abc import Callable
 from functools import partial
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import ref
 
 import numpy as np
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import write_clock
-from course_lib.autograd.variable import Tensor, Variable, as_tensor, new_tensor
+from course_lib.autograd.variable import Tensor, Value, Variable, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
+if TYPE_CHECKING:
+    from course_lib.autograd.graph.node import Node
+
 __all__ = ["NodeHooks", "RemovableHandle", "hooks_of", "retain_grad", "run_hooks", "saved_tensors_hooks"]
+
+
+Hook: TypeAlias = Callable[..., Any]
+Hooks: TypeAlias = "dict[RemovableHandle, Hook]"
 
 
 class RemovableHandle:
     """Returned when a hook is registered; :meth:`remove` unregisters it."""
 
-    def __init__(self, hooks: "dict[RemovableHandle, Callable[..., Any]]", hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: Hooks, hook: Hook) -> None:
         self.hooks = hooks
         hooks[self] = hook
 
@@ -34,13 +41,15 @@ class NodeHooks:
     __slots__ = ("on_accumulate", "on_enter", "on_leave", "on_tensor", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: Any = lambda: None  # or a weak reference: a graph does not keep its leaves alive
-        self.on_tensor: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.on_accumulate: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.on_enter: dict[RemovableHandle, Callable[..., Any]] = {}
-        self.on_leave: dict[RemovableHandle, Callable[..., Any]] = {}
+        self.tensor: Callable[[], Tensor | None] = lambda: (
+            None
+        )  # or a weak reference: a graph does not keep its leaves alive
+        self.on_tensor: Hooks = {}
+        self.on_accumulate: Hooks = {}
+        self.on_enter: Hooks = {}
+        self.on_leave: Hooks = {}
 
-    def receive(self, g: Any, *, accumulate: bool, last: bool) -> Any:
+    def receive(self, g: Value | None, *, accumulate: bool, last: bool) -> Value | None:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
         if self.on_tensor:
             for hook in tuple(self.on_tensor.values()):
@@ -62,7 +71,7 @@ class NodeHooks:
         return g
 
 
-def run_hooks(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any], *given: Any) -> list[Any]:
+def run_hooks(hooks: Hooks, gs: list[Value | None], *given: tuple[Tensor | None, ...]) -> list[Value | None]:
     """Pass what enters or leaves a node through its hooks: each gets what the one before returned."""
     for hook in tuple(hooks.values()):
         new = hook(tuple(map(as_tensor, gs)), *given)
@@ -77,7 +86,7 @@ def run_hooks(hooks: "dict[RemovableHandle, Callable[..., Any]]", gs: list[Any],
     return gs
 
 
-def _replace_gradient(g: Any, new: Any) -> Any:
+def _replace_gradient(g: Value | None, new: Tensor | None) -> Value | None:
     """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
     if new is None:
         return g
@@ -103,7 +112,7 @@ def _accumulate_grad(tensor: Tensor, g: Tensor) -> None:
         write_clock.record_write("a second backward()", old)
 
 
-def hooks_of(node: Any) -> NodeHooks:
+def hooks_of(node: "Node") -> NodeHooks:
     """Give the node a watch, if it has none."""
     found: NodeHooks = node.hooks or NodeHooks()
     node.hooks = found
@@ -147,6 +156,6 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
             node.saved = tuple(map(self.pack_array, node.saved))
         hooks_of(node)  # which unpacks
 
-    def pack_array(self, x: Any) -> Any:
+    def pack_array(self, x: object) -> object:
         """Replace a saved array by the call that gets it back."""
         return partial(self.unpack_hook, self.pack_hook(new_tensor(x))) if isinstance(x, np.ndarray) else x

@@ -1,17 +1,21 @@
 """The node that an operation leaves in the graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.graph import hooks, write_clock
-from course_lib.autograd.variable import as_tensor, new_tensor
+from course_lib.autograd.graph import write_clock
+from course_lib.autograd.graph.hooks import Hook, NodeHooks, RemovableHandle, hooks_of, run_hooks
+from course_lib.autograd.variable import Tensor, Value, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
 __all__ = ["LEAF", "OUT", "Node", "Operation"]
+
+
+Vjps: TypeAlias = tuple[Callable[..., Any], ...]
 
 
 class Node:
@@ -26,10 +30,10 @@ class Node:
     op: "Operation"
     parents: tuple["Node | None", ...]  # empty for a leaf, None for an input without gradient
     saved: tuple[Any, ...] | None  # None once freed
-    grad: Any  # the cotangent collected so far; set during a walk only
-    hooks: Any  # hooks, and the tensor whose ``.grad`` is to be filled; None for most nodes
+    grad: Value | None  # the cotangent collected so far; set during a walk only
+    hooks: NodeHooks | None  # hooks, and the tensor whose ``.grad`` is to be filled; None for most nodes
 
-    def __init__(self, op: Any, parents: tuple["Node | None", ...] = (), saved: tuple[Any, ...] = ()) -> None:
+    def __init__(self, op: "Operation", parents: tuple["Node | None", ...] = (), saved: tuple[Any, ...] = ()) -> None:
         self.seq = write_clock.next_seq()
         self.op = op
         self.parents = parents
@@ -46,17 +50,17 @@ class Node:
         return tuple((parent, 0) for parent in self.parents)
 
     @property
-    def variable(self) -> Any:
+    def variable(self) -> Tensor | None:
         """The tensor whose ``.grad`` is filled here, if it is still alive."""
-        return self.hooks and self.hooks.tensor()
+        return None if self.hooks is None else self.hooks.tensor()
 
-    def register_hook(self, hook: Any) -> hooks.RemovableHandle:
+    def register_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the vjps; a tuple it returns replaces ``grad_inputs``."""
-        return hooks.RemovableHandle(hooks.hooks_of(self).on_leave, hook)
+        return RemovableHandle(hooks_of(self).on_leave, hook)
 
-    def register_prehook(self, hook: Any) -> hooks.RemovableHandle:
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before the vjps; a tuple it returns replaces ``grad_outputs``."""
-        return hooks.RemovableHandle(hooks.hooks_of(self).on_enter, hook)
+        return RemovableHandle(hooks_of(self).on_enter, hook)
 
     def saved_values(self) -> tuple[Any, ...]:
         """Return what was saved, if it is still there and unchanged."""
@@ -73,20 +77,20 @@ class Node:
             write_clock.check_unchanged(self, saved)
         return saved
 
-    def prepare_vjps(self, g: Any, create_graph: bool) -> tuple[Any, Any, Any]:
+    def prepare_vjps(self, g: Value, create_graph: bool) -> tuple[Value, tuple[Any, ...], Vjps]:
         """Return cotangent, what was saved, and rules, where hooks, a write or ``create_graph`` need a closer look."""
         saved, vjps, own = self.saved_values(), self.op.vjps, self.hooks
         if create_graph:
             saved = self.op.reconnect(self, saved)
         if own is not None and self.parents:  # at the end of a path the hooks have run
-            (g,) = hooks.run_hooks(own.on_enter, [g])
+            (g,) = run_hooks(own.on_enter, [g])  # type: ignore[assignment] # as given
             if own.on_leave:  # which must see all results, so the rules only hand them out
                 results = [None if p is None else vjp(g, *saved) for p, vjp in zip(self.parents, vjps, strict=False)]
-                results = hooks.run_hooks(own.on_leave, results, (as_tensor(g),))
+                results = run_hooks(own.on_leave, results, (as_tensor(g),))
                 vjps = tuple(lambda *_, r=r: r for r in results)
         return g, saved, vjps
 
-    def __call__(self, grad_output: Any) -> Any:
+    def __call__(self, grad_output: Value) -> Tensor | tuple[Tensor | None, ...] | None:
         """Apply the vjps to a cotangent, as calling torch's nodes does: one result per input, nothing kept or freed."""
         saved, g = self.saved_values(), getattr(grad_output, "value", grad_output)
         with grad_mode.no_grad(), np.errstate(all="ignore"):
@@ -110,7 +114,7 @@ class Operation:
     frees = False
 
     def __init__(
-        self, name: str, vjps: Any = (), saves: Sequence[str] = (), origins: Sequence[int | None] = ()
+        self, name: str, vjps: Vjps = (), saves: Sequence[str] = (), origins: Sequence[int | None] = ()
     ) -> None:
         self.name, self.vjps, self.saves, self.origins = name, vjps, saves, origins
 

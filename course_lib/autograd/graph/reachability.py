@@ -1,8 +1,7 @@
 """Which nodes of a graph can be reached, and which of them lead to others."""
 
-from typing import Any
-
 from course_lib.autograd.graph.node import Node
+from course_lib.autograd.variable import Value
 
 __all__ = ["find_leading_to", "find_reachable", "stash_cotangents"]
 
@@ -18,7 +17,7 @@ def find_reachable(roots: list[Node]) -> set[Node]:
     return seen
 
 
-def stash_cotangents(roots: list[Node]) -> list[tuple[Node, Any]]:
+def stash_cotangents(roots: list[Node]) -> list[tuple[Node, Value]]:
     """Take the cotangents that wait in the nodes that can be reached."""
     found = [(node, node.grad) for node in find_reachable(roots) if node.grad is not None]
     for node, _ in found:

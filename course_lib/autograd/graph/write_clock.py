@@ -6,12 +6,17 @@ forward pass nothing, and the backward pass a look-up only for nodes older than 
 
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
+from course_lib.autograd.variable import Tensor
 from course_lib.errors import AutogradError
+from course_lib.types import Array
+
+if TYPE_CHECKING:
+    from course_lib.autograd.graph.node import Node
 
 __all__ = ["check_unchanged", "last_write", "latest_write", "next_seq", "record_view", "record_write", "views"]
 
@@ -22,21 +27,21 @@ last_write: dict[int, list[Any]] = {}  # id of a buffer -> date of its latest wr
 views: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> what it is a view of, a guard; both are weak references
 
 
-def _find_owner(x: Any) -> Any:
+def _find_owner(x: Array) -> Array:
     """Follow views down to the array that owns the memory."""
     while isinstance(x.base, np.ndarray):
         x = x.base
     return x
 
 
-def record_view(tensor: Any, source: Any) -> None:
+def record_view(tensor: Tensor, source: Tensor) -> None:
     """Remember which tensor another is a view of, if it is one; a view of a view is a view of the first."""
     if isinstance(source.value, np.ndarray) and _find_owner(tensor.value) is _find_owner(source.value):
         key, whole = id(tensor), views[id(source)][0] if id(source) in views else ref(source)
         views[key] = whole, ref(tensor, partial(views.pop, key))
 
 
-def record_write(what: str, *tensors: Any) -> None:
+def record_write(what: str, *tensors: Tensor) -> None:
     """Date a write to the memory of tensors, done by the method called ``what``."""
     global latest_write
     latest_write = next_seq()
@@ -51,7 +56,7 @@ def record_write(what: str, *tensors: Any) -> None:
             entry[0], entry[1] = latest_write, what
 
 
-def check_unchanged(node: Any, saved: tuple[Any, ...]) -> None:
+def check_unchanged(node: "Node", saved: tuple[Any, ...]) -> None:
     """Refuse to use a saved array that was written to after ``node`` saved it."""
     for i, x in enumerate(saved):
         date, what, _ = (

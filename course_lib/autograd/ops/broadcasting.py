@@ -6,9 +6,12 @@ torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d t
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor_error
+from course_lib.autograd.variable import Operand, Shape
+from course_lib.types import Array
 
 __all__ = [
     "as_tensor_like",
@@ -38,22 +41,22 @@ def promote(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Te
     return cast_to(x, dtype), cast_to(y, dtype)
 
 
-def cast_to(x: Tensor, dtype: Any) -> Tensor:
+def cast_to(x: Tensor, dtype: DTypeLike) -> Tensor:
     """Cast, unless there is nothing to cast; what becomes integer or boolean has no gradient."""
     if x.value.dtype == dtype:
         return x
     return _cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
 
 
-def cast_to_floating(input: Any) -> Any:
+def cast_to_floating(input: Tensor) -> Tensor:
     """Cast integers to float32, as torch does where they meet a fractional number."""
     return input if input.value.dtype.kind == "f" else _cast(input, np.float32, input.value.dtype)
 
 
-def as_tensor_like(x: Any, like: Any) -> Tensor:
+def as_tensor_like(x: Operand, like: Any) -> Tensor:
     """Turn the other operand into a tensor: a number gets the dtype torch would give it, an array keeps its own."""
     if isinstance(x, Variable):
-        return x  # type: ignore[return-value] # Tensor is the only Variable
+        return x
     if isinstance(x, (bool, int, float)):
         kind = like.value.dtype.kind
         keeps = kind == "f" or (kind in "iu" and not isinstance(x, float)) or isinstance(x, bool)
@@ -67,7 +70,7 @@ def as_tensor_like(x: Any, like: Any) -> Tensor:
     )
 
 
-def take_arrays(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any]:
+def take_arrays(name: str, x: Tensor, y: Tensor, z: Tensor | None = None) -> tuple[Array, Array, Array | None]:
     """Return the arrays of two tensors, and of a third if there is one; refuse anything else."""
     try:
         return x.value, y.value, None if z is None else z.value
@@ -75,7 +78,7 @@ def take_arrays(name: str, x: Any, y: Any, z: Any = None) -> tuple[Any, Any, Any
         raise no_tensor_error(name, *(a for a in (x, y, z) if a is not None)) from None
 
 
-def take_constant(name: str, what: str, x: Any) -> Any:
+def take_constant(name: str, what: str, x: Tensor | None) -> Array | None:
     """Return the array of a tensor that has no gradient here, or None for None; refuse one that asks for a gradient."""
     if x is not None and x.node is not None and grad_mode.is_grad_enabled():
         raise AutogradError(
@@ -85,7 +88,7 @@ def take_constant(name: str, what: str, x: Any) -> Any:
     return None if x is None else x.value
 
 
-def _sum_down(x: Any, shape: tuple[int, ...]) -> Any:
+def _sum_down(x: Array, shape: Shape) -> Array:
     """Sum an array down to a shape that broadcasts to its own."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1))
@@ -99,14 +102,14 @@ repeat_to: Primitive = Primitive(
 )
 
 
-def _repeat_array(x: Any, shape: tuple[int, ...]) -> Any:
+def _repeat_array(x: Array, shape: Shape) -> Array:
     """Broadcast into memory of its own: for a cotangent, as BLAS is slow on views with strides of 0."""
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
-def mismatch_error(name: str, x: tuple[int, ...], y: tuple[int, ...], *, error: Exception) -> AutogradError:
+def mismatch_error(name: str, x: Shape, y: Shape, *, error: Exception) -> AutogradError:
     """Say why two shapes do not broadcast, and what to do; if they do, what NumPy said."""
     for i, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
         if m != n and 1 not in (m, n):

@@ -8,6 +8,7 @@ import numpy as np
 from course_lib.autograd.ops.broadcasting import as_tensor_like, mismatch_error
 from course_lib.autograd.ops.pointwise import set_name
 from course_lib.autograd.ops.primitive import Op, Tensor, new_tensor
+from course_lib.autograd.variable import Operand
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le",
@@ -15,10 +16,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
+def _comparison(name: str, compare: Callable[..., Any], doc: str) -> Op:
     """Define a function of two tensors that returns booleans."""
 
-    def op(input: Tensor, other: Any) -> Tensor:
+    def op(input: Tensor, other: Operand) -> Tensor:
         x, y = input.value, as_tensor_like(other, input).value
         try:
             return new_tensor(compare(x, y))
@@ -28,7 +29,7 @@ def _comparison(name: str, compare: Callable[..., Any], doc: str) -> Any:
     return set_name(op, name, doc)
 
 
-def _predicate(name: str, examine: Callable[..., Any], doc: str) -> Any:
+def _predicate(name: str, examine: Callable[..., Any], doc: str) -> Op:
     """Define a function of one tensor that returns booleans."""
     return set_name(lambda input: new_tensor(examine(input.value)), name, doc)
 

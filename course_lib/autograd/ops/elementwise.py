@@ -5,6 +5,7 @@ For :math:`y = f(x)` element by element, the vjp multiplies the cotangent by the
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from course_lib.autograd.fast.elementwise import fast_relu, fast_relu_vjp
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, promote, sum_to
 from course_lib.autograd.ops.pointwise import binary, unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor
+from course_lib.autograd.variable import Operand, Value
+from course_lib.types import Array
 
 __all__ = [
     "abs", "add", "atan", "clamp", "cos", "cosh", "div", "erf", "exp", "expm1", "log", "log1p", "maximum", "minimum",
@@ -20,10 +23,8 @@ __all__ = [
     "tan", "tanh", "where",
 ]  # fmt: skip
 
-Operand = Any  # a tensor, an array, or a number
 
-
-def _compute_signs(x: Any) -> Any:
+def _compute_signs(x: Array) -> Array:
     """Compare with 0, where ``np.sign`` would pass NaN on and torch does not."""
     return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
@@ -86,7 +87,7 @@ select: Primitive = Primitive(
 )
 
 
-def _extreme(name: str, forward: Any, loses: Any, doc: str) -> Op:
+def _extreme(name: str, forward: np.ufunc, loses: Callable[..., Any], doc: str) -> Op:
     """Define the choice of one of each pair: the one that loses has no gradient."""
     return binary(
         name,
@@ -133,7 +134,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     return divide(input, other) if rounding_mode is None else _rounding_divisions[rounding_mode](input, other)
 
 
-def _divide_and_round(x: Any, y: Any, mode: str) -> Any:
+def _divide_and_round(x: Array, y: Array, mode: str) -> Array:
     """Divide and round down or towards 0; integers without a detour over fractions, which would lose digits."""
     if x.dtype.kind != "f" and not y.all():
         raise ValueError("an integer was divided by 0")
@@ -142,17 +143,17 @@ def _divide_and_round(x: Any, y: Any, mode: str) -> Any:
     return np.trunc(x / y) if x.dtype.kind == "f" else (x - np.fmod(x, y)) // y
 
 
-def _exponent_vjp(g: Any, x: Any, y: Any, flat: Any) -> Any:
+def _exponent_vjp(g: Value, x: Value, y: Value, flat: Value) -> Value:
     """Send 0 where the slope is infinite times nothing; the logarithm gets a 1 there, or the next gradient were NaN."""
     return select(0, g * _tensor_power(x, y) * log(select(1, x, flat)), flat)
 
 
-def _zero_gradient(g: Any) -> Any:
+def _zero_gradient(g: Value) -> Value:
     """Send 0, whatever comes: 0 times infinity would be NaN."""
     return select(0, g, np.True_)
 
 
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside.
 
     If the bounds are tensors, they get it there.

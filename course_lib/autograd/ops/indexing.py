@@ -2,28 +2,37 @@
 
 import operator
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import expand_to
 from course_lib.autograd.ops.primitive import AutogradIndexError, Primitive, Tensor, Variable
 from course_lib.autograd.ops.shape import normalize_dim, view_as
+from course_lib.autograd.variable import Shape
+from course_lib.types import Array
 
 __all__ = ["gather", "index_select"]
 
+Part: TypeAlias = int | slice | EllipsisType | Array | None
+"""A part of an index, once lists and tensors are arrays."""
+Index: TypeAlias = "Part | Tensor | Sequence[Index]"
+"""What may stand between the brackets of ``x[...]``."""
 
-def _add_at(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+
+def _add_at(g: Array, index: tuple[Part, ...], shape: Shape) -> Array:
     """Add into zeros; an element that was picked twice gets both cotangents."""
     x = np.zeros(shape, g.dtype)
     if _name_operation(index) == "index":
-        np.add.at(x, index, g)
+        np.add.at(x, index, g)  # type: ignore[arg-type] # of which one is an array
     else:
         x[index] = g
     return x
 
 
-def _name_operation(index: tuple[Any, ...]) -> str:
+def _name_operation(index: tuple[Part, ...]) -> str:
     """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
     if any(isinstance(i, np.ndarray) for i in index):
         return "index"
@@ -41,7 +50,7 @@ _picks: dict[str, Primitive] = {
 }
 
 
-def _list_parts(index: Any) -> tuple[Any, ...]:
+def _list_parts(index: Index) -> tuple[Index, ...]:
     """List the parts of an index: those of a tuple, and, as in torch, of a short list that holds more than numbers."""
     if isinstance(index, tuple):
         return index
@@ -55,13 +64,13 @@ def _list_parts(index: Any) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def _convert_part(part: Any) -> Any:
+def _convert_part(part: Index) -> Part:
     """Turn a part of an index into an integer, a boolean, a slice, None, Ellipsis or an array.
 
     Arrays are copied, so that later writes to them do not matter.
     """
     if part is None or part is Ellipsis or type(part) in (int, bool):
-        return part
+        return part  # type: ignore[return-value] # one of these
     if isinstance(part, slice):
         return slice(*(n if n is None else operator.index(n) for n in (part.start, part.stop, part.step)))
     try:
@@ -83,27 +92,27 @@ def _index_error(came: str) -> AutogradIndexError:
     )
 
 
-def _count_dims(part: Any) -> int:
+def _count_dims(part: Part) -> int:
     """Count the dimensions of the tensor that a part of an index uses up."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
     return int(part.ndim) if _is_mask(part) else 1
 
 
-def _is_mask(part: Any) -> bool:
+def _is_mask(part: Part) -> TypeGuard[Array]:
     """Say whether a part picks where it is true."""
     return isinstance(part, np.ndarray) and part.dtype == bool
 
 
-def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def split_index(index: Index, shape: Shape) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """Split an index into what makes a view, which torch does first, and the arrays that pick from that view.
 
     NumPy would treat integers beside arrays as arrays. A boolean is a new dimension, of which element 0 or none is
     picked.
     """
     parts = [*map(_convert_part, _list_parts(index))]
-    first: list[Any] = []
-    last: list[Any] = []
+    first: list[Part] = []
+    last: list[Part] = []
     at, rest = 0, len(shape) - sum(map(_count_dims, parts))
     for i in parts:
         n = _count_dims(i)
@@ -125,7 +134,7 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tu
     return tuple(first), tuple(last) if any(isinstance(i, np.ndarray) for i in last) else ()
 
 
-def _check_mask(part: Any, shape: tuple[int, ...]) -> None:
+def _check_mask(part: Part, shape: Shape) -> None:
     """Refuse a mask of another shape than what it masks; NumPy takes any that has no elements."""
     if _is_mask(part) and part.shape != shape:
         raise AutogradIndexError(
@@ -134,19 +143,19 @@ def _check_mask(part: Any, shape: tuple[int, ...]) -> None:
         )
 
 
-def pick(input: Any, first: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
+def pick(input: Tensor, first: tuple[Part, ...], last: tuple[Part, ...]) -> Tensor:
     """Make the view, unless it is the whole, and pick from it."""
     if not last or any(i != slice(None) for i in first):
         input = _picks[_name_operation(first)](input, (*first, ...))
     return _picks["index"](input, last) if last else input
 
 
-def getitem(input: Tensor, index: Any) -> Tensor:
+def getitem(input: Tensor, index: Index) -> Tensor:
     """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
-    return pick(input, *split_index(index, input.shape))  # type: ignore[no-any-return] # a tensor's is a tensor
+    return pick(input, *split_index(index, input.shape))
 
 
-def _check_positions(index: Tensor, shape: tuple[int, ...], dim: int, *, fits: bool, needs: str) -> Any:
+def _check_positions(index: Tensor, shape: Shape, dim: int, *, fits: bool, needs: str) -> Array:
     """Return the positions along ``dim``; refuse negative ones, and an index that does not fit."""
     i, n = index.value, shape[dim] if shape else 1
     if not fits or i.dtype.kind not in "iu" or (i.size and not 0 <= i.min() <= i.max() < n):
@@ -175,6 +184,6 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     )
     needs = "gather() needs an index with as many dimensions as the input, no larger in any but dim"
     i = _check_positions(index, input.shape, dim, fits=fits or not input.ndim, needs=needs)
-    places = list(np.indices(i.shape, sparse=True))
+    places: list[Array] = list(np.indices(i.shape, sparse=True))
     places[dim : dim + 1] = [i]
     return _picks["gather"](input, tuple(places)) if input.ndim else expand_to(input, i.shape)

@@ -9,15 +9,16 @@ from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import hooks, write_clock
 from course_lib.autograd.ops import elementwise
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to, sum_to
-from course_lib.autograd.ops.indexing import pick, split_index
-from course_lib.autograd.ops.primitive import Primitive
-from course_lib.autograd.variable import Tensor, new_tensor
+from course_lib.autograd.ops.indexing import Index, Part, pick, split_index
+from course_lib.autograd.ops.primitive import Op, Primitive
+from course_lib.autograd.variable import Operand, Tensor, new_tensor
 from course_lib.errors import AutogradError
+from course_lib.types import Array
 
 __all__ = ["add_", "copy_", "div_", "fill_", "mul_", "sub_", "zero_"]
 
 
-def _write_in_place(x: Tensor, what: str, op: Any, *args: Any) -> Tensor:
+def _write_in_place(x: Tensor, what: str, op: Op, *args: Any) -> Tensor:
     """Replace the elements of ``x`` by ``op(x, *args)``, and its place in the graph by that of the result."""
     recorded, kept = False, False
     if grad_mode.is_grad_enabled():
@@ -64,22 +65,22 @@ def _refuse_if_shared(x: Tensor, what: str) -> None:
         )
 
 
-def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+def add_(self: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """Add in place: ``self += alpha * other``."""
     return _write_in_place(self, "add_", partial(elementwise.add, alpha=alpha), other)
 
 
-def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+def sub_(self: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """Subtract in place: ``self -= alpha * other``."""
     return _write_in_place(self, "sub_", partial(elementwise.sub, alpha=alpha), other)
 
 
-def mul_(self: Tensor, other: Any) -> Tensor:
+def mul_(self: Tensor, other: Operand) -> Tensor:
     """Multiply in place."""
     return _write_in_place(self, "mul_", elementwise.mul, other)
 
 
-def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div_(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """Divide in place; see :func:`div`."""
     return _write_in_place(self, "div_", partial(elementwise.div, rounding_mode=rounding_mode), other)
 
@@ -94,13 +95,13 @@ _index_put: Primitive = Primitive(
 )
 
 
-def _assign_elements(x: Any, first: tuple[Any, ...], last: tuple[Any, ...], y: Any) -> Any:
+def _assign_elements(x: Array, first: tuple[Part, ...], last: tuple[Part, ...], y: Array) -> Array:
     """Assign to a view, or to what is picked from it, and return the array."""
     x[(*first, ...)][last or ...] = y
     return x
 
 
-def _assign(x: Tensor, what: str, y: Any, first: tuple[Any, ...] = (), last: tuple[Any, ...] = ()) -> Tensor:
+def _assign(x: Tensor, what: str, y: Operand, first: tuple[Part, ...] = (), last: tuple[Part, ...] = ()) -> Tensor:
     """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
     y = cast_to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
@@ -123,6 +124,6 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
     return _assign(self, "copy_", src)
 
 
-def set_item(self: Tensor, index: Any, value: Any) -> None:
+def set_item(self: Tensor, index: Index, value: Operand) -> None:
     """``x[index] = value``."""
     _assign(self, "__setitem__", value, *split_index(index, self.shape))

@@ -1,7 +1,6 @@
 """Products of matrices and vectors. Every vjp is a product again."""
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -9,18 +8,21 @@ from course_lib.autograd.ops.broadcasting import as_tensor_like, expand_to, prom
 from course_lib.autograd.ops.elementwise import add, mul
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
 from course_lib.autograd.ops.shape import swap_dims, view_as
+from course_lib.autograd.variable import Shape, Value
+from course_lib.types import Array
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
 
 
-def _multiply_matrices(x: Any, y: Any) -> Any:
+def _multiply_matrices(x: Array, y: Array) -> Array:
     """Multiply matrices, copying those with strides of 0, which BLAS does not take: NumPy would use a slow loop."""
     if 0 in x.strides[-2:] or 0 in y.strides[-2:]:
         x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    return np.matmul(x, y)
+    out: Array = np.matmul(x, y)
+    return out
 
 
-def _transpose_matrices(x: Any) -> Any:
+def _transpose_matrices(x: Value) -> Tensor:
     """Transpose the matrices in a stack."""
     return swap_dims(x, -1, -2)
 
@@ -100,7 +102,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return _bmm_of(_broadcast_stack(x, lead), _broadcast_stack(y, lead))
 
 
-def _broadcast_stack(x: Tensor, lead: tuple[int, ...]) -> Tensor:
+def _broadcast_stack(x: Tensor, lead: Shape) -> Tensor:
     """Broadcast the leading dimensions of a stack of matrices."""
     return x if x.shape[:-2] == lead else expand_to(x, (*lead, *x.shape[-2:]))
 

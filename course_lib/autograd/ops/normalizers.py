@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from course_lib.autograd.ops.broadcasting import cast_to, cast_to_floating
 from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign
@@ -19,11 +20,13 @@ from course_lib.autograd.ops.reductions import (
     sum_over,
 )
 from course_lib.autograd.ops.shape import normalize_dim
+from course_lib.autograd.variable import Shape, Value
+from course_lib.types import Array
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
-def _stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _stable_logsumexp(x: Array, dim: Shape, keepdim: bool) -> Array:
     """Factor the largest element out of the exponentials, so that none overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), x.dtype.type(0), top)
@@ -31,19 +34,19 @@ def _stable_logsumexp(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     return out if keepdim else out.squeeze(dim)
 
 
-def _stable_softmax(x: Any, dim: int) -> Any:
+def _stable_softmax(x: Array, dim: int) -> Array:
     """Divide exponentials by their sum, with the largest factored out; NumPy accepts axis 0 even of a 0-d array."""
-    y = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
+    y: Array = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
     return y / np.add.reduce(y, dim, keepdims=True)
 
 
-def _stable_log_softmax(x: Any, dim: int) -> Any:
+def _stable_log_softmax(x: Array, dim: int) -> Array:
     """Subtract the logarithm of the sum of exponentials."""
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
 
-def _sum_along(x: Any, dim: int) -> Any:
+def _sum_along(x: Value, dim: int) -> Value:
     """Add up along one dimension, and keep it."""
     return sum_over(x, dim, True)
 
@@ -64,7 +67,7 @@ _p_norm = Primitive(
 )
 
 
-def _compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
+def _compute_norm(a: Array, dim: Shape, keepdim: Any, p: float) -> Any:
     """Compute the p-norm of absolute values."""
     if math.isinf(p):
         return (np.maximum if p > 0 else np.minimum).reduce(a, dim, keepdims=keepdim)
@@ -73,7 +76,7 @@ def _compute_norm(a: Any, dim: tuple[int, ...], keepdim: Any, p: float) -> Any:
     return np.add.reduce(a**p, dim, keepdims=keepdim) ** (1 / p)
 
 
-def _norm_vjp(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool, p: float) -> Any:
+def _norm_vjp(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool, p: float) -> Value:
     """Send 0 where the norm is 0, or does not depend on an element."""
     a = abs(x)
     if math.isinf(p):
@@ -92,19 +95,21 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     return _logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
     input = input if dtype is None else cast_to(input, dtype)
     return softmax_of(require_floating(input, "softmax"), normalize_dim(dim, input.ndim))
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
     input = input if dtype is None else cast_to(input, dtype)
     return _log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
 
 
-def vector_norm(x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
+) -> Tensor:
     r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
     x, dim = require_floating(x, "vector_norm"), normalize_dims(dim, x.ndim)
     if ord < 0 or math.isinf(ord):

@@ -10,6 +10,8 @@ from course_lib.autograd.fast.elementwise import fast_binary, fast_unary
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, mismatch_error, promote, sum_to
 from course_lib.autograd.ops.primitive import Op, Primitive, Variable, no_tensor_error
+from course_lib.autograd.variable import Operand, Shape, Tensor, Value
+from course_lib.types import Array
 
 __all__ = ["binary", "set_name", "unary"]
 
@@ -17,7 +19,7 @@ __all__ = ["binary", "set_name", "unary"]
 class _Elementwise(Primitive):
     """An operation on one tensor or on two that broadcast."""
 
-    def compute(self, values: list[Any]) -> Any:
+    def compute(self, values: list[Any]) -> Array:
         """Run the forward function, and say of two shapes why they do not broadcast."""
         try:
             return quiet_context.copy().run(self.forward, *values)
@@ -29,7 +31,7 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
     """Define a function of one tensor, whose vjp reads ``x`` or ``out`` or neither."""
     primitive = _Elementwise(name, forward, vjp, takes="x")
 
-    def plain(input: Any) -> Any:
+    def plain(input: Tensor) -> Tensor:
         if not isinstance(input, (Variable, np.ndarray, np.generic, float, int)):
             raise no_tensor_error(name, input)
         return primitive(cast_to_floating(input) if floating and isinstance(input, Variable) else input)
@@ -41,9 +43,9 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
     """Define a function of two tensors that broadcast, whose vjps read ``x`` and ``y`` or neither."""
     primitive = _Elementwise(name, forward, *map(_unbroadcast, vjps, (0, 1)), takes="x y")
 
-    def plain(input: Any, other: Any) -> Any:
+    def plain(input: Operand, other: Operand) -> Tensor:
         if not isinstance(input, Variable) and not isinstance(other, Variable):
-            return forward(input, other)  # a vjp at work on arrays
+            return forward(input, other)  # type: ignore[no-any-return] # a vjp at work on arrays
         x, y = as_tensor_like(input, other), as_tensor_like(other, input)
         return primitive(*promote(x, y, floating=floating))
 
@@ -54,7 +56,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
 def _unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
     """Sum what a vjp returns down to the shape of input ``i``, over the dimensions that were broadcast."""
 
-    def summed(g: Any, x_shape: tuple[int, ...], y_shape: tuple[int, ...], *saved: Any) -> Any:
+    def summed(g: Value, x_shape: Shape, y_shape: Shape, *saved: Value) -> Value:
         return sum_to(vjp(g, *saved), (x_shape, y_shape)[i])
 
     g, *reads = signature(vjp).parameters.values()
@@ -63,8 +65,8 @@ def _unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
     return summed
 
 
-def set_name(op: Any, name: str, doc: str) -> Op:
+def set_name(op: Op, name: str, doc: str) -> Op:
     """Give a function its name and docstring."""
     op.__name__ = op.__qualname__ = name
     op.__doc__ = doc
-    return op  # type: ignore[no-any-return] # made here
+    return op

@@ -16,8 +16,9 @@ from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import write_clock
 from course_lib.autograd.graph.node import OUT, Node, Operation
 from course_lib.autograd.numpy_errors import quiet_context
-from course_lib.autograd.variable import Tensor, Variable, new_tensor, tensor_class
+from course_lib.autograd.variable import Parents, Shape, Tensor, Variable, new_tensor, tensor_class
 from course_lib.errors import AutogradError, AutogradIndexError
+from course_lib.types import Array
 
 __all__ = [
     "AutogradError", "AutogradIndexError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor_error",
@@ -25,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Op = Callable[..., Tensor]
-ndarray, new = np.ndarray, object.__new__
+_ndarray, _new = np.ndarray, object.__new__
 
 
 class Primitive(Operation):
@@ -93,7 +94,7 @@ class Primitive(Operation):
             write_clock.record_view(tensor, args[0])
         return tensor
 
-    def compute(self, values: list[Any]) -> Any:
+    def compute(self, values: list[Any]) -> Array:
         """Run the forward function on arrays and settings, without NumPy's warnings."""
         try:
             return quiet_context.copy().run(self.forward, *values)
@@ -104,33 +105,31 @@ class Primitive(Operation):
                 f"the arguments of {self.torch_name}() must fit the shape {shapes}, but {error}. Look at .shape."
             ) from None
 
-    def drop_unread(self, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    def drop_unread(self, parents: Parents, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put None in place of what only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
 
 
-def no_tensor_error(name: str, *given: Any) -> AutogradError:
+def no_tensor_error(name: str, *given: object) -> AutogradError:
     """Say which argument should have been a tensor."""
     kind = next(type(x).__name__ for x in given if not isinstance(x, Variable))
     return AutogradError(f"{name}() takes tensors, but got a {kind}. Make a tensor of it first: tensor(...).")
 
 
-def wrap_result(op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+def wrap_result(op: Operation, out: Array, parents: Parents, saved: tuple[Any, ...]) -> Tensor:
     """Wrap an array that ``op`` has computed, with a node if an input requires grad."""
     if any(parents) and grad_mode.is_grad_enabled():
         return record(op, out, parents, saved)
     return new_tensor(out)
 
 
-def record(
-    op: Any, out: Any, parents: tuple[Any, ...], saved: tuple[Any, ...], dims: tuple[int, ...] | None = None
-) -> Tensor:
+def record(op: Operation, out: Array, parents: Parents, saved: tuple[Any, ...], dims: Shape | None = None) -> Tensor:
     """Wrap an array that ``op`` has computed, with the node that remembers how; ``dims`` is its shape, if known."""
-    tensor: Tensor = new(tensor_class())
-    tensor.value = out if type(out) is ndarray else np.asarray(out)
+    tensor: Tensor = _new(tensor_class())
+    tensor.value = out if type(out) is _ndarray else np.asarray(out)
     tensor.dims = tensor.value.shape if dims is None else dims
     tensor.stored_grad = None
-    tensor.node = node = new(Node)
+    tensor.node = node = _new(Node)
     node.seq = write_clock.next_seq()
     node.op = op
     node.parents = parents

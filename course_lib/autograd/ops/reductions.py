@@ -4,18 +4,20 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor
+from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor
 from course_lib.autograd.ops.shape import normalize_dim, view_as
+from course_lib.autograd.variable import Shape, Value
 
 __all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
 
-Dim = int | tuple[int, ...] | list[int] | None
+Dim = int | Shape | list[int] | None
 
 
-def normalize_dims(dim: Dim, ndim: int) -> tuple[int, ...]:
+def normalize_dims(dim: Dim, ndim: int) -> Shape:
     """Name the dimensions to reduce: all of them for None or an empty tuple."""
     if dim is None or dim == () or dim == []:
         return tuple(range(ndim))
@@ -25,26 +27,28 @@ def normalize_dims(dim: Dim, ndim: int) -> tuple[int, ...]:
     return tuple(dims) if ndim else ()
 
 
-def restore_dims(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+def restore_dims(g: Value, shape: Shape, dim: Shape, keepdim: bool) -> Value:
     """Give a reduced tensor its dimensions back, with size 1."""
     return g if keepdim or not dim else view_as(g, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
-def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+def spread(g: Value, shape: Shape, dim: Shape, keepdim: bool) -> Value:
     """Repeat a reduced tensor over what was reduced."""
     return repeat_to(restore_dims(g, shape, dim, keepdim), shape)
 
 
-def count_reduced(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
+def count_reduced(shape: Shape, dim: Shape) -> int:
     """How many elements each result is made of."""
     return math.prod(shape[d] for d in dim)
 
 
-def share_among_extremes(g: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def share_among_extremes(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool) -> Value:
     """Send a cotangent to the extreme elements, in equal parts."""
     hit = x == restore_dims(out, x.shape, dim, keepdim)
     hit = hit.value if isinstance(hit, Variable) else hit
-    return spread(g, x.shape, dim, keepdim) * (hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype))
+    shares = hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype)
+    found: Value = spread(g, x.shape, dim, keepdim) * shares
+    return found
 
 
 sum_over = Primitive(
@@ -87,17 +91,17 @@ _amin_over = Primitive(
 )
 
 
-def _subtract_mean(x: Any, dim: tuple[int, ...]) -> Any:
+def _subtract_mean(x: Any, dim: Shape) -> Any:
     """Subtract the mean."""
     return x - mean_over(x, dim, True)
 
 
-def _flip(x: Any, dim: int) -> Any:
+def _flip(x: Value, dim: int) -> Value:
     """Reverse a dimension."""
     return x[(slice(None),) * dim + (slice(None, None, -1),)] if x.ndim else x
 
 
-def _product_of_others(x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _product_of_others(x: Any, out: Value, dim: Shape, keepdim: bool) -> Any:
     """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start anew."""
     if not dim:  # a number has no others
         return 1
@@ -117,7 +121,7 @@ def require_floating(input: Tensor, name: str) -> Tensor:
     return input
 
 
-def require_elements(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[int, ...]:
+def require_elements(input: Tensor, dim: Shape, name: str) -> Shape:
     """Return ``dim`` if there is something to choose from along it: an empty set has no extreme."""
     if count_reduced(input.shape, dim) == 0:
         raise AutogradError(
@@ -127,19 +131,19 @@ def require_elements(input: Tensor, dim: tuple[int, ...], name: str) -> tuple[in
     return dim
 
 
-def _reduce_in_dtype(reduce: Any, input: Tensor, *args: Any, dtype: Any) -> Tensor:
+def _reduce_in_dtype(reduce: Op, input: Tensor, *args: Any, dtype: DTypeLike) -> Tensor:
     """Compute in another dtype: what goes in is converted, and so is an integer that comes out as int64."""
     return cast_to(reduce(cast_to(input, dtype), *args), dtype)
 
 
-def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
     if dtype is not None:
         return _reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
     return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
-def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     if dtype is not None:
         return _reduce_in_dtype(mean, input, dim, keepdim, dtype=dtype)
@@ -175,7 +179,7 @@ def std(
 
 def _with_degrees_of_freedom(
     input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None
-) -> Any:
+) -> tuple[Tensor, Shape, bool, float]:
     """Return what the operation takes, with the degrees of freedom last; a boolean dim is ``unbiased``, as in torch."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -190,7 +194,7 @@ def _with_degrees_of_freedom(
     return input, dims, keepdim, max(count_reduced(input.shape, dims) - correction, 0)
 
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
     if dtype is not None:
         return _reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
@@ -217,7 +221,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
     if dtype is not None:
         return _reduce_in_dtype(cumsum, input, dim, dtype=dtype)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import cast_to, expand_to
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, AutogradIndexError, Op, Primitive, Tensor
+from course_lib.autograd.variable import Shape
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",
@@ -27,9 +27,9 @@ swap_dims: Primitive = Primitive("transpose", lambda x, a, b: x.swapaxes(a, b), 
 clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient passes through.", floating=False)
 
 
-def unpack_sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
+def unpack_sizes(args: tuple[int | Sequence[int], ...]) -> Shape:
     """Accept ``(2, 3)`` and ``((2, 3),)`` alike."""
-    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args  # type: ignore[return-value]
 
 
 def normalize_dim(dim: int, ndim: int) -> int:
@@ -42,7 +42,7 @@ def normalize_dim(dim: int, ndim: int) -> int:
     return dim % max(ndim, 1)
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """Give the elements another shape, in the same order; one size may be -1. A view where NumPy can make one."""
     shape = unpack_sizes(shape)
     n, known = input.numel(), prod(size for size in shape if size != -1)
@@ -69,7 +69,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 ravel = flatten
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """Put the dimensions in another order."""
     return _permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
 
@@ -92,7 +92,7 @@ def t(input: Tensor) -> Tensor:
     return swap_dims(input, 0, 1) if input.ndim == 2 else view_as(input, input.shape)
 
 
-def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: int | Shape | None = None) -> Tensor:
     """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
     dim = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normalize_dim(d, input.ndim) for d in dim]
@@ -105,7 +105,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return _unsqueeze_to(input, (*input.shape[:i], 1, *input.shape[i:]))
 
 
-def expand(input: Tensor, *shape: Any) -> Tensor:
+def expand(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
     shape = unpack_sizes(shape)
     old = (-1,) * (len(shape) - input.ndim) + input.shape

@@ -1,7 +1,6 @@
 """Activation functions and dropout: elementwise, each with its derivative beside it."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from course_lib.autograd.creation import generator
 from course_lib.autograd.ops.elementwise import erf, exp, mul, select, sigmoid, tanh
 from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive
-from course_lib.autograd.variable import Tensor
+from course_lib.autograd.variable import Tensor, Value
 
 __all__ = ["dropout", "elu", "gelu", "leaky_relu", "silu", "softplus"]
 
@@ -39,33 +38,33 @@ _leaky_relu_of = Primitive(
 )
 
 
-def _softplus_slope(x: Any) -> Any:
+def _softplus_slope(x: Value) -> Value:
     """Compute the sigmoid from one exponential, which keeps small values apart from 0."""
     z = exp(x)
     return z / (z + 1)
 
 
-def _silu_slope(x: Any, s: Any) -> Any:
+def _silu_slope(x: Value, s: Value) -> Value:
     """Differentiate silu, given the sigmoid of x."""
     return s * (1 + x * (1 - s))
 
 
-def _normal_cdf(x: Any) -> Any:
+def _normal_cdf(x: Value) -> Value:
     """Cumulative distribution of the standard normal."""
     return 0.5 * (1 + erf(x * math.sqrt(0.5)))
 
 
-def _normal_pdf(x: Any) -> Any:
+def _normal_pdf(x: Value) -> Value:
     """Density of the standard normal."""
     return exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
 
 
-def _gelu_tanh(x: Any) -> Any:
+def _gelu_tanh(x: Value) -> Value:
     """Approximate ``erf(x / sqrt(2))``."""
     return tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x)))
 
 
-def _tanh_gelu_slope(x: Any, t: Any) -> Any:
+def _tanh_gelu_slope(x: Value, t: Value) -> Value:
     """Differentiate the tanh approximation of gelu, given its tanh."""
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))
 

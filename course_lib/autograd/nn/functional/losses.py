@@ -1,7 +1,6 @@
 """Losses, with torch's options."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,12 @@ from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import AutogradError, Op, Tensor
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape
+from course_lib.types import Array
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll_loss"]
 
 
-def _reduce_loss(loss: Tensor, reduction: str, n: Any = None) -> Tensor:
+def _reduce_loss(loss: Tensor, reduction: str, n: float | None = None) -> Tensor:
     """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
     if reduction in ("sum", "none"):
         return sum(loss) if reduction == "sum" else loss
@@ -100,8 +100,8 @@ def cross_entropy(
             came = f"target, which is {target.dtype}, has {target.shape}. If these are classes, pass target.long()."
             raise AutogradError(f"probabilities must have the shape of input, {input.shape}, but {came}")
         t = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
-        w = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
-        loss = -sum(mul(mul(logp, t), w), dim)
+        factors = 1 if weight is None else reshape(weight, (classes,) + (1,) * (logp.ndim - 1 - dim))
+        loss = -sum(mul(mul(logp, t), factors), dim)
         return _reduce_loss(loss, reduction, loss.numel())
     hard = nll_loss(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
@@ -113,7 +113,7 @@ def cross_entropy(
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
     rows, y, w, kept = _align_targets(input, target, weight, ignore_index)
@@ -121,7 +121,9 @@ def nll_loss(
     return _reduce_loss(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
 
 
-def _align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> tuple[Tensor, Any, Any, Any]:
+def _align_targets(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Array, Array, Array]:
     """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
     x, y = input, take_arrays("nll_loss", input, target, weight)[1]
     dim = 0 if x.ndim == 1 else 1
@@ -148,7 +150,7 @@ def _align_targets(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             'To weight rows, multiply what reduction="none" returns.'
         )
     factors = take_constant("nll_loss", "weight", weight)
-    w = kept.astype(x.dtype) if weight is None else np.where(kept, factors[y], 0).astype(x.dtype)
+    w = kept.astype(x.dtype) if factors is None else np.where(kept, factors[y], 0).astype(x.dtype)
     return rows, y, w, kept
 
 

@@ -1,18 +1,19 @@
 """Normalization, of each sample and of each channel."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from course_lib.autograd.graph import write_clock
 from course_lib.autograd.ops.elementwise import add, mul, rsqrt, sub
 from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, new_tensor
 from course_lib.autograd.ops.reductions import count_reduced, mean_over, var_over
 from course_lib.autograd.ops.shape import reshape
+from course_lib.autograd.variable import Value
+from course_lib.types import Array
 
 __all__ = ["batch_norm", "layer_norm"]
 
 
-def _invert_deviation(x: Any, dim: tuple[int, ...], eps: float) -> Any:
+def _invert_deviation(x: Value, dim: tuple[int, ...], eps: float) -> Value:
     """One over the standard deviation, kept away from infinity."""
     return rsqrt(var_over(x, dim, True, count_reduced(x.shape, dim)) + eps)
 
@@ -101,7 +102,7 @@ def batch_norm(
     return y if bias is None else add(y, reshape(bias, per_channel))
 
 
-def _update_running(running: Tensor, batch: Any, momentum: float) -> None:
+def _update_running(running: Tensor, batch: Array, momentum: float) -> None:
     """Update a running statistic in place."""
     running.value += (momentum * (batch - running.value)).astype(running.dtype)
     write_clock.record_write("batch_norm()", running)
