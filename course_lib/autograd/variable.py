@@ -23,10 +23,6 @@ _ndarray, _new = np.ndarray, object.__new__
 Shape: TypeAlias = tuple[int, ...]
 Parents: TypeAlias = "tuple[Node | None, ...]"
 """The nodes of the inputs of an operation: none for a leaf, None for an input without gradient."""
-Operand: TypeAlias = "Tensor | Array | np.generic | float"
-"""What operators take beside a tensor; a number gets the dtype that torch would give it."""
-Cotangents: TypeAlias = "Tensor | Sequence[Tensor | None] | None"
-"""The upstream gradient of each of several outputs; None stands for 1."""
 
 
 class Value(AnyArray, Protocol):
@@ -77,6 +73,11 @@ class Variable:
 
 if not TYPE_CHECKING:
     Tensor = Variable  # the name for annotations in modules that tensor.py itself imports
+
+Operand: TypeAlias = Tensor | Array | np.generic | float
+"""What operators take beside a tensor; a number gets the dtype that torch would give it."""
+Cotangents: TypeAlias = Tensor | Sequence[Tensor | None] | None
+"""The upstream gradient of each of several outputs; None stands for 1."""
 
 
 @cache
