@@ -1,4 +1,4 @@
-"""Make tensors from numbers, lists and arrays, or fill them with constants or random numbers."""
+"""Create tensors: from numbers, lists and arrays, or filled with constants or random numbers."""
 
 import builtins
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ generator = np.random.default_rng()
 
 
 def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Copy numbers into a new leaf.
+    """Create a tensor, a new leaf, from numbers.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: builtins.bo
 
 
 def _convert_to_lists(data: Any) -> Any:
-    """Turn tensors in lists into numbers."""
+    """Convert tensors in lists to numbers."""
     return (
         [_convert_to_lists(x) for x in data]
         if isinstance(data, (list, tuple))
@@ -90,35 +90,35 @@ def from_numpy(ndarray: Array) -> Tensor:
 
 
 def zeros(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill a shape with zeros."""
+    """Create a tensor of zeros."""
     return Tensor(np.zeros(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def ones(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill a shape with ones."""
+    """Create a tensor of ones."""
     return Tensor(np.ones(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def full(
     size: int | Sequence[int], fill_value: Operand, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """Fill a shape with a value."""
+    """Create a tensor filled with a value."""
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
 def zeros_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill the shape and dtype of another tensor with zeros."""
+    """Create zeros of the shape and dtype of another tensor."""
     return Tensor(np.zeros_like(input.value, dtype), requires_grad)
 
 
 def ones_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill the shape and dtype of another tensor with ones."""
+    """Create ones of the shape and dtype of another tensor."""
     return Tensor(np.ones_like(input.value, dtype), requires_grad)
 
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Make an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
+    """Create an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
     return Tensor(np.eye(n, m, dtype=dtype or float32), requires_grad)
 
 
@@ -129,7 +129,7 @@ def arange(
     dtype: DTypeLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
-    """Count, as ``range`` does: ``arange(end)``, or from ``start``, in steps."""
+    """Create a range, as ``range`` does: ``arange(end)``, or from ``start``, in steps."""
     start, end = (0, start) if end is None else (start, end)
     dtype = dtype or (float32 if any(isinstance(a, float) for a in (start, end, step)) else int64)
     return Tensor(np.arange(start, end, step, dtype=dtype), requires_grad)
@@ -138,19 +138,19 @@ def arange(
 def linspace(
     start: float, end: float, steps: int, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """Divide an interval evenly, both ends included; for integers, ends and results are cut off towards 0."""
+    """Create evenly spaced numbers, both ends included; for integers, ends and results are cut off towards 0."""
     dtype = np.dtype(dtype or float32)
     start, end = (start, end) if dtype.kind == "f" else (int(start), int(end))
     return Tensor(np.linspace(start, end, steps).astype(dtype), requires_grad)  # with dtype= it would round down
 
 
 def randn(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill a shape with standard normal numbers."""
+    """Create a tensor of standard normal random numbers."""
     return Tensor(np.asarray(generator.standard_normal(unpack_sizes(size)), dtype or float32), requires_grad)
 
 
 def rand(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Fill a shape with uniform numbers from [0, 1)."""
+    """Create a tensor of uniform random numbers from [0, 1)."""
     return Tensor(np.asarray(generator.random(unpack_sizes(size)), dtype or float32), requires_grad)
 
 

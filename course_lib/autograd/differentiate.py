@@ -1,4 +1,4 @@
-"""Ask for gradients: ``tensor.backward()`` fills ``.grad`` of the leaves, ``grad`` returns what it is asked for."""
+"""Run the backward pass: ``backward`` accumulates into ``.grad`` of the leaves, ``grad`` returns gradients."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["backward", "backward_from", "grad"]
 
 
 def _start_from(output: Tensor, gradient: Tensor | None, create_graph: bool) -> tuple[Node, Value]:
-    """Pair the node of an output with the cotangent it starts from."""
+    """Pair the node of an output with its upstream gradient."""
     if output.node is None:
         raise AutogradError(
             "gradients start from a tensor that was computed from one that requires grad, but this one was not: its "
@@ -42,7 +42,7 @@ def _start_from(output: Tensor, gradient: Tensor | None, create_graph: bool) -> 
 
 
 def _find_targets(inputs: list[Tensor]) -> set[Node]:
-    """Find the nodes of the tensors whose gradients are asked for."""
+    """Find the nodes of the inputs, and refuse an input that does not require grad."""
     if not inputs:
         raise AutogradError("inputs must name a tensor, but it is empty. Pass those whose gradients you want.")
     for i, x in enumerate(inputs):
@@ -135,7 +135,7 @@ def _accumulate_into_leaves(
     create_graph: bool,
     inputs: Tensor | Sequence[Tensor] | None,
 ) -> None:
-    """Walk from the roots, and add to ``.grad`` of the leaves, or of the inputs that are named."""
+    """Accumulate gradients into ``.grad`` of the leaves, or of ``inputs``."""
     xs = None if inputs is None else list_tensors(inputs)
     targets = None if xs is None else _find_targets(xs)
     for x in xs or ():
@@ -146,7 +146,7 @@ def _accumulate_into_leaves(
 def _pair_with_cotangents(
     ys: list[Tensor], given: Cotangents, name: str, create_graph: bool
 ) -> list[tuple[Node, Value]]:
-    """Give each output its cotangent; None stands for 1."""
+    """Pair each output with its upstream gradient; None stands for 1."""
     gs = [None] * len(ys) if given is None else list_tensors(given)  # type: ignore[arg-type] # None stays
     if len(gs) != len(ys):
         raise AutogradError(
@@ -218,7 +218,7 @@ def grad(
 
 
 def _unshare_memory(found: list[Any], given: list[Any]) -> Iterator[Any]:
-    """Wrap gradients so that they share memory with nothing: not with each other, nor with the cotangents given."""
+    """Copy gradients that share memory with each other or with the upstream gradients, and wrap all in tensors."""
     used = {id(g) for g in given}
     for g in found:
         if g is not None and (g.base is not None or id(g) in used):

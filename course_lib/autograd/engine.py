@@ -1,4 +1,4 @@
-"""The backward pass: walk a recorded graph from its outputs to its leaves. No maths here, the rules live in ``ops``.
+"""Backpropagation: visit the computational graph from its outputs to its leaves. The maths is in ``ops``.
 
 Every operation on a tensor that needs gradients leaves a :class:`Node`. A node is created after the nodes it depends
 on, so visiting the latest node first meets every user of a tensor before the tensor itself: a heap ordered by
@@ -30,7 +30,7 @@ def backward(
     targets: set[Node] | None,
     catch: bool,
 ) -> dict[Node, Value | None]:
-    """Send each root's cotangent down the graph, adding up where paths meet.
+    """Propagate the upstream gradient of each root through the graph, and add up where paths meet.
 
     With ``targets`` only nodes that lead to one of them are visited. The cotangents of leaves go to their ``.grad``,
     or, to ``catch`` them, those of the targets are returned instead.
@@ -77,7 +77,7 @@ def walk(
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
-    """Visit one node after another: apply its vjps, and hand the results to its parents.
+    """Visit the nodes, the latest first: apply the vjps of each, and add the results to its parents' cotangents.
 
     The first parent that a node reaches is usually the next to be visited: it waits beside the
     heap, not in it.
@@ -119,7 +119,7 @@ def walk(
 
 
 def _finish_cotangent(node: Node, caught: dict[Node, Value | None]) -> Value | None:
-    """Pass the cotangent of a node, now complete, through its hooks, and catch it if it was asked for."""
+    """Run the hooks of a node on its complete cotangent, and store it if the node is among ``caught``."""
     g, node.grad = node.grad, None
     if g is not None and node.hooks is not None:
         leaf = not node.parents
@@ -130,7 +130,7 @@ def _finish_cotangent(node: Node, caught: dict[Node, Value | None]) -> Value | N
 
 
 def _accumulate_cotangent(node: Node, g: Value | None) -> None:
-    """Add a cotangent to what has arrived: in place if nobody else can see that sum, else out of place."""
+    """Accumulate a cotangent in a node: in place if nothing else refers to the sum so far, else out of place."""
     acc = node.grad
     if acc is None or g is None:
         node.grad = g if acc is None else acc

@@ -17,7 +17,7 @@ __all__ = ["Function", "FunctionCall"]
 
 
 class Context:
-    """What ``forward`` leaves for ``backward``: saved tensors, and any attribute it likes to set."""
+    """Context of a custom function: carries saved tensors, and any attribute, from ``forward`` to ``backward``."""
 
     needs_input_grad: tuple[bool, ...]
     saved_tensors: tuple[Any, ...] = ()
@@ -33,7 +33,7 @@ class Context:
 
 
 class _Cotangents(dict[int, Any]):
-    """The cotangents of a function with several outputs, by their numbers: each output sends its own, once."""
+    """Cotangents of a function with several outputs, by the number of the output."""
 
     def __add__(self, other: "_Cotangents") -> "_Cotangents":
         return _Cotangents({**self, **other})
@@ -50,7 +50,7 @@ def _shape_and_dtype(x: object) -> tuple[Shape, np.dtype[Any]] | None:
 
 
 class FunctionCall(Operation):
-    """One call of a function: in the graph it takes the place of a primitive."""
+    """Call of a custom function, recorded in the graph like an operation."""
 
     def __init__(self, function: "type[Function]", ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...]) -> None:
         self.function, self.ctx = function, ctx
@@ -63,7 +63,7 @@ class FunctionCall(Operation):
 
     @property
     def vjps(self) -> Vjps:  # type: ignore[override] # read alike
-        """One for each argument, new ones for each visit: the first that is called runs ``backward`` for all."""
+        """The vjps of the arguments, new for each visit: the first one called runs ``backward`` for all."""
         latest: list[Any] = [None]  # a cotangent, and what ``backward`` made of it
 
         def pull(i: int, g: Any, *saved: Any) -> Any:
@@ -105,7 +105,7 @@ class FunctionCall(Operation):
 
 
 class Function:
-    """An operation with a gradient of its own: subclass it, and call ``apply``.
+    """Custom operation with its own gradient: subclass it, and call ``apply``.
 
     ``forward(ctx, *args)`` computes, unrecorded; ``backward(ctx, *grad_outputs)`` returns one gradient for each
     argument of ``forward``, or None. If ``backward`` is made of differentiable operations, it can be differentiated

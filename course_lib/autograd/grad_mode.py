@@ -14,7 +14,7 @@ Observer = Callable[[Any], None]
 
 
 class _Mode:
-    """The state of one thread: whether it records, who is shown each new tensor with a node, and its open walks."""
+    """Recording state of one thread, observers of new nodes, and the number of backward passes under way."""
 
     __slots__ = ("observers", "recording", "walks")
 
@@ -23,7 +23,7 @@ class _Mode:
         self.observers: tuple[Observer, ...] = ()
 
     def change(self, recording: bool, observers: tuple[Observer, ...]) -> None:
-        """Replace both, and note whether an operation has to look."""
+        """Set both, and note whether operations must look at the mode."""
         self.recording, self.observers = recording, observers
         if recording and not observers:
             unusual_modes.discard(self)
@@ -32,7 +32,7 @@ class _Mode:
 
 
 class _Here(local):
-    """The mode of the thread that asks."""
+    """The mode of the current thread."""
 
     def __init__(self) -> None:
         self.mode = _Mode()
@@ -45,7 +45,7 @@ unusual_modes: set[_Mode] = (
 
 
 def is_grad_enabled() -> bool:
-    """Say whether operations are being recorded in this thread."""
+    """Return whether operations are recorded in this thread."""
     return not unusual_modes or here.mode.recording
 
 

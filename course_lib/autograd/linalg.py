@@ -1,4 +1,4 @@
-"""What torch keeps in ``torch.linalg``."""
+"""Vector norm, under its name in ``torch.linalg``."""
 
 from course_lib.autograd.ops.normalizers import vector_norm
 

@@ -18,7 +18,7 @@ __all__ = ["SGD", "Adam", "AdamW"]
 
 
 class Optimizer:
-    """Changes parameters by their gradients; ``param_groups`` holds both with settings, ``state`` its memory."""
+    """Base class of optimizers; ``param_groups`` holds parameters and settings, ``state`` what it remembers of each."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -46,13 +46,13 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Reset the gradients of all parameters."""
         for group in self.param_groups:
             for p in group["params"]:
                 p.stored_grad = None
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
-        """Change each parameter that has a gradient, in place; a closure computes the loss anew first."""
+        """Update each parameter that has a gradient, in place; a closure computes the loss anew first."""
         loss = None
         if closure is not None:
             with grad_mode.enable_grad():
@@ -64,17 +64,17 @@ class Optimizer:
         return loss
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Change the parameters of one group, all of which have a gradient."""
+        """Update the parameters of one group, all of which have a gradient."""
         for p in params:
             self.update(p, p.value, p.stored_grad.value, group)  # type: ignore[union-attr] # has a gradient
 
     def update(self, p: Tensor, x: Array, g: Array, group: dict[str, Any]) -> None:
-        """Change the array ``x`` of parameter ``p`` by its gradient ``g``."""
+        """Update the array ``x`` of parameter ``p`` by its gradient ``g``."""
         raise NotImplementedError
 
 
 def _check_parameters(groups: list[dict[str, Any]]) -> None:
-    """Refuse what an optimizer cannot change, which would pass unnoticed, and what it would change twice."""
+    """Refuse parameters that an optimizer cannot update, and those it would update twice."""
     before = set[int]()
     for group in groups:
         for p in group["params"]:
@@ -130,7 +130,7 @@ class SGD(Optimizer):
         super().__init__(params, {"lr": lr, **settings})
 
     def update_all(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Change the parameters of one group; in the fewest steps if there is no momentum and no decay."""
+        """Update the parameters of one group; by the fast twin if there is no momentum and no decay."""
         if group["momentum"] or group["weight_decay"]:
             super().update_all(params, group)
         else:

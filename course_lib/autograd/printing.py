@@ -48,7 +48,7 @@ def _format_elements(x: Array, show: Callable[[Any], str], width: int, indent: i
 
 
 def tensor_repr(tensor: Tensor) -> str:
-    """Show the elements, and after them what is not the default."""
+    """Format a tensor: its elements, and after them what is not the default."""
     x = tensor.value
     suffixes = [f"size={x.shape}"] if not x.size and x.ndim != 1 else []
     if x.dtype not in ((np.float32, np.int64, np.bool_) if x.size else (np.float32,)):

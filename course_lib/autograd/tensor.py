@@ -1,4 +1,4 @@
-"""``Tensor``, with torch's interface: its gradient, its graph, its conversions; its operations are in ``ops``."""
+"""``Tensor``, with torch's interface: gradient, graph and conversions. Its operations are in ``ops``."""
 
 import builtins
 import operator
@@ -30,12 +30,12 @@ class Tensor(
     methods.InPlace,
     Variable,
 ):
-    """A NumPy array that remembers how it was computed. Make one with :func:`tensor`.
+    """Tensor: a NumPy array that records how it was computed. Make one with :func:`tensor`.
 
     Attributes
     ----------
     grad : Tensor or None
-        What :meth:`backward` has collected for a leaf, or after :meth:`retain_grad` for any tensor.
+        The gradient that :meth:`backward` accumulated for a leaf, or after :meth:`retain_grad` for any tensor.
     grad_fn : Node or None
         The node of the operation that made the tensor; None for a leaf.
     """
@@ -71,7 +71,7 @@ class Tensor(
 
     @property
     def grad(self) -> "Tensor | None":
-        """The gradient collected so far."""
+        """The gradient accumulated so far."""
         return self.stored_grad
 
     @grad.setter
@@ -82,7 +82,7 @@ class Tensor(
         self.stored_grad = g
 
     def requires_grad_(self, requires_grad: builtins.bool = True) -> "Tensor":
-        """Ask for gradients of this leaf, or stop asking."""
+        """Require gradients of this leaf, or stop requiring them."""
         if not (requires_grad or self.is_leaf):
             raise AutogradError(
                 f"only a leaf can stop requiring grad, but this tensor was computed by {self.node.name()}. Use "
@@ -190,7 +190,7 @@ class Tensor(
         return ops.clone(out) if copy and out is self else out
 
     def __getstate__(self) -> "tuple[Array, builtins.bool, Tensor | None]":
-        """Say what a copy or a pickle is made of: a leaf with its gradient, and nothing of the graph it is part of."""
+        """Return the state of a copy or a pickle: a leaf with its gradient, without its graph."""
         if not self.is_leaf:
             raise AutogradError(
                 f"only a leaf can be copied or pickled, but this tensor was computed by {self.node.name()}. Use "

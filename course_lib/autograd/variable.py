@@ -1,4 +1,4 @@
-"""The base of ``Tensor``: an array and its node in the graph. Also the types that signatures here share."""
+"""Base class of ``Tensor``, an array with a node in the graph; and the types that signatures share."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ Parents: TypeAlias = "tuple[Node | None, ...]"
 
 
 class Value(AnyArray, Protocol):
-    """An array, or a tensor if gradients are to be differentiated again: what vjps compute with."""
+    """Value in a vjp: an array, or a tensor if the gradient is to be differentiated again."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> "Value": ...
@@ -106,5 +106,5 @@ def as_tensor(x: Any) -> Any:
 
 
 def list_tensors(x: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    """List one tensor or several alike."""
+    """List one tensor, or several."""
     return [x] if isinstance(x, Variable) else list(x)

@@ -21,7 +21,7 @@ _BITS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("i2", "i4", "i8"))}
 
 
 def fast_unary(primitive: Primitive) -> Callable[[Op], Op]:
-    """Compute a function of one floating point tensor, and leave all else to ``plain``."""
+    """Compute a function of one floating point tensor; ``plain`` computes anything else."""
     forward, saves_x, saves_out = primitive.forward, "x" in primitive.saves, "out" in primitive.saves
 
     def decorate(plain: Op) -> Op:
@@ -80,12 +80,12 @@ def fast_binary(broadcasting: Primitive, of_one_shape: Primitive, *, floating: b
 
 
 def fast_relu(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Compare with a 0 that is an array of float32 already."""
+    """Compute relu with a zero that is a float32 array already."""
     return lambda x: np.maximum(x, _ZERO) if x.dtype is _FLOAT32 else plain(x)
 
 
 def fast_relu_vjp(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep ``g`` where ``out`` is not 0, on arrays up to thirty times as fast as with a choice.
+    """Compute the vjp of relu by masking bits, up to thirty times as fast as ``np.where``.
 
     The bits of ``g`` are multiplied by 1 or 0 as if they were integers: 0 times infinity would be NaN.
     """

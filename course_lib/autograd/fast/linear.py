@@ -46,7 +46,7 @@ _affine: Primitive = Primitive(
 
 
 def fast_linear(plain: Op) -> Op:
-    """Multiply a batch by a matrix and add a bias in one operation; anything else is for ``plain``."""
+    """Fuse matrix product and bias of a batch into one operation; ``plain`` computes anything else."""
 
     @wraps(plain)
     def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -18,14 +18,14 @@ __all__ = ["fast_cross_entropy", "fast_mse_loss"]
 
 
 class _Fused(Primitive):
-    """An operation that saves an intermediate result: ``inner`` is the operation that would have made it on its own."""
+    """A fused operation, which saves an intermediate result: ``inner`` is the operation that computes it alone."""
 
     def __init__(self, name: str, inner: Primitive, *vjps: Callable[..., Any], takes: str) -> None:
         super().__init__(name, None, *vjps, takes=takes)
         self.inner = inner
 
     def reconnect(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give the intermediate result the node that it did not need in the forward pass."""
+        """Record the intermediate result, which had no node in the forward pass."""
         return (record(self.inner, saved[0], node.parents, saved[: len(self.inner.saves)]), *saved[1:])
 
 
@@ -52,7 +52,7 @@ def _subtract_and_average(x: Array, t: Array) -> tuple[Array, Array]:
 
 
 def fast_mse_loss(plain: Op) -> Op:
-    """Average the squares of the differences of two tensors of one shape and dtype, all in one operation."""
+    """Fuse the mean squared error of two tensors of one shape and dtype into one operation."""
 
     @wraps(plain)
     def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -93,7 +93,7 @@ def _softmax_and_loss(z: Array, right: Array) -> tuple[Array, Array]:
 
 
 def fast_cross_entropy(plain: Op) -> Op:
-    """Average the losses of a batch of logits and classes, all of which count alike, in one operation."""
+    """Fuse softmax, logarithm and mean for a batch of logits and classes, without weights, into one operation."""
 
     @wraps(plain)
     def cross_entropy(

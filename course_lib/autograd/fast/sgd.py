@@ -10,7 +10,7 @@ __all__ = ["fast_sgd_step"]
 
 
 def fast_sgd_step(params: Iterable[Tensor], lr: float) -> None:
-    """Subtract ``lr`` times the gradient; ``lr`` is made an array once, as converting it takes NumPy 0.4 us."""
+    """Step against the gradient; ``lr`` is converted to an array once, which takes NumPy 0.4 us."""
     factor = None
     for p in params:
         g = p.stored_grad.value  # type: ignore[union-attr] # has a gradient

@@ -1,4 +1,4 @@
-"""Compare gradients with finite differences."""
+"""Check gradients against finite differences, of first and of second order."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -109,7 +109,7 @@ def gradgradcheck(
 def _describe_disagreement(
     f: Callable[..., Any], inputs: dict[int, Tensor], eps: float, atol: float, rtol: float
 ) -> str:
-    """Say which gradient is the first that finite differences do not give, and at which element it is farthest off."""
+    """Describe the first gradient that differs from finite differences, at the element of the largest error."""
     xs = [*inputs.values()]
 
     def difference(v: list[Tensor]) -> list[Tensor]:

@@ -69,14 +69,14 @@ def jacobian(
 
 
 def pull_rows(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
-    """Walk back from each element of one output to one input."""
+    """Compute a block of the Jacobian row by row, with one backward pass for each element of the output."""
     basis = [new_tensor(v.reshape(y.shape)) for v in np.eye(y.numel(), dtype=y.dtype)]
     rows = [pull_back([y], [x], [v], create_graph, again=True)[0] for v in basis]
     return reshape(stack(rows), y.shape + x.shape) if rows else zeros(y.shape + x.shape, dtype=x.dtype)
 
 
 def push_columns(push: Callable[..., Any], xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[list[Tensor]]:
-    """Push a unit step along each element of each input forward: it makes a column of the block of each output."""
+    """Compute the Jacobian column by column, with one forward pass for each element of each input."""
     blocks = [[zeros(y.shape + x.shape, dtype=y.dtype) for x in xs] for y in ys]
     for i, x in enumerate(xs):
         for at in np.ndindex(x.shape):
@@ -127,7 +127,7 @@ def hvp(
 
 
 def _differentiable_gradient(y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
-    """Differentiate a single number, in a way that can itself be differentiated."""
+    """Differentiate a single number with ``create_graph``, so that the gradient can be differentiated."""
     if not isinstance(y, Tensor) or y.numel() != 1:
         came = f"its shape is {y.shape}" if isinstance(y, Tensor) else f"it returned a {type(y).__name__}"
         raise AutogradError(

@@ -1,4 +1,4 @@
-"""Products of a vector and the Jacobian, from either side: pulled back with a graph, or pushed forward without one."""
+"""Vector-Jacobian and Jacobian-vector products: ``vjp`` in reverse mode, ``jvp`` in forward mode."""
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import local
@@ -23,7 +23,7 @@ Inputs = Tensor | Sequence[Tensor]
 
 
 class _Tangents(local):
-    """The tangents of the nodes in this thread's latest call of jvp."""
+    """Tangents of the nodes in the latest call of jvp in this thread."""
 
     def __init__(self) -> None:
         self.of: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
@@ -33,7 +33,7 @@ _tangents = _Tangents()
 
 
 def unwrap_like(results: Sequence[Any], given: Tensor | Sequence[Any]) -> Any:
-    """Return one tensor for one, and a tuple for several."""
+    """Return one result if one tensor was given, and a tuple for several."""
     return results[0] if isinstance(given, Tensor) else tuple(results)
 
 
@@ -50,7 +50,7 @@ def _require_tensors(x: object, what: str, fix: str = "Make a tensor of it first
 
 
 def list_outputs(out: object) -> list[Tensor]:
-    """List what a function returned."""
+    """List the outputs of a function, and refuse anything that is not a tensor."""
     fix = "Compute it with this engine's operations, without .numpy() and .item(), and look for a missing return."
     return _require_tensors(out, "what the function returns", fix)
 
@@ -120,7 +120,7 @@ def vjp(
 def pull_back(
     ys: Sequence[Any], xs: Sequence[Tensor], vs: Sequence[Any], create_graph: bool, *, again: bool = False
 ) -> list[Tensor]:
-    """Pull cotangents of outputs back to inputs: zeros for an input that was not used. The graph serves ``again``."""
+    """Pull cotangents back from outputs to inputs; zeros for an unused input. ``again`` retains the graph."""
     used = [(y, v) for y, v in zip(ys, vs, strict=True) if y is not None and y.requires_grad]
     found = grad([y for y, _ in used], xs, [v for _, v in used], again or None, create_graph, allow_unused=True)
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True)]
@@ -178,7 +178,7 @@ def jvp(func: Callable[..., Any], inputs: Inputs, v: Inputs | None = None) -> tu
 
 
 def _push_forward(tensor: Tensor) -> None:
-    """Give a new tensor its tangent, and forget how it was computed."""
+    """Compute the tangent of a new tensor by forward mode, and drop its graph."""
     node, g = tensor.node, zeros_like(tensor, requires_grad=True)
     mode, watching = grad_mode.here.mode, grad_mode.here.mode.observers
     mode.change(mode.recording, ())

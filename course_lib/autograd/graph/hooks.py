@@ -1,4 +1,4 @@
-"""What happens apart from maths when the walk visits a node: hooks run, ``.grad`` is filled, arrays are unpacked."""
+"""Hooks of tensors and nodes, accumulation into ``.grad``, and hooks on saved tensors."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ Hooks: TypeAlias = "dict[RemovableHandle, Hook]"
 
 
 class RemovableHandle:
-    """Returned when a hook is registered; :meth:`remove` unregisters it."""
+    """Handle of a registered hook; :meth:`remove` unregisters it."""
 
     def __init__(self, hooks: Hooks, hook: Hook) -> None:
         self.hooks = hooks
@@ -36,7 +36,7 @@ class RemovableHandle:
 
 
 class NodeHooks:
-    """The hooks of one node, and the tensor whose ``.grad`` its cotangent is to be kept in."""
+    """Hooks of one node, and the tensor whose ``.grad`` its cotangent is added to."""
 
     __slots__ = ("on_accumulate", "on_enter", "on_leave", "on_tensor", "tensor")
 
@@ -58,7 +58,7 @@ class NodeHooks:
             (g,) = run_hooks(self.on_enter, [g])
         tensor = self.tensor()
         if accumulate and tensor is not None:
-            # three references, the walk's, this method's and getrefcount's own: nobody else sees g
+            # three references, the walk's, this method's and getrefcount's own: nothing else sees g
             if last and tensor.stored_grad is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
                 tensor.stored_grad = new_tensor(g)
             else:
@@ -72,7 +72,7 @@ class NodeHooks:
 
 
 def run_hooks(hooks: Hooks, gs: list[Value | None], *given: tuple[Tensor | None, ...]) -> list[Value | None]:
-    """Pass what enters or leaves a node through its hooks: each gets what the one before returned."""
+    """Run hooks on the gradients that enter or leave a node: each receives what the one before returned."""
     for hook in tuple(hooks.values()):
         new = hook(tuple(map(as_tensor, gs)), *given)
         if new is not None:
@@ -87,7 +87,7 @@ def run_hooks(hooks: Hooks, gs: list[Value | None], *given: tuple[Tensor | None,
 
 
 def _replace_gradient(g: Value | None, new: Tensor | None) -> Value | None:
-    """Use what a hook returned in place of ``g``, in the form that ``g`` has; None leaves ``g`` as it is."""
+    """Replace ``g`` by what a hook returned, an array if ``g`` is one; None leaves ``g`` as it is."""
     if new is None:
         return g
     if not isinstance(new, Variable):
@@ -113,19 +113,19 @@ def _accumulate_grad(tensor: Tensor, g: Tensor) -> None:
 
 
 def hooks_of(node: "Node") -> NodeHooks:
-    """Give the node a watch, if it has none."""
+    """Return the hooks of a node, made at the first call."""
     found: NodeHooks = node.hooks or NodeHooks()
     node.hooks = found
     return found
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Fill ``tensor.grad`` when its node is visited."""
+    """Accumulate the gradient of a tensor in its ``.grad`` when its node is visited."""
     hooks_of(tensor.node).tensor = ref(tensor)
 
 
 class saved_tensors_hooks:  # noqa: N801 - torch's name
-    """Pass what is saved for the backward pass through ``pack_hook``, and what is taken out through ``unpack_hook``.
+    """Pack saved tensors with ``pack_hook`` in the forward pass, and unpack them with ``unpack_hook`` in the backward.
 
     Examples
     --------

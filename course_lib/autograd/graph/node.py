@@ -1,4 +1,4 @@
-"""The node that an operation leaves in the graph."""
+"""Nodes of the computational graph, and the operations that they record."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ Vjps: TypeAlias = tuple[Callable[..., Any], ...]
 
 
 class Node:
-    """What one operation leaves in the graph: ``op`` has a vjp for each of ``parents``; ``saved`` is what they read.
+    """Node of the graph: an operation ``op`` with a vjp for each of ``parents``, and the ``saved`` values they read.
 
     A node keeps arrays, never tensors, so a tensor that only the forward pass needed dies as soon as the forward pass
     drops it.
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple["Node | None", int], ...]:
-        """The nodes this one sends cotangents to, each with the number of the output it stands for (here always 0)."""
+        """The parent nodes, each with the number of the output it stands for (here always 0)."""
         return tuple((parent, 0) for parent in self.parents)
 
     @property
@@ -63,7 +63,7 @@ class Node:
         return RemovableHandle(hooks_of(self).on_enter, hook)
 
     def saved_values(self) -> tuple[Any, ...]:
-        """Return what was saved, if it is still there and unchanged."""
+        """Return the saved values; refuse a second backward pass, and values that were changed in place."""
         if self.saved is None:
             raise AutogradError(
                 "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but "
@@ -78,7 +78,7 @@ class Node:
         return saved
 
     def prepare_vjps(self, g: Value, create_graph: bool) -> tuple[Value, tuple[Any, ...], Vjps]:
-        """Return cotangent, what was saved, and rules, where hooks, a write or ``create_graph`` need a closer look."""
+        """Return cotangent, saved values and vjps, after hooks, version checks and what ``create_graph`` needs."""
         saved, vjps, own = self.saved_values(), self.op.vjps, self.hooks
         if create_graph:
             saved = self.op.reconnect(self, saved)
@@ -91,7 +91,7 @@ class Node:
         return g, saved, vjps
 
     def __call__(self, grad_output: Value) -> Tensor | tuple[Tensor | None, ...] | None:
-        """Apply the vjps to a cotangent, as calling torch's nodes does: one result per input, nothing kept or freed."""
+        """Apply the vjps to a cotangent, as torch's nodes do when called: one result per input, nothing freed."""
         saved, g = self.saved_values(), getattr(grad_output, "value", grad_output)
         with grad_mode.no_grad(), np.errstate(all="ignore"):
             found = tuple(
@@ -104,7 +104,7 @@ class Node:
 
 
 class Operation:
-    """What a node stands for: a vjp for each parent, what they read, and where in the graph that came from.
+    """Operation of a node: a vjp for each parent, the names of the saved values, and where these came from.
 
     ``frees`` says whether the vjps read arrays, which are freed once the walk has passed, or only sizes and settings.
     ``origins`` has the number of the parent that each saved array was the value of, ``OUT`` if it was the result, and
@@ -119,7 +119,7 @@ class Operation:
         self.name, self.vjps, self.saves, self.origins = name, vjps, saves, origins
 
     def reconnect(self, node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Tie saved arrays to the graph they came from, so that a vjp that reads them can itself be differentiated."""
+        """Reconnect saved arrays to the graph they came from, so that the vjps that read them can be differentiated."""
         nodes = (*node.parents, node)
         pairs = zip(saved, self.origins, strict=True)
         return tuple(s if s is None or origin is None else new_tensor(s, nodes[origin]) for s, origin in pairs)

@@ -1,7 +1,8 @@
-"""One counter dates both nodes and in-place writes, so "was this array changed after it was saved?" is one comparison.
+"""Version counter: date in-place writes, and refuse saved tensors that were written to since.
 
-torch counts the writes to each tensor and every node remembers the counts it saw. Dating the writes instead costs the
-forward pass nothing, and the backward pass a look-up only for nodes older than the latest write.
+torch counts the writes to each tensor, and every node remembers the counts it saw. Here one counter dates both nodes
+and writes, so "was this array changed after it was saved?" is one comparison: it costs the forward pass nothing, and
+the backward pass a look-up only for nodes older than the latest write.
 """
 
 from functools import partial
@@ -28,21 +29,21 @@ views: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> what it is a view of
 
 
 def _find_owner(x: Array) -> Array:
-    """Follow views down to the array that owns the memory."""
+    """Find the array that owns the memory of a view."""
     while isinstance(x.base, np.ndarray):
         x = x.base
     return x
 
 
 def record_view(tensor: Tensor, source: Tensor) -> None:
-    """Remember which tensor another is a view of, if it is one; a view of a view is a view of the first."""
+    """Record which tensor another is a view of, if it is one; a view of a view is a view of the first."""
     if isinstance(source.value, np.ndarray) and _find_owner(tensor.value) is _find_owner(source.value):
         key, whole = id(tensor), views[id(source)][0] if id(source) in views else ref(source)
         views[key] = whole, ref(tensor, partial(views.pop, key))
 
 
 def record_write(what: str, *tensors: Tensor) -> None:
-    """Date a write to the memory of tensors, done by the method called ``what``."""
+    """Record an in-place write to the memory of tensors by the method ``what``."""
     global latest_write
     latest_write = next_seq()
     for tensor in tensors:
@@ -57,7 +58,7 @@ def record_write(what: str, *tensors: Tensor) -> None:
 
 
 def check_unchanged(node: "Node", saved: tuple[Any, ...]) -> None:
-    """Refuse to use a saved array that was written to after ``node`` saved it."""
+    """Raise if an array that ``node`` saved was changed in place since."""
     for i, x in enumerate(saved):
         date, what, _ = (
             last_write.get(id(_find_owner(x)), (1, "", None)) if isinstance(x, np.ndarray) else (1, "", None)

@@ -1,4 +1,4 @@
-"""Modules and the functions they call: the part of ``torch.nn`` that the chapters use."""
+"""Modules, layers and losses under the names of ``torch.nn``."""
 
 from course_lib.autograd.nn import functional
 from course_lib.autograd.nn.layers import *

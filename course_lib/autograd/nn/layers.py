@@ -1,4 +1,4 @@
-"""The layers of torch.nn that the chapters use, with torch's names, defaults and initial distributions."""
+"""Layers, with the names, defaults and initial distributions of ``torch.nn``."""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def _draw_parameter(bound: float, *size: int) -> Parameter:
 
 
 class Linear(Module):
-    """:math:`y = x W^T + b`, with W of shape ``(out_features, in_features)``."""
+    """Linear layer :math:`y = x W^T + b`, with W of shape ``(out_features, in_features)``."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Linear(Module):
 
 
 class RNNCell(Module):
-    r""":math:`h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})`."""
+    r"""Recurrent cell :math:`h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})`."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class Dropout(Module):
 
 
 class Sequential(Module):
-    """Modules called one after another, and named by number."""
+    """Container of modules that are called one after another, and named by number."""
 
     def __init__(self, *modules: Module) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class Sequential(Module):
 
 
 def _define_layer(name: str, function: Any, doc: str, *, shown: bool = False) -> Any:
-    """Make a module from a function of tensors; its settings are given when it is made, and may be ``shown``."""
+    """Define a module class from a function of tensors; its settings are its arguments, and may be ``shown``."""
     defaults = {p.name: p.default for p in signature(function).parameters.values() if p.default is not p.empty}
 
     class Layer(Module):

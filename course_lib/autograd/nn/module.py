@@ -1,4 +1,4 @@
-"""What layers are made of: parameters, and modules that own them."""
+"""Modules, and the parameters that they own."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["Module", "Parameter"]
 
 
 class Parameter(Tensor):
-    """A leaf that a module owns and an optimizer changes."""
+    """Parameter: a leaf that a module owns and an optimizer updates."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class Parameter(Tensor):
 
 
 class Module:
-    """A function with parameters: subclass it, set parameters and modules as attributes, and define ``forward``."""
+    """Base class of networks and layers: set parameters and modules as attributes, and define ``forward``."""
 
     def __init__(self) -> None:
         self.training = True
@@ -36,23 +36,23 @@ class Module:
         return self.forward(*args, **kwargs)
 
     def named_children(self) -> Iterator[tuple[str, "Module"]]:
-        """Go through the modules of this one."""
+        """Iterate over the direct submodules with their names."""
         yield from ((name, value) for name, value in vars(self).items() if isinstance(value, Module))
 
     def modules(self) -> Iterator["Module"]:
-        """Go through this module and all below it."""
+        """Iterate over this module and all its submodules."""
         yield self
         for _, child in self.named_children():
             yield from child.modules()
 
     def named_tensors(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Go through parameters and buffers, such as running statistics, by their dotted names."""
+        """Iterate over parameters and buffers, such as running statistics, with their dotted names."""
         yield from ((prefix + name, value) for name, value in vars(self).items() if isinstance(value, Tensor))
         for name, child in self.named_children():
             yield from child.named_tensors(f"{prefix}{name}.")
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Go through the parameters by their dotted names, each once."""
+        """Iterate over the parameters with their dotted names, each once."""
         seen: set[Parameter] = set()
         for name, value in self.named_tensors():
             if isinstance(value, Parameter) and value not in seen:
@@ -60,11 +60,11 @@ class Module:
                 yield name, value
 
     def parameters(self) -> Iterator[Parameter]:
-        """Go through the parameters, each once."""
+        """Iterate over the parameters, each once."""
         yield from (p for _, p in self.named_parameters())
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Reset the gradients of all parameters."""
         for p in self.parameters():
             p.grad = None
 

@@ -1,4 +1,4 @@
-"""How operands are made alike: their dtypes are promoted, their shapes broadcast, and gradients summed back.
+"""Broadcasting and type promotion of operands, and the sum of a broadcast gradient back to its input's shape.
 
 torch's rules for mixed dtypes: a float beats an integer, a vector beats a 0-d tensor or a number of its kind.
 """
@@ -42,7 +42,7 @@ def promote(x: Tensor, y: Tensor, *, floating: bool = False) -> tuple[Tensor, Te
 
 
 def cast_to(x: Tensor, dtype: DTypeLike) -> Tensor:
-    """Cast, unless there is nothing to cast; what becomes integer or boolean has no gradient."""
+    """Cast to a dtype, unless the tensor has it; a result that is integer or boolean has no gradient."""
     if x.value.dtype == dtype:
         return x
     return _cast(x if np.dtype(dtype).kind == "f" else new_tensor(x.value), dtype, x.value.dtype)
@@ -54,7 +54,7 @@ def cast_to_floating(input: Tensor) -> Tensor:
 
 
 def as_tensor_like(x: Operand, like: Any) -> Tensor:
-    """Turn the other operand into a tensor: a number gets the dtype torch would give it, an array keeps its own."""
+    """Convert the other operand to a tensor: a number gets the dtype torch would give it, an array keeps its own."""
     if isinstance(x, Variable):
         return x
     if isinstance(x, (bool, int, float)):
@@ -79,7 +79,7 @@ def take_arrays(name: str, x: Tensor, y: Tensor, z: Tensor | None = None) -> tup
 
 
 def take_constant(name: str, what: str, x: Tensor | None) -> Array | None:
-    """Return the array of a tensor that has no gradient here, or None for None; refuse one that asks for a gradient."""
+    """Return the array of a tensor that gets no gradient here, or None for None; refuse one that requires grad."""
     if x is not None and x.node is not None and grad_mode.is_grad_enabled():
         raise AutogradError(
             f"{what} must not require grad, because {name}() has no gradient for it, but it does. Pass "
@@ -89,7 +89,7 @@ def take_constant(name: str, what: str, x: Tensor | None) -> Array | None:
 
 
 def _sum_down(x: Array, shape: Shape) -> Array:
-    """Sum an array down to a shape that broadcasts to its own."""
+    """Sum an array over the dimensions in which ``shape`` was broadcast to its own."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1))
     return np.add.reduce(x, axis=dims, keepdims=True).reshape(shape) if dims else x
@@ -103,14 +103,14 @@ repeat_to: Primitive = Primitive(
 
 
 def _repeat_array(x: Array, shape: Shape) -> Array:
-    """Broadcast into memory of its own: for a cotangent, as BLAS is slow on views with strides of 0."""
+    """Broadcast into new memory: for a cotangent, since BLAS is slow on views with strides of 0."""
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
 def mismatch_error(name: str, x: Shape, y: Shape, *, error: Exception) -> AutogradError:
-    """Say why two shapes do not broadcast, and what to do; if they do, what NumPy said."""
+    """Build the error that says why two shapes do not broadcast, or, if they do, what NumPy objects to."""
     for i, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
         if m != n and 1 not in (m, n):
             return AutogradError(

@@ -34,27 +34,27 @@ def _predicate(name: str, examine: Callable[..., Any], doc: str) -> Op:
     return set_name(lambda input: new_tensor(examine(input.value)), name, doc)
 
 
-eq: Op = _comparison("eq", np.equal, ":math:`x = y`")
-ne: Op = _comparison("ne", np.not_equal, r":math:`x \ne y`")
-lt: Op = _comparison("lt", np.less, ":math:`x < y`")
-le: Op = _comparison("le", np.less_equal, r":math:`x \le y`")
-gt: Op = _comparison("gt", np.greater, ":math:`x > y`")
-ge: Op = _comparison("ge", np.greater_equal, r":math:`x \ge y`")
-bitwise_and: Op = _comparison("bitwise_and", np.bitwise_and, "both, bit by bit")
-bitwise_or: Op = _comparison("bitwise_or", np.bitwise_or, "one or both, bit by bit")
+eq: Op = _comparison("eq", np.equal, "Compare: :math:`x = y`")
+ne: Op = _comparison("ne", np.not_equal, r"Compare: :math:`x \ne y`")
+lt: Op = _comparison("lt", np.less, "Compare: :math:`x < y`")
+le: Op = _comparison("le", np.less_equal, r"Compare: :math:`x \le y`")
+gt: Op = _comparison("gt", np.greater, "Compare: :math:`x > y`")
+ge: Op = _comparison("ge", np.greater_equal, r"Compare: :math:`x \ge y`")
+bitwise_and: Op = _comparison("bitwise_and", np.bitwise_and, "And, bit by bit")
+bitwise_or: Op = _comparison("bitwise_or", np.bitwise_or, "Or, bit by bit")
 bitwise_not: Op = _predicate("bitwise_not", np.invert, "Negate each bit")
-logical_and: Op = _comparison("logical_and", np.logical_and, "both")
-logical_or: Op = _comparison("logical_or", np.logical_or, "one or both")
-isnan: Op = _predicate("isnan", np.isnan, "Say which elements are not a number")
-isfinite: Op = _predicate("isfinite", np.isfinite, "Say which elements are finite numbers")
-logical_not: Op = _predicate("logical_not", np.logical_not, "Negate each element")
+logical_and: Op = _comparison("logical_and", np.logical_and, "Logical and")
+logical_or: Op = _comparison("logical_or", np.logical_or, "Logical or")
+isnan: Op = _predicate("isnan", np.isnan, "Find elements that are not a number")
+isfinite: Op = _predicate("isfinite", np.isfinite, "Find elements that are finite numbers")
+logical_not: Op = _predicate("logical_not", np.logical_not, "Logical not")
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    r"""Say whether :math:`|x - y| \le atol + rtol\,|y|` everywhere; NaN is close to NaN if ``equal_nan`` says so."""
+    r"""Return whether :math:`|x - y| \le atol + rtol\,|y|` everywhere; with ``equal_nan`` NaN is close to NaN."""
     return bool(np.allclose(input.value, other.value, rtol, atol, equal_nan))
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Say whether shapes and elements are the same."""
+    """Return whether shapes and elements are equal."""
     return bool(np.array_equal(input.value, other.value))

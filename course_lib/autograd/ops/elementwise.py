@@ -25,15 +25,20 @@ __all__ = [
 
 
 def _compute_signs(x: Array) -> Array:
-    """Compare with 0, where ``np.sign`` would pass NaN on and torch does not."""
+    """Compute the sign by comparing with 0: 0 for NaN, as in torch."""
     return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
-plus: Op = binary("add", np.add, lambda g: g, lambda g: g, doc=":math:`x + y`")
-minus: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc=":math:`x - y`")
-mul: Op = binary("mul", np.multiply, lambda g, _x, y: g * y, lambda g, x, _y: g * x, doc=":math:`x y`")
+plus: Op = binary("add", np.add, lambda g: g, lambda g: g, doc="Add: :math:`x + y`")
+minus: Op = binary("sub", np.subtract, lambda g: g, lambda g: -g, doc="Subtract: :math:`x - y`")
+mul: Op = binary("mul", np.multiply, lambda g, _x, y: g * y, lambda g, x, _y: g * x, doc="Multiply: :math:`x y`")
 divide: Op = binary(
-    "div", np.divide, lambda g, _x, y: g / y, lambda g, x, y: -g * (x / y) / y, doc=":math:`x / y`", floating=True
+    "div",
+    np.divide,
+    lambda g, _x, y: g / y,
+    lambda g, x, y: -g * (x / y) / y,
+    doc="Divide: :math:`x / y`",
+    floating=True,
 )
 _rounding_divisions: dict[str, Op] = {
     mode: binary(
@@ -42,38 +47,42 @@ _rounding_divisions: dict[str, Op] = {
     for mode in ("floor", "trunc")
 }
 
-neg: Op = unary("neg", np.negative, lambda g: -g, ":math:`-x`", floating=False)
-abs: Op = unary("abs", np.abs, lambda g, x: g * sign(x), ":math:`|x|`; at 0 its gradient is 0", floating=False)
-sign: Op = unary("sign", _compute_signs, lambda g: _zero_gradient(g), "-1, 0 or 1; 0 for NaN", floating=False)
-square: Op = unary("square", np.square, lambda g, x: g * (2 * x), ":math:`x^2`", floating=False)
-reciprocal: Op = unary("reciprocal", np.reciprocal, lambda g, out: -g * (out * out), ":math:`1 / x`")
-sqrt: Op = unary("sqrt", np.sqrt, lambda g, out: g / (2 * out), r":math:`\sqrt x`")
-rsqrt: Op = unary("rsqrt", lambda x: 1 / np.sqrt(x), lambda g, out: g * (-0.5 * out**3), r":math:`1 / \sqrt x`")
-exp: Op = unary("exp", np.exp, lambda g, out: g * out, ":math:`e^x`")
-expm1: Op = unary("expm1", np.expm1, lambda g, out: g * (out + 1), ":math:`e^x - 1`, exact near 0")
-log: Op = unary("log", np.log, lambda g, x: g / x, r":math:`\ln x`")
-log1p: Op = unary("log1p", np.log1p, lambda g, x: g / (x + 1), r":math:`\ln(1 + x)`, exact near 0")
-sin: Op = unary("sin", np.sin, lambda g, x: g * cos(x), r":math:`\sin x`")
-cos: Op = unary("cos", np.cos, lambda g, x: -g * sin(x), r":math:`\cos x`")
-tan: Op = unary("tan", np.tan, lambda g, out: g * (1 + out * out), r":math:`\tan x`")
-sinh: Op = unary("sinh", np.sinh, lambda g, x: g * cosh(x), r":math:`\sinh x`")
-cosh: Op = unary("cosh", np.cosh, lambda g, x: g * sinh(x), r":math:`\cosh x`")
-tanh: Op = unary("tanh", np.tanh, lambda g, out: g * (1 - out * out), r":math:`\tanh x`")
-atan: Op = unary("atan", np.arctan, lambda g, x: g / (x * x + 1), r":math:`\arctan x`")
+neg: Op = unary("neg", np.negative, lambda g: -g, "Negate: :math:`-x`", floating=False)
+abs: Op = unary(
+    "abs", np.abs, lambda g, x: g * sign(x), "Absolute value :math:`|x|`; at 0 its gradient is 0", floating=False
+)
+sign: Op = unary("sign", _compute_signs, lambda g: _zero_gradient(g), "Sign: -1, 0 or 1; 0 for NaN", floating=False)
+square: Op = unary("square", np.square, lambda g, x: g * (2 * x), "Square :math:`x^2`", floating=False)
+reciprocal: Op = unary("reciprocal", np.reciprocal, lambda g, out: -g * (out * out), "Reciprocal :math:`1 / x`")
+sqrt: Op = unary("sqrt", np.sqrt, lambda g, out: g / (2 * out), r"Square root :math:`\sqrt x`")
+rsqrt: Op = unary(
+    "rsqrt", lambda x: 1 / np.sqrt(x), lambda g, out: g * (-0.5 * out**3), r"Reciprocal square root :math:`1 / \sqrt x`"
+)
+exp: Op = unary("exp", np.exp, lambda g, out: g * out, "Exponential :math:`e^x`")
+expm1: Op = unary("expm1", np.expm1, lambda g, out: g * (out + 1), "Exponential minus 1, :math:`e^x - 1`, exact near 0")
+log: Op = unary("log", np.log, lambda g, x: g / x, r"Natural logarithm :math:`\ln x`")
+log1p: Op = unary("log1p", np.log1p, lambda g, x: g / (x + 1), r"Logarithm :math:`\ln(1 + x)`, exact near 0")
+sin: Op = unary("sin", np.sin, lambda g, x: g * cos(x), r"Sine :math:`\sin x`")
+cos: Op = unary("cos", np.cos, lambda g, x: -g * sin(x), r"Cosine :math:`\cos x`")
+tan: Op = unary("tan", np.tan, lambda g, out: g * (1 + out * out), r"Tangent :math:`\tan x`")
+sinh: Op = unary("sinh", np.sinh, lambda g, x: g * cosh(x), r"Hyperbolic sine :math:`\sinh x`")
+cosh: Op = unary("cosh", np.cosh, lambda g, x: g * sinh(x), r"Hyperbolic cosine :math:`\cosh x`")
+tanh: Op = unary("tanh", np.tanh, lambda g, out: g * (1 - out * out), r"Hyperbolic tangent :math:`\tanh x`")
+atan: Op = unary("atan", np.arctan, lambda g, x: g / (x * x + 1), r"Arctangent :math:`\arctan x`")
 erf: Op = unary(
     "erf",
     lambda x: np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype),
     lambda g, x: g * exp(-x * x) * (2 / math.sqrt(math.pi)),
-    r":math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`",
+    r"Error function :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`",
 )
 sigmoid: Op = unary(
-    "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r":math:`1 / (1 + e^{-x})`"
+    "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r"Sigmoid :math:`1 / (1 + e^{-x})`"
 )
 relu: Op = unary(
     "relu",
     fast_relu(lambda x: np.maximum(x, 0)),
     fast_relu_vjp(lambda g, out: select(g, 0, out != 0)),
-    r":math:`\max(x, 0)`; at 0 its gradient is 0",
+    r"Rectified linear unit :math:`\max(x, 0)`; at 0 its gradient is 0",
     floating=False,
 )
 
@@ -88,7 +97,7 @@ select: Primitive = Primitive(
 
 
 def _extreme(name: str, forward: np.ufunc, loses: Callable[..., Any], doc: str) -> Op:
-    """Define the choice of one of each pair: the one that loses has no gradient."""
+    """Define the larger or the smaller of two tensors: the element that loses has no gradient."""
     return binary(
         name,
         forward,
@@ -113,29 +122,29 @@ _tensor_power: Op = binary(
     np.power,
     lambda g, x, y: select(0, g * (y * _tensor_power(x, select(0, y - 1, y == 0))), y == 0),
     lambda g, x, y: _exponent_vjp(g, x, y, (x == 0) & (y >= 0)),
-    doc=":math:`x^y`",
+    doc="Power :math:`x^y`",
 )
 
 
 def add(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
-    r""":math:`x + \alpha y`, :math:`g_x = g`, :math:`g_y = \alpha g`."""
+    r"""Add: :math:`x + \alpha y`, :math:`g_x = g`, :math:`g_y = \alpha g`."""
     return plus(input, other if alpha == 1 else mul(other, alpha))
 
 
 def sub(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
-    r""":math:`x - \alpha y`, :math:`g_x = g`, :math:`g_y = -\alpha g`."""
+    r"""Subtract: :math:`x - \alpha y`, :math:`g_x = g`, :math:`g_y = -\alpha g`."""
     return minus(input, other if alpha == 1 else mul(other, alpha))
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    r""":math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0."""
+    r"""Divide: :math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0."""
     if rounding_mode not in (None, *_rounding_divisions):
         raise AutogradError(f'rounding_mode must be None, "floor" or "trunc", but it is {rounding_mode!r}. Pass one.')
     return divide(input, other) if rounding_mode is None else _rounding_divisions[rounding_mode](input, other)
 
 
 def _divide_and_round(x: Array, y: Array, mode: str) -> Array:
-    """Divide and round down or towards 0; integers without a detour over fractions, which would lose digits."""
+    """Divide and round, down or towards 0; integers by integer division, since fractions would lose digits."""
     if x.dtype.kind != "f" and not y.all():
         raise ValueError("an integer was divided by 0")
     if mode == "floor":
@@ -144,17 +153,17 @@ def _divide_and_round(x: Array, y: Array, mode: str) -> Array:
 
 
 def _exponent_vjp(g: Value, x: Value, y: Value, flat: Value) -> Value:
-    """Send 0 where the slope is infinite times nothing; the logarithm gets a 1 there, or the next gradient were NaN."""
+    """Compute the vjp of the exponent: 0 where ``flat``; the logarithm gets a 1 there, or second gradients were NaN."""
     return select(0, g * _tensor_power(x, y) * log(select(1, x, flat)), flat)
 
 
 def _zero_gradient(g: Value) -> Value:
-    """Send 0, whatever comes: 0 times infinity would be NaN."""
+    """Return a gradient of 0, also for an infinite ``g``, where 0 times ``g`` would be NaN."""
     return select(0, g, np.True_)
 
 
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """Move each element into ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside.
+    """Clamp each element to ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside.
 
     If the bounds are tensors, they get it there.
     """
@@ -174,6 +183,6 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
 
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
-    """Take ``input`` where ``condition`` holds and ``other`` elsewhere; the gradient goes to the one that was taken."""
+    """Choose ``input`` where ``condition`` holds and ``other`` elsewhere; the one chosen gets the gradient."""
     like = input if isinstance(input, Variable) else other if isinstance(other, Variable) else new_tensor(np.False_)
     return select(*promote(as_tensor_like(input, like), as_tensor_like(other, like)), condition)

@@ -1,4 +1,4 @@
-"""Picking elements, and the transpose of that: adding a cotangent into zeros at the same places."""
+"""Indexing, and its transpose: adding a cotangent into zeros at the same places."""
 
 import operator
 import warnings
@@ -33,7 +33,7 @@ def _add_at(g: Array, index: tuple[Part, ...], shape: Shape) -> Array:
 
 
 def _name_operation(index: tuple[Part, ...]) -> str:
-    """Name the operation as torch does, where each part of an index is an operation, and the last gives its name."""
+    """Name the indexing operation as torch does, after the last part of the index."""
     if any(isinstance(i, np.ndarray) for i in index):
         return "index"
     last = [..., *(i for i in index if i not in (slice(None), ...))][-1]
@@ -65,7 +65,7 @@ def _list_parts(index: Index) -> tuple[Index, ...]:
 
 
 def _convert_part(part: Index) -> Part:
-    """Turn a part of an index into an integer, a boolean, a slice, None, Ellipsis or an array.
+    """Convert a part of an index to an integer, a boolean, a slice, None, Ellipsis or an array.
 
     Arrays are copied, so that later writes to them do not matter.
     """
@@ -85,7 +85,7 @@ def _convert_part(part: Index) -> Part:
 
 
 def _index_error(came: str) -> AutogradIndexError:
-    """Say what an index is made of."""
+    """Build the error that says what an index is made of."""
     return AutogradIndexError(
         "an index is made of integers, slices, None, Ellipsis, and arrays, lists or tensors of integers or booleans, "
         f"but a part of it is {came}. Convert it, with .long() where numbers are meant and .bool() where a mask is."
@@ -93,14 +93,14 @@ def _index_error(came: str) -> AutogradIndexError:
 
 
 def _count_dims(part: Part) -> int:
-    """Count the dimensions of the tensor that a part of an index uses up."""
+    """Count the dimensions that a part of an index consumes."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
     return int(part.ndim) if _is_mask(part) else 1
 
 
 def _is_mask(part: Part) -> TypeGuard[Array]:
-    """Say whether a part picks where it is true."""
+    """Return whether a part of an index is a boolean mask."""
     return isinstance(part, np.ndarray) and part.dtype == bool
 
 
@@ -144,14 +144,14 @@ def _check_mask(part: Part, shape: Shape) -> None:
 
 
 def pick(input: Tensor, first: tuple[Part, ...], last: tuple[Part, ...]) -> Tensor:
-    """Make the view, unless it is the whole, and pick from it."""
+    """Index with slices, which makes a view, and then with arrays."""
     if not last or any(i != slice(None) for i in first):
         input = _picks[_name_operation(first)](input, (*first, ...))
     return _picks["index"](input, last) if last else input
 
 
 def getitem(input: Tensor, index: Index) -> Tensor:
-    """``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
+    """Index: ``x[index]`` with integers, slices, None, Ellipsis, and integer or boolean arrays, lists and tensors."""
     return pick(input, *split_index(index, input.shape))
 
 
@@ -167,7 +167,7 @@ def _check_positions(index: Tensor, shape: Shape, dim: int, *, fits: bool, needs
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Pick along one dimension, with a 1-D tensor of integers."""
+    """Select entries along one dimension, with a 1-D tensor of integers."""
     dim = normalize_dim(dim, input.ndim)
     needs = "index_select() needs an index of one dimension"
     i = np.atleast_1d(_check_positions(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
@@ -175,7 +175,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Pick one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
+    """Gather one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
     dim = normalize_dim(dim, input.ndim)
     if input.ndim and not index.value.size:  # of any shape and dtype
         return _picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)

@@ -1,4 +1,4 @@
-"""Methods that change a tensor in place, and date the write so that a node that saved the old elements notices."""
+"""In-place operations: write to a tensor's memory, and record the write for the nodes that saved the old elements."""
 
 from functools import partial
 from typing import Any
@@ -102,7 +102,7 @@ def _assign_elements(x: Array, first: tuple[Part, ...], last: tuple[Part, ...], 
 
 
 def _assign(x: Tensor, what: str, y: Operand, first: tuple[Part, ...] = (), last: tuple[Part, ...] = ()) -> Tensor:
-    """Set elements, keeping their dtype, to ``y``, which may broadcast and have extra leading dimensions of size 1."""
+    """Assign ``y`` to elements, cast to their dtype; it may broadcast, and have extra leading dimensions of size 1."""
     y = cast_to(as_tensor_like(y, x), x.dtype)
     while y.dims[:1] == (1,):
         y = y[0]
@@ -125,5 +125,5 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
 
 
 def set_item(self: Tensor, index: Index, value: Operand) -> None:
-    """``x[index] = value``."""
+    """Assign elements: ``x[index] = value``."""
     _assign(self, "__setitem__", value, *split_index(index, self.shape))

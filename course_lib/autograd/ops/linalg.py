@@ -1,4 +1,4 @@
-"""Products of matrices and vectors. Every vjp is a product again."""
+"""Matrix and vector products. Every vjp is a product again."""
 
 from math import prod
 
@@ -131,13 +131,13 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Multiply two vectors and add up."""
+    """Dot product of two vectors."""
     _check_shapes("dot", input, tensor, dims=(1, 1))
     return _dot_of(input, tensor)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Multiply every element of one vector by every element of the other."""
+    """Outer product of two vectors."""
     if input.ndim != 1 or vec2.ndim != 1:
         raise AutogradError(
             f"outer() needs two vectors, but the shapes are {input.shape} and {vec2.shape}. Flatten them first."
@@ -146,7 +146,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    r""":math:`\beta\, input + \alpha\, mat_1 mat_2`."""
+    r"""Matrix product plus a matrix, :math:`\beta\, input + \alpha\, mat_1 mat_2`."""
     product = mm(mat1, mat2)
     input = input if input.shape == product.shape else expand_to(input, product.shape)
     return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))

@@ -1,4 +1,4 @@
-"""Softmax and its relatives, and norms."""
+"""Softmax, log-softmax, log-sum-exp and vector norms."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]
 
 
 def _stable_logsumexp(x: Array, dim: Shape, keepdim: bool) -> Array:
-    """Factor the largest element out of the exponentials, so that none overflows."""
+    """Compute log-sum-exp with the largest element factored out, so that no exponential overflows."""
     top = np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), x.dtype.type(0), top)
     out = np.log(np.add.reduce(np.exp(x - top), dim, keepdims=True)) + top
@@ -35,13 +35,13 @@ def _stable_logsumexp(x: Array, dim: Shape, keepdim: bool) -> Array:
 
 
 def _stable_softmax(x: Array, dim: int) -> Array:
-    """Divide exponentials by their sum, with the largest factored out; NumPy accepts axis 0 even of a 0-d array."""
+    """Compute softmax with the largest element factored out; NumPy accepts axis 0 even of a 0-d array."""
     y: Array = np.exp(x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf))
     return y / np.add.reduce(y, dim, keepdims=True)
 
 
 def _stable_log_softmax(x: Array, dim: int) -> Array:
-    """Subtract the logarithm of the sum of exponentials."""
+    """Compute log-softmax with the largest element factored out."""
     x = x - np.maximum.reduce(x, dim, keepdims=True, initial=-np.inf)
     return x - np.log(np.add.reduce(np.exp(x), dim, keepdims=True))
 
@@ -77,7 +77,7 @@ def _compute_norm(a: Array, dim: Shape, keepdim: Any, p: float) -> Any:
 
 
 def _norm_vjp(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool, p: float) -> Value:
-    """Send 0 where the norm is 0, or does not depend on an element."""
+    """Compute the vjp of the norm: 0 where the norm is 0, or does not depend on an element."""
     a = abs(x)
     if math.isinf(p):
         a, out = (select(x, -1, x == x) for x in (a, out))  # let NaN be equal to NaN, as torch does here
@@ -91,18 +91,18 @@ def _norm_vjp(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool, p: floa
 
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
-    r""":math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
+    r"""Log-sum-exp :math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
     return _logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
-    r""":math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
+    r"""Softmax :math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
     input = input if dtype is None else cast_to(input, dtype)
     return softmax_of(require_floating(input, "softmax"), normalize_dim(dim, input.ndim))
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
-    r""":math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
+    r"""Log-softmax :math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
     input = input if dtype is None else cast_to(input, dtype)
     return _log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
 
@@ -110,7 +110,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> T
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    r""":math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. Where the norm is 0, its gradient is 0."""
+    r"""Vector norm :math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. At a norm of 0 its gradient is 0."""
     x, dim = require_floating(x, "vector_norm"), normalize_dims(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         require_elements(x, dim, "vector_norm")

@@ -1,4 +1,4 @@
-"""Builders for elementwise functions, in which dtypes are promoted and shapes broadcast."""
+"""Define elementwise operations, with type promotion, broadcasting, and gradients summed back (unbroadcast)."""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
@@ -17,7 +17,7 @@ __all__ = ["binary", "set_name", "unary"]
 
 
 class _Elementwise(Primitive):
-    """An operation on one tensor or on two that broadcast."""
+    """Elementwise operation on one tensor, or on two that broadcast."""
 
     def compute(self, values: list[Any]) -> Array:
         """Run the forward function, and say of two shapes why they do not broadcast."""

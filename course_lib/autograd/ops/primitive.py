@@ -1,4 +1,4 @@
-"""How an operation is defined: a forward function on arrays, and one vjp for each tensor it takes, side by side.
+"""Define a differentiable operation: a forward function on arrays, and a vjp for each tensor it takes.
 
 A vjp answers "given the cotangent ``g`` of the output, what is the cotangent of this input?". Its other parameters
 say by their names what the node must save: parameters of the forward function, ``out`` for its result, ``x_shape``
@@ -30,7 +30,7 @@ _ndarray, _new = np.ndarray, object.__new__
 
 
 class Primitive(Operation):
-    """An operation: call it on tensors (first) and settings (after them).
+    """Differentiable operation: call it on tensors (first) and settings (after them).
 
     Parameters
     ----------
@@ -106,25 +106,25 @@ class Primitive(Operation):
             ) from None
 
     def drop_unread(self, parents: Parents, saved: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Put None in place of what only the vjps of inputs without gradient would read."""
+        """Drop saved values that only the vjps of inputs without gradient would read."""
         return tuple(s if any(parents[i] for i in who) else None for s, who in zip(saved, self.readers, strict=True))
 
 
 def no_tensor_error(name: str, *given: object) -> AutogradError:
-    """Say which argument should have been a tensor."""
+    """Build the error that says which argument should be a tensor."""
     kind = next(type(x).__name__ for x in given if not isinstance(x, Variable))
     return AutogradError(f"{name}() takes tensors, but got a {kind}. Make a tensor of it first: tensor(...).")
 
 
 def wrap_result(op: Operation, out: Array, parents: Parents, saved: tuple[Any, ...]) -> Tensor:
-    """Wrap an array that ``op`` has computed, with a node if an input requires grad."""
+    """Wrap the result of ``op`` in a tensor, recorded if an input requires grad."""
     if any(parents) and grad_mode.is_grad_enabled():
         return record(op, out, parents, saved)
     return new_tensor(out)
 
 
 def record(op: Operation, out: Array, parents: Parents, saved: tuple[Any, ...], dims: Shape | None = None) -> Tensor:
-    """Wrap an array that ``op`` has computed, with the node that remembers how; ``dims`` is its shape, if known."""
+    """Record ``op``: wrap its result in a tensor with a new node; ``dims`` is the shape, if known."""
     tensor: Tensor = _new(tensor_class())
     tensor.value = out if type(out) is _ndarray else np.asarray(out)
     tensor.dims = tensor.value.shape if dims is None else dims

@@ -1,4 +1,4 @@
-"""Sums and their relatives: each vjp spreads the cotangent back over what was reduced."""
+"""Reductions: sum, mean, variance, product, extremes. Each vjp spreads the cotangent over what was reduced."""
 
 import math
 from typing import Any
@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike
 
 from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
+from course_lib.autograd.ops.pointwise import set_name
 from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor
 from course_lib.autograd.ops.shape import normalize_dim, view_as
 from course_lib.autograd.variable import Shape, Value
@@ -18,7 +19,7 @@ Dim = int | Shape | list[int] | None
 
 
 def normalize_dims(dim: Dim, ndim: int) -> Shape:
-    """Name the dimensions to reduce: all of them for None or an empty tuple."""
+    """Normalize the dimensions to reduce: all of them for None or an empty tuple."""
     if dim is None or dim == () or dim == []:
         return tuple(range(ndim))
     dims = [normalize_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
@@ -38,12 +39,12 @@ def spread(g: Value, shape: Shape, dim: Shape, keepdim: bool) -> Value:
 
 
 def count_reduced(shape: Shape, dim: Shape) -> int:
-    """How many elements each result is made of."""
+    """Count the elements that each result is made of."""
     return math.prod(shape[d] for d in dim)
 
 
 def share_among_extremes(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool) -> Value:
-    """Send a cotangent to the extreme elements, in equal parts."""
+    """Share a cotangent equally among the extreme elements."""
     hit = x == restore_dims(out, x.shape, dim, keepdim)
     hit = hit.value if isinstance(hit, Variable) else hit
     shares = hit / np.add.reduce(hit, dim, keepdims=True).astype(x.dtype)
@@ -102,7 +103,7 @@ def _flip(x: Value, dim: int) -> Value:
 
 
 def _product_of_others(x: Any, out: Value, dim: Shape, keepdim: bool) -> Any:
-    """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start anew."""
+    """Multiply, for each element, all others along ``dim``: divide the product, or, if there are zeros, start over."""
     if not dim:  # a number has no others
         return 1
     if np.all(x.value if isinstance(x, Variable) else x):
@@ -113,7 +114,7 @@ def _product_of_others(x: Any, out: Value, dim: Shape, keepdim: bool) -> Any:
 
 
 def require_floating(input: Tensor, name: str) -> Tensor:
-    """Pass floating point tensors on, and refuse integers, as torch does."""
+    """Return a floating point tensor, and refuse integers, as torch does."""
     if input.value.dtype.kind != "f":
         raise AutogradError(
             f"{name}() needs a floating point tensor, but the dtype is {input.dtype}. Convert it first: x.float()."
@@ -132,57 +133,46 @@ def require_elements(input: Tensor, dim: Shape, name: str) -> Shape:
 
 
 def _reduce_in_dtype(reduce: Op, input: Tensor, *args: Any, dtype: DTypeLike) -> Tensor:
-    """Compute in another dtype: what goes in is converted, and so is an integer that comes out as int64."""
+    """Reduce in another dtype: convert the input, and a result that NumPy made int64."""
     return cast_to(reduce(cast_to(input, dtype), *args), dtype)
 
 
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Add up: :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
+    r"""Sum :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
     if dtype is not None:
         return _reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
     return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Average: :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
+    r"""Mean :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     if dtype is not None:
         return _reduce_in_dtype(mean, input, dim, keepdim, dtype=dtype)
     return mean_over(require_floating(input, "mean"), normalize_dims(dim, input.ndim), keepdim)
 
 
-def var(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`.
+def _measure_spread(operation: Primitive, name: str, doc: str) -> Op:
+    """Define variance or standard deviation; a boolean ``dim`` is ``unbiased``, as in torch."""
 
-    c is the ``correction``: 1 unless another is given, or 0 if ``unbiased`` is False.
-    """
-    return var_over(*_with_degrees_of_freedom(require_floating(input, "var"), dim, unbiased, keepdim, correction))
+    def measure(
+        input: Tensor,
+        dim: Dim = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Tensor:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        dims = normalize_dims(dim, input.ndim)
+        n = count_reduced(input.shape, dims)
+        return operation(require_floating(input, name), dims, keepdim, max(n - _correct(unbiased, correction), 0))
 
-
-def std(
-    input: Tensor,
-    dim: Dim = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."""
-    return _std_over(*_with_degrees_of_freedom(require_floating(input, "std"), dim, unbiased, keepdim, correction))
+    return set_name(measure, name, doc)
 
 
-def _with_degrees_of_freedom(
-    input: Tensor, dim: Dim, unbiased: bool | None, keepdim: bool, correction: float | None
-) -> tuple[Tensor, Shape, bool, float]:
-    """Return what the operation takes, with the degrees of freedom last; a boolean dim is ``unbiased``, as in torch."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
+def _correct(unbiased: bool | None, correction: float | None) -> float:
+    """Return what is subtracted from the number of elements to give the degrees of freedom."""
     if unbiased is not None and correction is not None:
         raise AutogradError(
             f"unbiased=True is short for correction=1 and unbiased=False for 0, so one of them is enough, but "
@@ -190,12 +180,24 @@ def _with_degrees_of_freedom(
         )
     if correction is None:
         correction = 0 if unbiased is False else 1
-    dims = normalize_dims(dim, input.ndim)
-    return input, dims, keepdim, max(count_reduced(input.shape, dims) - correction, 0)
+    return correction
+
+
+var: Op = _measure_spread(
+    var_over,
+    "var",
+    r"""Variance :math:`y = \sum_i (x_i - \bar x)^2 / (n - c)`, :math:`g_{x_i} = 2 g (x_i - \bar x) / (n - c)`.
+
+    c is the ``correction``: 1 unless another is given, or 0 if ``unbiased`` is False.
+    """,
+)
+std: Op = _measure_spread(
+    _std_over, "std", "Standard deviation, the square root of :func:`var`; where it is 0, its gradient is 0."
+)
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Multiply: :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
+    r"""Product :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
     if dtype is not None:
         return _reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
     if dim is None:

@@ -1,4 +1,4 @@
-"""Rearranging elements: each vjp puts the cotangent back where the elements came from."""
+"""Reshape, permute, join and split: each vjp moves the cotangent back to where the elements came from."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -28,12 +28,12 @@ clone: Op = unary("clone", lambda x: x.copy(), lambda g: g, "Copy; the gradient 
 
 
 def unpack_sizes(args: tuple[int | Sequence[int], ...]) -> Shape:
-    """Accept ``(2, 3)`` and ``((2, 3),)`` alike."""
+    """Unpack sizes: accept ``(2, 3)`` and ``((2, 3),)`` alike."""
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], Sequence) else args  # type: ignore[return-value]
 
 
 def normalize_dim(dim: int, ndim: int) -> int:
-    """Count a dimension from the front."""
+    """Normalize a dimension: count it from the front."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise AutogradIndexError(
             f"dim must be in [{-max(ndim, 1)}, {max(ndim, 1) - 1}] for a tensor with {ndim} dimensions, but it is "
@@ -43,7 +43,7 @@ def normalize_dim(dim: int, ndim: int) -> int:
 
 
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Give the elements another shape, in the same order; one size may be -1. A view where NumPy can make one."""
+    """Reshape: the same elements in another shape; one size may be -1. A view where NumPy can make one."""
     shape = unpack_sizes(shape)
     n, known = input.numel(), prod(size for size in shape if size != -1)
     if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
@@ -59,7 +59,7 @@ view = reshape
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Join the dimensions from ``start_dim`` to ``end_dim`` into one."""
+    """Flatten: join the dimensions from ``start_dim`` to ``end_dim`` into one."""
     first, last = normalize_dim(start_dim, input.ndim), normalize_dim(end_dim, input.ndim)
     if first > last:
         raise AutogradError(f"flatten() joins dimensions from the first to the last, but {first} > {last}. Swap them.")
@@ -70,7 +70,7 @@ ravel = flatten
 
 
 def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """Put the dimensions in another order."""
+    """Permute the dimensions."""
     return _permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
 
 
@@ -154,7 +154,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Cut into pieces of one size (the last may be smaller), or of the sizes listed."""
+    """Split into pieces of one size (the last may be smaller), or of the sizes listed."""
     i, size = normalize_dim(dim, tensor.ndim), split_size_or_sections
     n, sizes = (*tensor.shape, 0)[i], [size] if isinstance(size, int) else list(size)
     if isinstance(size, int) and size > 0:

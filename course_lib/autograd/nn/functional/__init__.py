@@ -1,4 +1,4 @@
-"""Functions for networks, under the names of ``torch.nn.functional``.
+"""Activations, losses and normalization, under the names of ``torch.nn.functional``.
 
 >>> import course_lib.autograd as torch
 >>> import course_lib.autograd.nn.functional as F

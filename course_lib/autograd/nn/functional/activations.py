@@ -70,29 +70,29 @@ def _tanh_gelu_slope(x: Value, t: Value) -> Value:
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    r""":math:`x\, \Phi(x)`, or with ``approximate="tanh"`` its approximation (Hendrycks and Gimpel, 2016)."""
+    r"""Gaussian error linear unit :math:`x\, \Phi(x)`, or its approximation by tanh (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
         raise AutogradError(f'approximate must be "none" or "tanh", but it is {approximate!r}. Pass one of the two.')
     return _erf_gelu(input) if approximate == "none" else _tanh_gelu(input)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    r""":math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
+    r"""Softplus :math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
     return _softplus_of(input, beta, threshold)
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    r"""x above 0, and :math:`\alpha (e^x - 1)` below."""
+    r"""Exponential linear unit: x above 0, and :math:`\alpha (e^x - 1)` below."""
     return _elu_of(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x above 0, and x times the slope below."""
+    """Leaky ReLU: x above 0, and x times the slope below."""
     return _leaky_relu_of(input, negative_slope)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Set each element to 0 with probability ``p``, and divide the others by ``1 - p`` (Srivastava et al., 2014)."""
+    """Dropout (Srivastava et al., 2014): set elements to 0 with probability ``p``, divide the others by ``1 - p``."""
     check_probability(p)
     if not training or p == 0:
         return input

@@ -1,4 +1,4 @@
-"""The affine map of a layer."""
+"""Linear layer: the affine map of rows."""
 
 from course_lib.autograd.fast.linear import fast_linear
 from course_lib.autograd.ops.elementwise import add
@@ -10,7 +10,7 @@ __all__ = ["linear"]
 
 @fast_linear
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``x @ weight.T + bias``; ``weight`` has shape ``(out_features, in_features)``.
+    """Linear layer, ``x @ weight.T + bias``; ``weight`` has shape ``(out_features, in_features)``.
 
     :math:`Y = X W^T + b`, :math:`G_X = G W`, :math:`G_W = G^T X`, and :math:`g_b` sums the rows of :math:`G`.
     """

@@ -1,4 +1,4 @@
-"""Losses, with torch's options."""
+"""Loss functions, with torch's options: mean squared error, cross-entropy, negative log-likelihood."""
 
 import warnings
 
@@ -18,7 +18,7 @@ __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "mse_loss", "nll
 
 
 def _reduce_loss(loss: Tensor, reduction: str, n: float | None = None) -> Tensor:
-    """Average, add up, or do neither; ``n`` is what to divide by, if not the number of elements."""
+    """Reduce losses to their mean or sum, or not at all; ``n`` is what to divide by, if not the number of elements."""
     if reduction in ("sum", "none"):
         return sum(loss) if reduction == "sum" else loss
     if reduction == "mean":
@@ -124,7 +124,7 @@ def nll_loss(
 def _align_targets(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> tuple[Tensor, Array, Array, Array]:
-    """Line up one row for each target; return rows, classes, weights, and 1 for each row that counts."""
+    """Align logits with targets: return rows, classes, weights, and whether each row counts."""
     x, y = input, take_arrays("nll_loss", input, target, weight)[1]
     dim = 0 if x.ndim == 1 else 1
     shape = x.shape[:dim] + x.shape[dim + 1 :]
@@ -166,7 +166,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""Cross-entropy of yes-or-no logits: :math:`-t \ln \sigma(x) - (1 - t) \ln(1 - \sigma(x))`, without overflow.
+    r"""Binary cross-entropy of logits: :math:`-t \ln \sigma(x) - (1 - t) \ln(1 - \sigma(x))`, without overflow.
 
     ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.
     """

@@ -1,4 +1,4 @@
-"""Normalization, of each sample and of each channel."""
+"""Layer normalization and batch normalization."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ __all__ = ["batch_norm", "layer_norm"]
 
 
 def _invert_deviation(x: Value, dim: tuple[int, ...], eps: float) -> Value:
-    """One over the standard deviation, kept away from infinity."""
+    """Compute one over the standard deviation, with epsilon."""
     return rsqrt(var_over(x, dim, True, count_reduced(x.shape, dim)) + eps)
 
 
@@ -34,8 +34,9 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    r""":math:`y = w\, \hat x + b`, :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}` over the last dimensions.
+    r"""Layer norm :math:`y = w\, \hat x + b` over the last dimensions.
 
+    :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}`,
     :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}`, :math:`h = w g` (Ba et
     al., 2016).
     """
@@ -65,7 +66,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalize each channel over all dimensions but 1; in training by its own statistics, else by running ones.
+    """Batch norm: normalize each channel over all other dimensions, in training by the batch's own statistics.
 
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
     (Ioffe and Szegedy, 2015).
