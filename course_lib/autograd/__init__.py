@@ -1,9 +1,27 @@
-"""A small autograd on NumPy that speaks torch: move a snippet to torch by changing the import.
+"""Autograd engine on NumPy with torch's names: move a snippet to torch by changing the import.
 
 >>> import course_lib.autograd as torch
 >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
 >>> (x**2).sum()
 tensor(5., grad_fn=<SumBackward0>)
+
+The core is about 1,500 lines, in this order:
+
+1. ``engine.py``: backpropagation, from the outputs of a graph to its leaves
+2. ``graph/node.py``: what an operation leaves in the graph; a second backward pass is refused here
+3. ``graph/reachability.py``: which nodes lead to the inputs that gradients are asked for
+4. ``ops/primitive.py``: an operation, with its vjps and what they save
+5. ``ops/elementwise.py``: arithmetic and elementary functions, each with its derivative
+6. ``ops/pointwise.py``: how these are defined, and their gradients summed over what was broadcast
+7. ``ops/broadcasting.py``: types promoted, shapes broadcast
+8. ``variable.py``: array and node of a tensor
+9. ``differentiate.py``: ``backward`` and ``grad``
+10. ``grad_mode.py``: ``no_grad``
+11. ``graph/hooks.py``: hooks, and accumulation into ``.grad``
+12. ``graph/write_clock.py``: in-place writes recorded, and saved tensors checked
+
+The other files are more operations (``ops``), torch's interface (``tensor.py``), networks (``nn``, ``optim.py``),
+products with Jacobians (``functional``), and fast twins of plain operations (``fast``), which need not be read.
 """
 
 from course_lib import autograd  # for torch.autograd.grad and torch.autograd.Function

@@ -126,3 +126,13 @@ def test_a_number_of_numpy_on_the_right_is_a_number(number):
         made = [x * number, x + number, x / number, x > number]
         found.append([(str(y.dtype).removeprefix("torch."), y.tolist()) for y in made])
     assert found[0] == found[1]
+
+
+def test_operations_are_methods():
+    """As in torch; four are functions only, also there."""
+    from course_lib.autograd import ops
+    from course_lib.autograd.ops import inplace
+
+    for module, functions_only in ((ops, {"cat", "stack", "vector_norm", "where"}), (inplace, set())):
+        methods = {name: getattr(module, name) for name in {*module.__all__} - functions_only}
+        assert [name for name, function in methods.items() if getattr(ag.Tensor, name, None) is not function] == []
