@@ -42,9 +42,7 @@ def backward(
     heap: _Heap = []
     leaves: list[Node] = []
     mode = grad_mode.here.mode
-    aside = (
-        stash_cotangents(nodes) if mode.walks else []
-    )  # the cotangents of the walk whose hook, or function, began this
+    stashed = stash_cotangents(nodes) if mode.walks else []  # of the outer walk, whose hook or function began this one
     mode.walks += 1
     outer = mode.recording
     mode.change(create_graph, mode.observers)
@@ -58,13 +56,13 @@ def backward(
         for node in leaves:
             _finish_cotangent(node, caught)
     except BaseException:
-        stash_cotangents(nodes)  # and dropped, or the next walk would add to them
+        stash_cotangents(nodes)  # and drop them, or the next walk would add to them
         raise
     finally:
         error_state.reset(quiet)
         mode.change(outer, mode.observers)
         mode.walks -= 1
-        for node, g in aside:
+        for node, g in stashed:
             node.grad = g
     return caught
 
@@ -79,8 +77,7 @@ def walk(
 ) -> None:
     """Visit the nodes, the latest first: apply the vjps of each, and add the results to its parents' cotangents.
 
-    The first parent that a node reaches is usually the next to be visited: it waits beside the
-    heap, not in it.
+    The first parent that a node reaches is usually the next to be visited: it waits beside the heap, not in it.
     """
     first = None
     while heap or first is not None:
@@ -114,7 +111,7 @@ def walk(
                 first = parent
             else:
                 heappush(heap, (parent.seq, parent))
-        # What was saved goes now, not while the next node is visited.
+        # Free what was saved now, not while the next node is visited.
         g = saved = args = vjps = vjp = None  # type: ignore[assignment]
 
 

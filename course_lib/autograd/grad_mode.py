@@ -39,9 +39,8 @@ class _Here(local):
 
 
 here = _Here()
-unusual_modes: set[_Mode] = (
-    set()
-)  # while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
+# while no thread's mode is in it, an operation need not ask for its own, which takes 50 ns
+unusual_modes: set[_Mode] = set()
 
 
 def is_grad_enabled() -> bool:

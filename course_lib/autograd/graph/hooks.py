@@ -41,9 +41,8 @@ class NodeHooks:
     __slots__ = ("on_accumulate", "on_enter", "on_leave", "on_tensor", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: Callable[[], Tensor | None] = lambda: (
-            None
-        )  # or a weak reference: a graph does not keep its leaves alive
+        # or a weak reference: a graph does not keep its leaves alive
+        self.tensor: Callable[[], Tensor | None] = lambda: None
         self.on_tensor: Hooks = {}
         self.on_accumulate: Hooks = {}
         self.on_enter: Hooks = {}
