@@ -75,9 +75,10 @@ def walk(
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
-    """Visit the nodes, the latest first: apply the vjps of each, and add the results to its parents' cotangents.
+    """Visit nodes, latest first: apply the vjps, and add the results to the parents' cotangents.
 
-    The first parent that a node reaches is usually the next to be visited: it waits beside the heap, not in it.
+    The first parent that a node reaches is usually the next to be visited: it waits beside the
+    heap, not in it.
     """
     first = None
     while heap or first is not None:
