@@ -73,14 +73,14 @@ class Engine:
         self.process.communicate()
 
 
-def absent(engines: list[str]) -> dict[str, str]:
+def find_absent(engines: list[str]) -> dict[str, str]:
     """Say of each engine that cannot take part why: it is not installed, or lacks what it needs."""
     workers = {name: Engine(name, {}) for name in engines}
     close_all(workers)
     return {name: engine.why_absent for name, engine in workers.items() if engine.why_absent is not None}
 
 
-def rounds_of(work: str, engines: list[str], rounds: int) -> dict[str, list[float]]:
+def measure_rounds(work: str, engines: list[str], rounds: int) -> dict[str, list[float]]:
     """Measure one workload in all engines, in a different order each round."""
     workers: dict[str, Engine] = {}
     times: dict[str, list[float]] = {name: [] for name in engines}
@@ -103,24 +103,24 @@ def close_all(workers: dict[str, Engine]) -> None:
         engine.close()
 
 
-def quartiles(values: list[float]) -> dict[str, float]:
+def compute_quartiles(values: list[float]) -> dict[str, float]:
     """Summarize: the median and what half of the values lie between."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     return {"median": round(middle, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
-def summary(times: dict[str, list[float]]) -> dict[str, Any]:
+def summarize(times: dict[str, list[float]]) -> dict[str, Any]:
     """Pair each measurement with that of the hand-written NumPy of the same round."""
     return {
         name: {
-            "ratio": quartiles([a / b for a, b in zip(values, times["hand"], strict=True)]),
+            "ratio": compute_quartiles([a / b for a, b in zip(values, times["hand"], strict=True)]),
             "median": statistics.median(values),
         }
         for name, values in times.items()
     }
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Name the versions of Python and of the packages that are here."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
@@ -129,7 +129,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def table(results: dict[str, Any]) -> str:
+def format_table(results: dict[str, Any]) -> str:
     """Lay the results out for a terminal."""
     lines = [f"{'work':14}{'engine':18}{'ratio to hand':>14}  {'quartiles':16}{'a step':>10}  target"]
     for work, engines in results.items():
@@ -156,15 +156,15 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "autograd.json")
     args = parser.parse_args(argv)
     engines = list(dict.fromkeys(["hand", *args.engines.split(",")]))
-    missing = absent(engines)
+    missing = find_absent(engines)
     present = [name for name in engines if name not in missing]
-    results = {work: summary(rounds_of(work, present, args.rounds)) for work in args.work.split(",")}
-    print(table(results), *(f"not measured: {name}: {why}" for name, why in missing.items()), sep="\n")
+    results = {work: summarize(measure_rounds(work, present, args.rounds)) for work in args.work.split(",")}
+    print(format_table(results), *(f"not measured: {name}: {why}" for name, why in missing.items()), sep="\n")
     if args.work == ",".join(WORK) and args.engines == ",".join(ENGINES):  # a part does not replace the whole
         about = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "rounds": args.rounds,
-            "versions": versions(),
+            "versions": list_versions(),
             "absent": missing,
         }
         args.output.write_text(

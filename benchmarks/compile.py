@@ -31,7 +31,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded
 import torch
 from torch import nn
 
-from benchmarks.autograd import quartiles, versions
+from benchmarks.autograd import compute_quartiles, list_versions
 
 __all__ = ["main"]
 
@@ -107,7 +107,7 @@ def measure(loss: Callable[..., torch.Tensor], x: torch.Tensor, rounds: int) -> 
             seconds[way].append(cpu_seconds(runs[way], repeats[way]))
     return {"first_call_seconds": round(first_call, 1)} | {
         way: {
-            "ratio": quartiles([a / b for a, b in zip(times, seconds["eager"], strict=True)]),
+            "ratio": compute_quartiles([a / b for a, b in zip(times, seconds["eager"], strict=True)]),
             "median": statistics.median(times),
         }
         for way, times in seconds.items()
@@ -148,7 +148,7 @@ def main(argv: list[str] | None = None) -> None:
         results = {work: measure(*given, args.rounds) for work, given in losses().items()}
     print(table(results))
     if args.rounds >= ROUNDS:  # a first look does not replace the whole
-        found = {name: version for name, version in versions().items() if name in ("torch", "python")}
+        found = {name: version for name, version in list_versions().items() if name in ("torch", "python")}
         about = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "rounds": args.rounds,

@@ -36,7 +36,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded
 import torch
 from torch import nn
 
-from benchmarks.autograd import quartiles, versions
+from benchmarks.autograd import compute_quartiles, list_versions
 from course_lib.monitoring import GradientMonitor
 
 __all__ = ["main"]
@@ -110,7 +110,7 @@ def measure(gain: float, rounds: int) -> dict[str, Any]:
     return {
         way: {
             "ratio": spread([watched / beside for watched, beside, _ in turns]),
-            "share": quartiles([calls / (watched - calls) for watched, _, calls in turns]),
+            "share": compute_quartiles([calls / (watched - calls) for watched, _, calls in turns]),
             "median": statistics.median(watched for watched, _, _ in turns),
         }
         for way, turns in found.items()
@@ -124,7 +124,7 @@ def spread(values: list[float]) -> dict[str, float]:
     """
     values, half = sorted(values), 0.98 * len(values) ** 0.5  # 1.96 standard deviations of that number
     low, high = max(0, int(len(values) / 2 - half)), min(len(values) - 1, int(len(values) / 2 + half))
-    return quartiles(values) | {"from": round(values[low], 4), "to": round(values[high], 4)}
+    return compute_quartiles(values) | {"from": round(values[low], 4), "to": round(values[high], 4)}
 
 
 def table(results: dict[str, Any]) -> str:
@@ -157,7 +157,9 @@ def main(argv: list[str] | None = None) -> None:
         about = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "rounds": args.rounds,
-            "versions": {name: version for name, version in versions().items() if name in ("numpy", "torch", "python")},
+            "versions": {
+                name: version for name, version in list_versions().items() if name in ("numpy", "torch", "python")
+            },
             "tensors": 2 * LAYERS,
             "parameters": LAYERS * (WIDTH * WIDTH + WIDTH),
             "units": "seconds of CPU a step",

@@ -61,7 +61,7 @@ def chain(n: int) -> Callable[[], Any]:
     return lambda: make_vjp(f, (x, b))[0](np.ones_like(x))
 
 
-def repeated(other: Callable[[Any, Any], Any]) -> Callable[[], Any]:
+def repeat_additions(other: Callable[[Any, Any], Any]) -> Callable[[], Any]:
     """Prepare 1,000 additions of the running sum, or of the input, to the running sum."""
     x = data.dag()
 
@@ -93,7 +93,7 @@ WORK = {
     "small_mlp": lambda: mlp(data.regression(), squared_error),
     "chain_1000": lambda: chain(1000),
     "chain_10000": lambda: chain(10_000),
-    "diamonds": lambda: repeated(lambda x, y: y),
-    "reuse": lambda: repeated(lambda x, y: x),
+    "diamonds": lambda: repeat_additions(lambda x, y: y),
+    "reuse": lambda: repeat_additions(lambda x, y: x),
     "tower": tower,
 }

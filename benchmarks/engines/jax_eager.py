@@ -63,7 +63,7 @@ def chain(n: int, compiled: Callable[..., Any]) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(pull(x, b))
 
 
-def repeated(other: Callable[[Any, Any], Any], compiled: Callable[..., Any]) -> Callable[[], Any]:
+def repeat_additions(other: Callable[[Any, Any], Any], compiled: Callable[..., Any]) -> Callable[[], Any]:
     """Prepare 1,000 additions of the running sum, or of the input, to the running sum."""
     x = np.asarray(data.dag())
 
@@ -97,8 +97,8 @@ def workloads(compiled: Callable[..., Any]) -> dict[str, Any]:
         "mlp_batch_1": lambda: mlp(data.images(1), cross_entropy, compiled),
         "small_mlp": lambda: mlp(data.regression(), squared_error, compiled),
         "chain_1000": lambda: chain(1000, compiled),
-        "diamonds": lambda: repeated(lambda x, y: y, compiled),
-        "reuse": lambda: repeated(lambda x, y: x, compiled),
+        "diamonds": lambda: repeat_additions(lambda x, y: y, compiled),
+        "reuse": lambda: repeat_additions(lambda x, y: x, compiled),
         "tower": lambda width=1024: tower(compiled, width),
     }
 

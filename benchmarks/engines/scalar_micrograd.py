@@ -35,7 +35,7 @@ def small_mlp() -> Callable[[], Any]:
     return step
 
 
-def repeated(op: Callable[[Any, Any], Any], n: int) -> Callable[[], Any]:
+def repeat_operation(op: Callable[[Any, Any], Any], n: int) -> Callable[[], Any]:
     """Prepare ``n`` operations on each of 16 numbers."""
     x = data.dag().tolist()
 
@@ -58,7 +58,7 @@ def link(y: Any, place: tuple[Any, int]) -> Any:
 
 WORK = {
     "small_mlp": small_mlp,
-    "chain_1000": lambda: repeated(link, 1000),
-    "diamonds": lambda: repeated(lambda y, _: y + y, 1000),
-    "reuse": lambda: repeated(lambda y, place: y + place[0], 1000),
+    "chain_1000": lambda: repeat_operation(link, 1000),
+    "diamonds": lambda: repeat_operation(lambda y, _: y + y, 1000),
+    "reuse": lambda: repeat_operation(lambda y, place: y + place[0], 1000),
 }

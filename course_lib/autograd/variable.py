@@ -58,7 +58,7 @@ class Variable:
     stored_grad: "Tensor | None"  # .grad
     dims: Shape  # .shape: the array itself makes a new tuple whenever it is asked
 
-    shape: Any = property(operator.attrgetter("dims"))
+    shape: Shape = property(operator.attrgetter("dims"))  # type: ignore[assignment] # read-only; quicker than def
 
     @property
     def ndim(self) -> int:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.autograd import Engine, absent, summary
+from benchmarks.autograd import Engine, find_absent, summarize
 from benchmarks.engines import hand
 
 TRAINING = ("mlp_batch_64", "mlp_batch_1", "small_mlp")
@@ -47,7 +47,7 @@ def test_an_engine_that_cannot_take_part_says_why(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     if importlib.util.find_spec("tinygrad") is None:
         pytest.skip("tinygrad is not installed")
-    assert absent(["hand", "tiny"]) == {"tiny": "tinygrad compiles for the CPU with clang, and there is none"}
+    assert find_absent(["hand", "tiny"]) == {"tiny": "tinygrad compiles for the CPU with clang, and there is none"}
 
 
 def test_a_worker_measures_what_it_is_asked_and_passes_what_it_cannot_do():
@@ -62,7 +62,7 @@ def test_a_worker_measures_what_it_is_asked_and_passes_what_it_cannot_do():
 
 def test_ratios_are_paired_round_by_round():
     """Each time is divided by that of hand-written NumPy of the same round; a slow round does not move the median."""
-    found = summary({"hand": [1.0, 10.0, 1.0], "other": [2.0, 20.0, 2.0]})["other"]
+    found = summarize({"hand": [1.0, 10.0, 1.0], "other": [2.0, 20.0, 2.0]})["other"]
     assert found["ratio"] == {"median": 2.0, "low": 2.0, "high": 2.0}
     assert found["median"] == 2.0
 
