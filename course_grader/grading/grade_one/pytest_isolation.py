@@ -1,4 +1,4 @@
-"""What lets pytest run inside the grader: it neither prints, nor writes beside the key, nor keeps what it imported."""
+"""Isolate pytest inside the grader: it prints nothing, writes nothing beside the key, and keeps no module."""
 
 import contextlib
 import functools
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_grader.grading.sandbox import scratch_dirs
 
-__all__ = ["forgetting", "keep_compiled", "quiet_and_alone"]
+__all__ = ["forgetting", "isolated_pytest", "keep_compiled"]
 
 
 @functools.cache
@@ -21,8 +21,8 @@ def keep_compiled() -> str:
 
 
 @contextlib.contextmanager
-def quiet_and_alone() -> Iterator[io.StringIO]:
-    """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
+def isolated_pytest() -> Iterator[io.StringIO]:
+    """Keep pytest from printing, writing beside the key and loading stray plugins; yield its output."""
     kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)

@@ -7,9 +7,8 @@ travel in the cells' metadata, so a saved output that was edited or cleared make
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -17,8 +16,9 @@ from nbformat.v4 import new_output
 from course_grader.grading.exercises import submitted_notebook
 from course_grader.grading.exercises.exercise import TOTAL_FACTOR
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
-from course_grader.grading.exercises.ungraded_cells import LeftOut
-from course_grader.grading.grade_one import pytest_session
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.learner_messages import report_ungraded
+from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, run_session
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.kernel.kernel import Kernel, Stopped
 from course_grader.grading.sandbox import scratch_dirs
@@ -66,9 +66,8 @@ def check_notebook(path: Path) -> SelfCheck:
         raise InputError(
             f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
         )
-    rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), _limits(submission), path)
-    aside = LeftOut.of(submission)
-    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+    ungraded = UngradedCells.of(submission)
+    rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), ungraded, _limits(submission), path)
     shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
     course = submitted_notebook.course_of(submission.metadata)
     exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
@@ -76,11 +75,11 @@ def check_notebook(path: Path) -> SelfCheck:
         exercise,
         one_line(course.get("title", exercise)),
         tuple(shown),
-        (*_warnings(submission, cells), *aside.notes()),
+        (*_warnings(submission, cells), *report_ungraded(ungraded)),
     )
 
 
-def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
+def _run(notebook: NotebookNode, ungraded: UngradedCells, limits: Limits, path: Path) -> list[Row]:
     """Run the cells beside the notebook, so that files lying there are found."""
     folder = path.resolve().parent
     try:
@@ -88,15 +87,15 @@ def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
             tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
             Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel,
         ):
-            plan = pytest_session.Session(notebook=notebook, kernel=kernel)
-            return pytest_session.run(plan, folder=Path(name).resolve())
-    except (Stopped, pytest_session.KeyFailure) as error:
+            plugin = NotebookPlugin(notebook, kernel=kernel, ungraded=ungraded)
+            return run_session(plugin, folder=Path(name).resolve())
+    except (Stopped, KeyFailure) as error:
         raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
 
 
 def _limits(submission: Submission) -> Limits:
     """Take the time limit from the notebook; on the learner's own machine nothing else needs a limit."""
-    seconds: Any = submitted_notebook.course_of(submission.metadata).get("timeout_seconds")
+    seconds = submitted_notebook.course_of(submission.metadata).get("timeout_seconds")
     seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
     return Limits(cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, enforced=False)
 

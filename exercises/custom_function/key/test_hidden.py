@@ -236,7 +236,7 @@ def judged(learner, rng, *fault, inputs=None, asked="verdict"):
             raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
         raise Mistake(str(mistake).replace(f"`{asked}` raised", "`agrees` raised", 1)) from None
     if said.dtype != bool or said.ndim:
-        what = expect.described(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
+        what = expect.describe(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
         raise Mistake(f"`agrees` must return True or False; it returned {what}")
     return bool(said)
 
@@ -346,7 +346,7 @@ def test_float32_is_refused(learner):
 def test_inputs_are_left_alone(learner, rng):
     """The inputs hold the same values afterwards, to the bit."""
     x, a = (rng.uniform(1, 2, size=4) * 1e-10 for _ in range(2))  # so small that a step forth and back rounds
-    expect.reaction(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
+    expect.depends_on_input(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
     found = call(learner, "verdict", x, a)
     if not (np.array_equal(np.asarray(found["x"]), x) and np.array_equal(np.asarray(found["a"]), a)):
         raise Mistake("`agrees` leaves an input changed: put back the exact value, since adding and subtracting rounds")

@@ -184,7 +184,7 @@ def orders(learner, steps, *results, sets=True):
     came = []
     for kind, order in call(learner, "users_first", "orders_found", steps, *results):
         if kind in ("NoneType", "Value", "int", "bool", "dict", "str"):
-            what = expect.described(None) if kind == "NoneType" else f"something of the type {kind}"
+            what = expect.describe(None) if kind == "NoneType" else f"something of the type {kind}"
             raise Mistake(f"`users_first` must return a list of Values; it returned {what}")
         strange = [entry for entry in order if not isinstance(entry, int)]
         if strange:

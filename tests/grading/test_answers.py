@@ -6,8 +6,11 @@ import nbformat
 import pytest
 
 from course_grader.grading.exercises import submitted_notebook
-from course_grader.grading.exercises.answers import check_exercise, collect_answers, merge
+from course_grader.grading.exercises.answers import AnswerFault, Fault, check_exercise, collect_answers, merge
+from course_grader.grading.grade_one.grade_submission import grade_submission
+from course_grader.grading.grade_one.learner_messages import report_fault
 from course_lib.errors import NotebookError
+from tests.grading.conftest import SOURCE
 
 
 @pytest.fixture
@@ -56,17 +59,18 @@ def copy_with_new_id(notebook):
 @pytest.mark.parametrize("edit", [lambda n: None, drop_ids, colab, new_ids, reorder, copy_with_new_id])
 def test_answers_are_found_however_the_notebook_was_saved(handed_in, exercise, edit):
     """Cell ids, the course's metadata and Colab's are tried in this order."""
-    answers, notes = collect_answers(handed_in(edit), exercise.pristine())
+    answers, faults = collect_answers(handed_in(edit), exercise.pristine())
     assert answers == {"double": "def double(x):\n    return 2 * x", "halve": "def halve(x):\n    return x / 2"}
-    assert len(notes) == (edit is copy_with_new_id)  # of which it is said that there is another
+    assert len(faults) == (edit is copy_with_new_id)  # of which it is said that there is another
 
 
 def test_a_missing_answer_is_named_and_the_others_are_taken(handed_in, exercise):
     """One deleted cell costs that answer only."""
     submission = handed_in(lambda n: n["cells"].pop(next(i for i, c in enumerate(n["cells"]) if c["id"] == "double")))
-    answers, notes = collect_answers(submission, exercise.pristine())
+    answers, faults = collect_answers(submission, exercise.pristine())
     assert list(answers) == ["halve"]
-    assert notes == ["the answer cell `double` is missing, so it counts as unanswered: put it back"]
+    assert faults == [AnswerFault("double", Fault.MISSING)]
+    assert report_fault(*faults) == "the answer cell `double` is missing, so it counts as unanswered: put it back"
 
 
 def test_an_answer_that_is_there_twice_is_not_guessed(handed_in, exercise):
@@ -79,9 +83,10 @@ def test_an_answer_that_is_there_twice_is_not_guessed(handed_in, exercise):
 
         return handed_in(edit)
 
-    answers, notes = collect_answers(twice("def double(x): return 3 * x"), exercise.pristine())
+    answers, faults = collect_answers(twice("def double(x): return 3 * x"), exercise.pristine())
     assert list(answers) == ["halve"]
-    assert notes == ["the answer cell `double` is there 2 times, so it counts as unanswered: keep one"]
+    assert faults == [AnswerFault("double", Fault.AMBIGUOUS, 2)]
+    assert report_fault(*faults) == "the answer cell `double` is there 2 times, so it counts as unanswered: keep one"
     assert list(collect_answers(twice(""), exercise.pristine())[0]) == ["double", "halve"]
 
 
@@ -92,12 +97,13 @@ def test_a_part_of_an_answer_in_a_second_cell_is_named(handed_in, exercise):
         answer = next(cell for cell in notebook["cells"] if cell["id"] == "double")
         notebook["cells"].append(answer | {"id": "new", "source": "HELP = 2"})
 
-    answers, notes = collect_answers(handed_in(split), exercise.pristine())
+    answers, faults = collect_answers(handed_in(split), exercise.pristine())
     assert list(answers) == ["double", "halve"]
-    assert notes == [
+    assert faults == [AnswerFault("double", Fault.SPLIT, 2)]
+    assert report_fault(*faults) == (
         "the answer cell `double` is there 2 times, and only the one that was handed out is graded: keep one, with all "
         "of the answer"
-    ]
+    )
 
 
 def test_another_exercises_notebook_is_named(handed_in):
@@ -143,8 +149,8 @@ def last_name(notebook):
 
 def test_answers_are_found_by_the_last_of_their_names(handed_in, exercise):
     """Where the others are nobody's."""
-    answers, notes = collect_answers(handed_in(last_name), exercise.pristine())
-    assert (list(answers), notes) == (["double", "halve"], [])
+    answers, faults = collect_answers(handed_in(last_name), exercise.pristine())
+    assert (list(answers), faults) == (["double", "halve"], [])
 
 
 def test_answers_that_are_all_there_twice_are_not_called_missing(handed_in, exercise):
@@ -154,12 +160,9 @@ def test_answers_that_are_all_there_twice_are_not_called_missing(handed_in, exer
         answers = [cell for cell in notebook["cells"] if cell["id"] in ("double", "halve")]
         notebook["cells"] += [answer | {"source": "another"} for answer in answers]
 
-    answers, notes = collect_answers(handed_in(twice), exercise.pristine())
+    answers, faults = collect_answers(handed_in(twice), exercise.pristine())
     assert answers == {}
-    assert notes == [
-        f"the answer cell `{name}` is there 2 times, so it counts as unanswered: keep one"
-        for name in ("double", "halve")
-    ]
+    assert faults == [AnswerFault(name, Fault.AMBIGUOUS, 2) for name in ("double", "halve")]
 
 
 def test_a_notebook_that_says_nothing_of_its_exercise_may_be_this_ones(handed_in):
@@ -178,3 +181,18 @@ def test_the_name_of_another_exercise_is_shown_as_text(handed_in):
     with pytest.raises(NotebookError, match=r"found the one of \ufffd\[2Jx+\u2026; hand in triple") as caught:
         check_exercise(handed_in(rename), "triple")
     assert len(str(caught.value)) < 200
+
+
+def test_an_answer_called_missing_that_is_there_twice_is_reported_as_there_twice(make_exercise, tmp_path):
+    """The notebook has the answer cell, so it is graded: the cell's name says nothing of what is wrong with it."""
+    only_answer = SOURCE.partition("```{code-cell} ipython3\n:name: halve")[0]
+    exercise = make_exercise(only_answer.replace(":name: double", ":name: missing_mask"))
+    notebook = json.loads(nbformat.writes(exercise.reference()))
+    answer = next(cell for cell in notebook["cells"] if cell["id"] == "missing_mask")
+    notebook["cells"].append(answer | {"source": "def double(x): return x"})
+    (path := tmp_path / "double.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    report = grade_submission(path, learner="ada", exercise=exercise)
+    assert report.status == "graded"
+    assert report.messages[0] == (
+        "the answer cell `missing_mask` is there 2 times, so it counts as unanswered: keep one"
+    )
