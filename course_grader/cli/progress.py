@@ -41,9 +41,9 @@ class Progress:
 
     def show(self, outcome: "Outcome") -> None:
         """Count one; what was known before is not counted as work, so that the time left is that of the others."""
-        self._counts["known" if outcome.known else outcome.report.status] += 1
+        self._counts["known" if outcome.already_graded else outcome.report.status] += 1
         said = " · ".join(f"{count} {status}" for status, count in self._counts.items())
-        if outcome.known:
+        if outcome.already_graded:
             self._left -= 1
             self._bar.update(self._task, total=self._left, counts=said)
         else:

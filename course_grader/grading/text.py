@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["excerpt", "listed", "one_line"]
+__all__ = ["excerpt", "join_names", "one_line"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -35,12 +35,12 @@ def excerpt(text: str, *, chars: int = 20_000) -> str:
     return "\n".join(map(_printable, text.expandtabs().splitlines()))
 
 
-def listed(names: Sequence[str], *, most: int = 5) -> str:
+def join_names(names: Sequence[str], *, most: int = 5) -> str:
     """Return the names as part of a sentence, only the first if there are many.
 
     Examples
     --------
-    >>> listed(["ada", "bob", "cem"]), listed(["ada", "bob", "cem"], most=1)
+    >>> join_names(["ada", "bob", "cem"]), join_names(["ada", "bob", "cem"], most=1)
     ('ada, bob and cem', 'ada and 2 more')
     """
     more = len(names) - most

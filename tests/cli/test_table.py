@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from course_grader.cli.table import grades_table, pairs_table
+from course_grader.cli.result_tables import grades_table, similar_pairs_table
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.grade_one.report import SubmissionReport
-from course_grader.grading.gradebook import Standing
-from course_grader.grading.gradebook.records import ManualPoints
+from course_grader.grading.gradebook import FinalGrade
+from course_grader.grading.gradebook.attempts import ManualPoints
 
 RAW = "\x1b[2J\x1b]0;pwned\x07\x9b31m\ud800\u202e\n[red]" + "A" * 100_000
 MOODLE = "Anna-Lena Hofmann_4711023_assignsubmission_file" + "x" * 196
@@ -26,8 +26,8 @@ def printed(table, width=100):
 def test_nothing_in_a_table_is_obeyed_by_the_terminal():
     """In every column of either table, and in the line about failures."""
     tables = [
-        grades_table([Standing(SubmissionReport(RAW, slug, "error", 0, 1, (RAW,))) for slug in (RAW, "double")]),
-        pairs_table([Pair(slug, RAW, RAW, 0.8, (RAW,)) for slug in (RAW, "double")]),
+        grades_table([FinalGrade(SubmissionReport(RAW, slug, "error", 0, 1, (RAW,))) for slug in (RAW, "double")]),
+        similar_pairs_table([Pair(slug, RAW, RAW, 0.8, (RAW,)) for slug in (RAW, "double")]),
     ]
     for shown in map(printed, tables):
         assert shown.replace("\n", "").isprintable()
@@ -40,15 +40,15 @@ def test_long_names_leave_room_for_what_the_learner_is_told():
     said = "expected double.ipynb, found no notebook"
     for slugs in (["double"], ["double", "gradients_of_a_network_with_two_layers"]):
         reports = [SubmissionReport(MOODLE, slug, "missing", 0, 10, (said,)) for slug in slugs]
-        assert said in printed(grades_table([Standing(report) for report in reports]))
-    table = printed(pairs_table([Pair("double", MOODLE, MOODLE + "y", 0.8, ("clip_by_global_norm",))]))
+        assert said in printed(grades_table([FinalGrade(report) for report in reports]))
+    table = printed(similar_pairs_table([Pair("double", MOODLE, MOODLE + "y", 0.8, ("clip_by_global_norm",))]))
     assert "clip_by_global_norm" in table
 
 
 def test_on_a_narrow_terminal_short_names_stay_whole():
     """What is told is folded first there."""
     reports = [SubmissionReport("ada", slug, "graded", 9.5, 10, ("x" * 50,)) for slug in ("double", "walk_the_graph")]
-    table = printed(grades_table([Standing(report) for report in reports], width=80), width=80)
+    table = printed(grades_table([FinalGrade(report) for report in reports], width=80), width=80)
     assert "│ ada     │ walk_the_graph │ 9.5 / 10 │ graded │ xxx" in table
 
 
@@ -61,8 +61,8 @@ def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
         SubmissionReport("abe", "double", "rejected", 0, 2, ()),
     ]
     given = ManualPoints("bob", "double", 0.5, "for the drawing", datetime(2026, 1, 2, tzinfo=UTC))
-    standings = [Standing(reports[0], manual=(given,)), *map(Standing, reports[1:])]
-    lines = printed(grades_table(standings)).splitlines()
+    grades = [FinalGrade(reports[0], manual=(given,)), *map(FinalGrade, reports[1:])]
+    lines = printed(grades_table(grades)).splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
     assert rows == [
         ["abe", "double", "0 / 2", "rejected", ""],
@@ -73,7 +73,7 @@ def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
     said = " ".join(lines)
     assert "graded without a sandbox: this code could read and change anything you can" in said
     assert "not the learners' fault, look at `detail` in grades.json: ada" in said
-    alone = printed(grades_table([Standing(reports[0])]))
+    alone = printed(grades_table([FinalGrade(reports[0])]))
     assert "exercise" not in alone
     assert "sandbox" not in alone
     assert "fault" not in alone
@@ -82,6 +82,6 @@ def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
 def test_the_table_of_pairs_names_the_exercise_where_there_are_several():
     """The share is in percent."""
     pairs = [Pair("double", "ada", "bob", 0.876, ("double", "halve")), Pair("halve", "ada", "cem", 1.0, ())]
-    both, one = printed(pairs_table(pairs)), printed(pairs_table(pairs[:1]))
+    both, one = printed(similar_pairs_table(pairs)), printed(similar_pairs_table(pairs[:1]))
     assert "│ ada     │ bob │ double   │   88% │ double, halve" in both
     assert ("exercise" in both, "exercise" in one) == (True, False)

@@ -5,8 +5,8 @@ import json
 import nbformat
 import pytest
 
-from course_grader.grading.exercises import submitted_notebook
-from course_grader.grading.exercises.answers import AnswerFault, Fault, check_exercise, collect_answers, merge
+from course_grader.grading.exercises.answers import AnswerFault, Fault, check_exercise, collect_answers, insert_answers
+from course_grader.grading.exercises.submitted_notebook import parse_submission
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.learner_messages import report_fault
 from course_lib.errors import NotebookError
@@ -20,7 +20,7 @@ def handed_in(exercise):
     def read(edit):
         notebook = json.loads(nbformat.writes(exercise.reference()))
         edit(notebook)
-        return submitted_notebook.parse(json.dumps(notebook).encode())
+        return parse_submission(json.dumps(notebook).encode())
 
     return read
 
@@ -133,7 +133,7 @@ def test_only_answers_are_taken(handed_in, exercise):
                 cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "forged"}]
 
     answers, _ = collect_answers(handed_in(forge), exercise.pristine())
-    merged, pristine = merge(exercise.pristine(), answers), exercise.pristine()
+    merged, pristine = insert_answers(exercise.pristine(), answers), exercise.pristine()
     for came, given in zip(merged.cells, pristine.cells, strict=True):
         forged = came.pop("source", None), given.pop("source", None)
         assert came == given

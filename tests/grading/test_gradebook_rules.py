@@ -16,11 +16,11 @@ from course_grader.grading.gradebook import (
     ManualPoints,
     Policies,
     Policy,
+    compute_final_grade,
+    compute_final_grades,
     grade_into,
     read_policies,
     read_times,
-    standing,
-    standings,
 )
 from course_lib.errors import InputError
 
@@ -39,46 +39,46 @@ def test_the_best_attempt_is_best_after_what_lateness_took():
     """Eight points in time are more than ten of which a quarter is taken."""
     tries = [attempt(8, at=DUE - HOUR), attempt(10, at=DUE + HOUR)]
     policy = Policy(due=DUE, late_percent=(25, 50))
-    best = standing(tries, policy, came=CAME)
+    best = compute_final_grade(tries, policy, came=CAME)
     assert (best.points, best.days_late, best.attempts) == (8, 0, 2)
-    late = standing(tries[1:], policy, came=CAME)
+    late = compute_final_grade(tries[1:], policy, came=CAME)
     assert (late.points, late.days_late, late.percent_taken, late.automatic) == (7.5, 1, 25, 7.5)
     assert late.messages == ("handed in 1 day late: 25 % of 10 points taken off",)
 
 
 def test_of_nothing_nothing_is_said_to_be_taken():
     """Who has no points is not told what share of them being late costs."""
-    none = standing([attempt(0, at=DUE + HOUR)], Policy(due=DUE, late_percent=(25, 50)), came=CAME)
+    none = compute_final_grade([attempt(0, at=DUE + HOUR)], Policy(due=DUE, late_percent=(25, 50)), came=CAME)
     assert (none.points, none.days_late, none.messages) == (0, 1, ())
 
 
 def test_of_equal_attempts_the_first_counts():
     """So that its time and notebook do not change when the same is earned again."""
     tries = [attempt(8, at=DUE - HOUR, name="a"), attempt(8, at=DUE - 2 * HOUR, name="b")]
-    assert standing(tries, Policy(), came=CAME).counted.notebook_hash == "b"
+    assert compute_final_grade(tries, Policy(), came=CAME).counted.notebook_hash == "b"
 
 
 def test_the_last_attempt_is_the_one_handed_in_last():
     """Also when it is worse, and when an older notebook was handed in again."""
     tries = [attempt(8, at=DUE - 2 * HOUR), attempt(3, at=DUE - HOUR)]
-    assert standing(tries, Policy(attempts="last"), came=CAME).points == 3
+    assert compute_final_grade(tries, Policy(attempts="last"), came=CAME).points == 3
     again = [replace(tries[0], last_submitted_at=DUE), tries[1]]
-    assert standing(again, Policy(attempts="last"), came=CAME).points == 8
+    assert compute_final_grade(again, Policy(attempts="last"), came=CAME).points == 8
 
 
 def test_points_by_hand_come_on_top_and_are_told():
     """They are not touched by lateness, and may take points away."""
     manual = [ManualPoints("ada", "double", points, why, DUE) for points, why in ((1.5, "oral exam"), (-1, "a loan"))]
-    came = standing([attempt(10, at=DUE + HOUR)], Policy(due=DUE, late_percent=(10,)), manual, came=CAME)
+    came = compute_final_grade([attempt(10, at=DUE + HOUR)], Policy(due=DUE, late_percent=(10,)), manual, came=CAME)
     assert (came.automatic, came.points) == (9, 9.5)
     assert came.messages[1:] == ("+1.5 by your instructor: oral exam", "-1 by your instructor: a loan")
-    assert standing([], Policy(), manual, came=replace(CAME, status="missing")).points == 0.5
+    assert compute_final_grade([], Policy(), manual, came=replace(CAME, status="missing")).points == 0.5
 
 
 def test_a_failure_of_the_grader_is_shown_and_costs_nothing():
     """What was recorded counts; the status says that somebody must look."""
     broken = replace(CAME, status="error", messages=("grading failed",))
-    came = standing([attempt(8, at=DUE)], Policy(), came=broken)
+    came = compute_final_grade([attempt(8, at=DUE)], Policy(), came=broken)
     assert (came.points, came.report.status, came.messages) == (8, "error", ("grading failed",))
 
 
@@ -210,7 +210,7 @@ def graded(exercise, tmp_path):
         tasks = [Task(learner, key, folder / learner) for learner in texts]
         with Gradebook(str(tmp_path / "book.sqlite")) as book:
             outcomes = list(grade_into(book, tasks, Graders(sandbox), **options))
-            return list(asked), standings(book, outcomes, Policies())
+            return list(asked), compute_final_grades(book, (each.report for each in outcomes), Policies())
 
     return grade
 

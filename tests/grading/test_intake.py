@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from course_grader.grading.exercises import submitted_notebook
+from course_grader.grading.exercises.submitted_notebook import MAX_BYTES, parse_submission, read_submission
 from course_lib.errors import NotebookError
 
 
@@ -44,7 +44,7 @@ def notebook(**changes):
 def test_what_is_not_a_notebook_is_named(raw, came):
     """The message is one line and says what was expected, what came and what to do."""
     with pytest.raises(NotebookError) as caught:
-        submitted_notebook.parse(raw)
+        parse_submission(raw)
     message = str(caught.value)
     assert message.startswith("expected ")
     assert came in message
@@ -55,7 +55,7 @@ def test_what_is_not_a_notebook_is_named(raw, came):
 def test_a_notebook_of_another_editor_is_read():
     """A byte-order mark, lists of lines, Windows line ends and metadata of odd types are no obstacle."""
     cells = [{"cell_type": "code", "source": ["x = 1\r\n", "y = 2"], "metadata": 3, "id": 7}, {"cell_type": "raw"}]
-    submission = submitted_notebook.parse(b"\xef\xbb\xbf" + notebook(cells=cells, metadata=[]))
+    submission = parse_submission(b"\xef\xbb\xbf" + notebook(cells=cells, metadata=[]))
     assert [cell.source for cell in submission.cells] == ["x = 1\ny = 2"]
     assert submission.cells[0].names == ()
 
@@ -68,7 +68,7 @@ def test_a_notebook_of_another_editor_is_read():
         (lambda path: path.symlink_to("/etc/hostname"), "a link"),
         (lambda path: path.symlink_to(path), "a link"),
         (os.mkfifo, "a device or pipe"),
-        (lambda path: path.write_bytes(b" " * (submitted_notebook.MAX_BYTES + 1)), "16.0 MiB"),
+        (lambda path: path.write_bytes(b" " * (MAX_BYTES + 1)), "16.0 MiB"),
     ],
     ids=["missing", "folder", "link", "link to itself", "pipe", "too big"],
 )
@@ -76,7 +76,7 @@ def test_what_is_not_a_file_is_named(tmp_path, make, came):
     """Links are not followed, pipes are not waited on, and size is looked at before reading."""
     make(path := tmp_path / "double.ipynb")
     with pytest.raises(NotebookError, match=came):
-        submitted_notebook.read(path)
+        read_submission(path)
 
 
 def test_a_cell_has_its_names_in_the_order_of_their_worth():
@@ -87,7 +87,7 @@ def test_a_cell_has_its_names_in_the_order_of_their_worth():
         {"cell_type": "code", "source": "", "id": "third", "metadata": metadata},
         {"cell_type": "code", "source": "", "metadata": {"course": {"cell": 7}, "id": ["x"]}},
     ]
-    submission = submitted_notebook.parse(notebook(cells=cells))
+    submission = parse_submission(notebook(cells=cells))
     assert [cell.names for cell in submission.cells] == [("first", "second", "third"), ("third", "second"), ()]
 
 
@@ -95,20 +95,20 @@ def test_a_notebook_says_itself_and_by_its_cells_which_exercises_it_is_of():
     """Either may be lost on the way."""
     cell = {"cell_type": "code", "source": "", "metadata": {"course": {"exercise": "halve"}}}
     words = {"cell_type": "markdown", "source": "", "metadata": {"course": {"exercise": "third"}}}
-    submission = submitted_notebook.parse(notebook(cells=[cell, words], metadata={"course": {"exercise": "double"}}))
+    submission = parse_submission(notebook(cells=[cell, words], metadata={"course": {"exercise": "double"}}))
     assert submission.exercises == {"double", "halve"}
-    assert submitted_notebook.parse(notebook(cells=[cell])).exercises == {"halve"}
-    assert submitted_notebook.parse(notebook(cells=[], metadata={"course": {"exercise": 3}})).exercises == set()
+    assert parse_submission(notebook(cells=[cell])).exercises == {"halve"}
+    assert parse_submission(notebook(cells=[], metadata={"course": {"exercise": 3}})).exercises == set()
 
 
 def test_line_ends_of_old_are_line_ends():
     """A lone carriage return too."""
-    (cell,) = submitted_notebook.parse(notebook(cells=[{"cell_type": "code", "source": "x = 1\ry = 2\r\nz = 3"}])).cells
+    (cell,) = parse_submission(notebook(cells=[{"cell_type": "code", "source": "x = 1\ry = 2\r\nz = 3"}])).cells
     assert cell.source == "x = 1\ny = 2\nz = 3"
 
 
 def test_a_file_of_the_largest_size_is_read(tmp_path):
     """One byte more is too much."""
     path = tmp_path / "double.ipynb"
-    path.write_bytes(notebook().ljust(submitted_notebook.MAX_BYTES))
-    assert len(submitted_notebook.read(path).cells) == 1
+    path.write_bytes(notebook().ljust(MAX_BYTES))
+    assert len(read_submission(path).cells) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from course_grader.grading.authoring.expect import by_hand
 from course_grader.grading.authoring.points import Mistake
-from course_grader.grading.exercises.name_analysis import Reading, bare
+from course_grader.grading.exercises.name_analysis import CellNames, strip_comments_and_strings
 
 AUTOGRAD = {r"^torch\.autograd\b|^jax\.grad$|\.(backward|requires_grad_?)$": "by hand"}
 
@@ -101,19 +101,19 @@ def test_a_cell_as_long_as_a_book_is_not_parsed():
     long = "def walk(x):\n    loss(x).h.backward()\n" + f"numbers = [{'1,' * 200_000}]"
     with pytest.raises(Mistake, match=r"`walk` uses `h\.backward`|uses `.*backward`"):
         judge({"walk": long})
-    assert not Reading.of(long).bound
+    assert not CellNames.of(long).bound
 
 
 @pytest.mark.timeout(60)  # it would take hours
 def test_a_word_as_long_as_a_book_is_read_once():
     """Where a cell cannot be parsed: not again from each of its letters."""
-    assert Reading.of("(" + "a" * 1_000_000) == Reading()
+    assert CellNames.of("(" + "a" * 1_000_000) == CellNames()
 
 
 def test_a_cell_too_long_or_too_deep_to_be_parsed_is_bare_already():
     """It keeps its comments: to drop them would take the grader's memory."""
     for source in ("x" * 300_000 + "  # y", "(" * 300 + "1" + ")" * 300, "x = (  # y", "-" * 900 + "1"):
-        assert bare(source) == source
+        assert strip_comments_and_strings(source) == source
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_cell_too_long_or_too_deep_to_be_parsed_is_bare_already():
 )
 def test_names_are_read_off_the_text(source, names):
     """Also where it is no Python."""
-    assert Reading.of(source).bound == names
+    assert CellNames.of(source).bound == names
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_what_is_used_is_seen_by_longer_ways(source, named):
 def test_a_name_that_a_function_makes_global_is_bound():
     """Another cell's function may import what the answer uses."""
     helper = "def set_up():\n    global d\n    from jax import grad as d\n"
-    assert Reading.of(helper).bound == {"d", "set_up"}
+    assert CellNames.of(helper).bound == {"d", "set_up"}
     with pytest.raises(Mistake, match=r"`walk` uses `jax\.grad`"):
         judge({"helper": helper, "walk": "def walk(x): return d(x)"})
 
 
 def test_a_name_that_is_given_a_value_here_is_not_taken_from_elsewhere():
     """An argument, a variable and a function of its own."""
-    read = Reading.of("def f(a):\n    b = a + c\n    return g(b)\ndef g(x): return x")
+    read = CellNames.of("def f(a):\n    b = a + c\n    return g(b)\ndef g(x): return x")
     assert read.free == {"c"}
 
 

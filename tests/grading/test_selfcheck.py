@@ -5,7 +5,7 @@ import json
 import pytest
 
 from course_grader.grading.grade_one.self_check import check_notebook
-from course_grader.notebooks.exercise import digest
+from course_grader.notebooks.exercise_notebooks import code_digest
 from course_lib.errors import InputError
 
 
@@ -69,7 +69,7 @@ def test_numbers_within_the_tolerance_pass(hand_in):
         def ask(notebook, cells, tolerance=tolerance):
             check = cells["check_double"]
             check["source"] = "print(double(1))"
-            check["metadata"]["course"].update(expect="0.3333333333333333\n", digest=digest("print(double(1))"))
+            check["metadata"]["course"].update(expect="0.3333333333333333\n", digest=code_digest("print(double(1))"))
             if tolerance is not None:
                 check["metadata"]["course"]["tolerance"] = tolerance
 
@@ -92,7 +92,7 @@ def test_an_edited_check_is_pointed_out(hand_in):
 
 def sealed(notebook, cells):
     """Put the fingerprint of its code into the given cell, as the notebook that is handed out has it."""
-    cells["setup"]["metadata"]["course"]["digest"] = digest("".join(cells["setup"]["source"]))
+    cells["setup"]["metadata"]["course"]["digest"] = code_digest("".join(cells["setup"]["source"]))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_grader.grading.text import excerpt, listed, one_line
+from course_grader.grading.text import excerpt, join_names, one_line
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_an_excerpt_of_just_the_length_is_whole():
 )
 def test_names_are_listed_as_far_as_there_is_room(names, said):
     """As many as fit are all named."""
-    assert listed(names, most=3) == said
+    assert join_names(names, most=3) == said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_grader.grading.exercises.wrong_answers import read_wrong
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer
 from course_lib.errors import InputError
 
 WRONG = '''"""Halves nothing.
@@ -29,7 +29,7 @@ def written(tmp_path):
 
 def test_a_wrong_answer_is_its_docstring_and_its_cells(written, exercise):
     """The rest is the reference's."""
-    wrong = read_wrong(written(WRONG))
+    wrong = read_wrong_answer(written(WRONG))
     assert (wrong.name, wrong.mistake, wrong.expects, wrong.points) == (
         "unhalved",
         "Halves nothing.",
@@ -53,22 +53,22 @@ def test_a_wrong_answer_is_its_docstring_and_its_cells(written, exercise):
 def test_what_is_missing_or_malformed_is_named(written, text, message):
     """With the file, and the fix."""
     with pytest.raises(InputError, match=rf"unhalved\.py: .*{message}"):
-        read_wrong(written(text))
+        read_wrong_answer(written(text))
 
 
 def test_a_file_in_another_encoding_is_named(written):
     """It is no reason for a traceback."""
     with pytest.raises(InputError, match=r"unhalved\.py: expected Python in UTF-8, found other text: 'utf-8' codec"):
-        read_wrong(written(WRONG.replace("Halves", "Dédouble"), "latin-1"))
+        read_wrong_answer(written(WRONG.replace("Halves", "Dédouble"), "latin-1"))
 
 
 def test_a_cell_that_is_no_answer_is_refused(written, exercise):
     """With it left out, the reference itself would be graded and earn every point."""
-    wrong = read_wrong(written(WRONG.replace("%% halve", "%% check_double")))
+    wrong = read_wrong_answer(written(WRONG.replace("%% halve", "%% check_double")))
     with pytest.raises(InputError, match=r"unhalved\.py: .*one of double, halve, found 'check_double'; correct it"):
         wrong.notebook(exercise)
 
 
 def test_a_cells_name_may_hold_a_dash(written):
     """As it may in the exercise's text."""
-    assert read_wrong(written(WRONG.replace("%% halve", "%% to-halve"))).answers.keys() == {"to-halve"}
+    assert read_wrong_answer(written(WRONG.replace("%% halve", "%% to-halve"))).answers.keys() == {"to-halve"}

@@ -2,12 +2,12 @@
 
 import pytest
 
-from course_grader.notebooks.compare import differences
+from course_grader.notebooks.compare_outputs import find_differences
 
 
 def same(committed: str, came: str, **options) -> bool:
     """Both ways: which of the two is committed makes no difference."""
-    forth, back = differences(committed, came, **options), differences(came, committed, **options)
+    forth, back = find_differences(committed, came, **options), find_differences(came, committed, **options)
     assert len(forth) == len(back)
     return not forth
 
@@ -102,12 +102,12 @@ def test_blanks_may_make_room_for_a_digit():
 def test_every_number_that_differs_is_told_with_what_is_around_it():
     """Both sides, shortened; the first other word is the last that is told."""
     text = "x" * 100 + " 1.111 and 2.222 " + "y" * 100
-    found = differences(text, text.replace("1.111", "1.511").replace("2.222", "2.522"))
+    found = find_differences(text, text.replace("1.111", "1.511").replace("2.222", "2.522"))
     assert [(one.committed.strip("xy."), one.came.strip("xy.")) for one in found] == [
         (" 1.111 and 2.222 ", " 1.511 and 2.522 ")
     ] * 2
     assert max(len(one.came) for one in found) < 120
-    assert len(differences("a 1.111 b 2.222", "b 1.111 c 3.333")) == 1
+    assert len(find_differences("a 1.111 b 2.222", "b 1.111 c 3.333")) == 1
 
 
 def test_a_page_may_widen_the_tolerance():

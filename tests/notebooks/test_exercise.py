@@ -3,7 +3,7 @@
 import pytest
 
 from course_grader.notebooks import read_text
-from course_grader.notebooks.exercise import digest, learner_notebook, reference_notebook
+from course_grader.notebooks.exercise_notebooks import code_digest, learner_notebook, reference_notebook
 from course_lib.errors import NotebookError
 
 HEAD = "---\ncourse: {exercise: double, tolerance: 0.5}\n---\n\n# Double\n"
@@ -105,7 +105,10 @@ def test_learners_get_stubs_and_checks_that_cannot_be_edited(text):
     assert (check.metadata.editable, check.metadata.deletable, "editable" in answer.metadata) == (False, False, False)
     assert (check.outputs[0].text, check.metadata.course.expect, check.execution_count) == ("2\n", "2\n", 1)
     assert (check.metadata.course.tolerance, "tolerance" in answer.metadata.course) == (0.5, False)
-    assert (check.metadata.course.digest, given.metadata.course.digest) == (digest("print(x)"), digest("import os"))
+    assert (check.metadata.course.digest, given.metadata.course.digest) == (
+        code_digest("print(x)"),
+        code_digest("import os"),
+    )
     assert "digest" not in answer.metadata.course
 
 
@@ -118,4 +121,4 @@ def test_what_a_check_must_print_ends_with_one_line_end(text, expect, printed):
 
 def test_a_digest_does_not_depend_on_line_ends():
     """An editor may change them, and nothing else."""
-    assert digest("a\nb") == digest("a\r\nb\n") != digest("a\n b")
+    assert code_digest("a\nb") == code_digest("a\r\nb\n") != code_digest("a\n b")

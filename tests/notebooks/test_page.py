@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from course_grader.notebooks.compare import differences
+from course_grader.notebooks.compare_outputs import find_differences
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "chapters").glob("*/*.ipynb"))
@@ -42,7 +42,7 @@ def test_a_number_that_is_wrong_in_its_second_digit_is_seen(page):
         numbers = list(NUMBER.finditer(text))
         for number in numbers[:: len(numbers) // 4 + 1]:
             changes += 1
-            assert differences(text, change_second_digit(text, number), markup=markup), number
+            assert find_differences(text, change_second_digit(text, number), markup=markup), number
     assert changes > 10
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course_grader.notebooks import read_text
-from course_grader.notebooks.text import within
+from course_grader.notebooks.myst_text import tolerance_of
 from course_lib.errors import NotebookError
 
 HEADER = """---
@@ -120,7 +120,7 @@ def test_an_exemption_without_a_reason_is_refused(page, source, tags, message):
 def test_a_tolerance_is_below_one_percent_and_has_a_reason(page):
     """So that a number that is wrong in its second digit is seen on every page."""
     tags = ["within:0.5%:summed in another order"]
-    assert within(read_text(page("# T\n", cell("x = 1", tags=f'["{tags[0]}"]'))).cells[1].metadata.tags) == 0.005
+    assert tolerance_of(read_text(page("# T\n", cell("x = 1", tags=f'["{tags[0]}"]'))).cells[1].metadata.tags) == 0.005
     for tag in ("within:0.5%:", "within:0.5%", "within:1%:a reason", "within:0.001:a reason", "within:a reason"):
         with pytest.raises(NotebookError, match=r"a tolerance is a percentage below 1 and has a reason"):
             read_text(page("# T\n", cell("x = 1", tags=f'["{tag}"]')))

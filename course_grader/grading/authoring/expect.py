@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["array", "blame_dependency", "by_hand", "depends_on_input", "describe", "pair"]
 
-KINDS = "biufc"  # of NumPy: what a number can be
+NUMERIC_KINDS = "biufc"  # of NumPy: what a number can be
 PATH_CHARS = 60
 
 
@@ -54,7 +54,7 @@ def array(value: object, *, name: str, shape: tuple[int, ...] | None = None) -> 
         result = np.asarray(value)
     except ValueError:
         raise Mistake(f"`{name}` is a list whose rows have different lengths; it must be an array") from None
-    if result.dtype.kind not in KINDS:
+    if result.dtype.kind not in NUMERIC_KINDS:
         raise Mistake(f"`{name}` is {describe(value)}; it must be an array of numbers")
     if shape is not None and result.shape != shape:
         raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
@@ -128,7 +128,7 @@ def _is_numeric(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_is_numeric, value))
     if isinstance(value, (np.generic, np.ndarray)):
-        return value.dtype.kind in KINDS
+        return value.dtype.kind in NUMERIC_KINDS
     return isinstance(value, (int, float, complex))
 
 
@@ -198,10 +198,10 @@ def by_hand(
     Traceback (most recent call last):
     course_grader...Mistake: `slope` uses `jax.grad`: derive it yourself
     """
-    from course_grader.grading.exercises.name_analysis import Reading, reached, used
+    from course_grader.grading.exercises.name_analysis import CellNames, reachable_cells, used_names
 
-    cells = {cell: Reading.of(learner.source(cell)) for cell in among}
-    found = sorted(used(reached(cells, names)), key=lambda path: (path.startswith("."), path))
+    cells = {cell: CellNames.of(learner.source(cell)) for cell in among}
+    found = sorted(used_names(reachable_cells(cells, names)), key=lambda path: (path.startswith("."), path))
     for pattern, why in instead_of.items():
         for path in found:
             if re.search(pattern, path):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from course_grader.grading.authoring.points import LearnerError
-from course_grader.grading.exercises.name_analysis import Reading
+from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.ungraded_cells import missing_names
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.protocol.codec import CodecError, decode, encode
@@ -104,17 +104,21 @@ class Learner:
                     f"`{name}` is not defined: {self._why_missing(name)}", function=name, missing=(name,)
                 )
             case "uncallable":
-                raise LearnerError(f"`{name}` is a {_text(reply, 'type')}, not a function", function=name)
+                raise LearnerError(f"`{name}` is a {_reply_text(reply, 'type')}, not a function", function=name)
             case "opaque":
-                raise LearnerError(f"`{name}` returned {_text(reply, 'message')}", function=name)
+                raise LearnerError(f"`{name}` returned {_reply_text(reply, 'message')}", function=name)
             case "raised" if reply.get("type") == "NotImplementedError":
-                raise _unwritten(name, _text(reply, "message"))
+                raise _unwritten_error(name, _reply_text(reply, "message"))
             case "raised":
                 raise self._raised(name, reply)
         raise LearnerError(f"`{name}` gave no answer that can be read", function=name)
 
     def _raised(self, name: str, reply: dict[str, object]) -> LearnerError:
-        kind, said, reads = _text(reply, "type"), _text(reply, "message"), self._data_names(reply.get("reads"))
+        kind, said, reads = (
+            _reply_text(reply, "type"),
+            _reply_text(reply, "message"),
+            self._data_names(reply.get("reads")),
+        )
         message = f"`{name}` raised {kind}: {said}".rstrip(": ")
         if reads:
             message += f". It reads the notebook's own {_join_code(reads)}, whatever it is given"
@@ -125,7 +129,7 @@ class Learner:
         cell = self._answers.get(name, "")
         if magic := MAGIC.search(cell):
             return f"its cell has a line that begins with %%{magic[1]}, and what such a cell defines may be lost"
-        read = Reading.of(cell)
+        read = CellNames.of(cell)
         others = sorted(read.bound - read.aliases.keys())[:3]
         if not others or name in others:
             return "look at what its own cell says"
@@ -137,7 +141,7 @@ class Learner:
         return tuple(name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in own)
 
     def _names_of_answers(self) -> set[str]:
-        return {name for cell in self._answers.values() for name in Reading.of(cell).bound}
+        return {name for cell in self._answers.values() for name in CellNames.of(cell).bound}
 
     @staticmethod
     def _decode(name: str, data: object) -> Any:
@@ -155,13 +159,13 @@ def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, ob
     return len(after["args"]) == len(args) and isinstance(named, dict) and named.keys() == kwargs.keys()
 
 
-def _unwritten(name: str, said: str) -> LearnerError:
+def _unwritten_error(name: str, said: str) -> LearnerError:
     """Return the error for a stub, which may be another function that this one calls: then ``said`` names that."""
     message = said if missing_names(said) else f"`{name}` is not written yet"
     return LearnerError(message, function=name, missing=missing_names(message))
 
 
-def _text(reply: dict[str, object], key: str) -> str:
+def _reply_text(reply: dict[str, object], key: str) -> str:
     """Return the learner's own words."""
     return one_line(reply.get(key, ""), chars=MESSAGE_CHARS)
 

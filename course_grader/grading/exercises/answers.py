@@ -9,7 +9,7 @@ from course_grader.grading.exercises.submitted_notebook import Submission
 from course_grader.grading.text import one_line
 from course_lib.errors import NotebookError
 
-__all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answers", "merge"]
+__all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answers", "insert_answers"]
 
 
 def check_exercise(submission: Submission, slug: str) -> None:
@@ -88,7 +88,7 @@ def _sources_of(submission: Submission, name: str) -> list[str]:
     return []
 
 
-def merge(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
+def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
     """Return ``pristine`` with these answers in place of its stubs; it is changed in place."""
     for cell in pristine.cells:
         if _is_answer(cell) and cell.id in answers:

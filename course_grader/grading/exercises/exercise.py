@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError, NotebookError
 
-__all__ = ["Exercise", "find", "load"]
+__all__ = ["Exercise", "find_exercise", "load_exercise"]
 
 TOTAL_FACTOR = 10
 
@@ -49,7 +49,7 @@ class Exercise:
         return copy.deepcopy(self.solved)
 
 
-def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
+def find_exercise(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
     """Return the exercise called ``slug``.
 
     Parameters
@@ -70,7 +70,7 @@ def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
     others = []
     for place in places:
         if (place / "source.md").is_file():
-            exercise = load(place.resolve())
+            exercise = load_exercise(place.resolve())
             if exercise.slug == slug:
                 return exercise
             others.append(f"{exercise.slug!r} at {place}/source.md")
@@ -84,7 +84,7 @@ def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
 
 
 @functools.cache
-def load(key: Path) -> Exercise:
+def load_exercise(key: Path) -> Exercise:
     """Read and check the exercise whose key is the folder ``key``.
 
     Raises
@@ -92,8 +92,8 @@ def load(key: Path) -> Exercise:
     InputError
         If its text or its hidden tests are missing or malformed.
     """
-    from course_grader.notebooks.exercise import learner_notebook, reference_notebook, without_pictures
-    from course_grader.notebooks.text import read_text
+    from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook, without_pictures
+    from course_grader.notebooks.myst_text import read_text
 
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from course_grader.grading.exercises.name_analysis import Reading
+from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
 
 __all__ = ["UngradedCells", "missing_names"]
@@ -23,7 +23,7 @@ class UngradedCells:
     def of(cls, submission: Submission) -> "UngradedCells":
         """Find them in a submission."""
         cells = [cell for cell in submission.cells if _is_learners_own(cell)]
-        return cls(len(cells), frozenset(name for cell in cells for name in Reading.of(cell.source).bound))
+        return cls(len(cells), frozenset(name for cell in cells for name in CellNames.of(cell.source).bound))
 
 
 def missing_names(error: str) -> tuple[str, ...]:

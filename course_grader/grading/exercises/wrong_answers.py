@@ -12,11 +12,11 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_grader.grading.exercises.answers import answers_of, merge
+from course_grader.grading.exercises.answers import answers_of, insert_answers
 from course_grader.grading.exercises.exercise import Exercise
 from course_lib.errors import InputError
 
-__all__ = ["WrongAnswer", "read_wrong", "wrong_answers"]
+__all__ = ["WrongAnswer", "read_wrong_answer", "read_wrong_answers"]
 
 CELL = re.compile(r"^# %% ([\w-]+)\s*$", re.MULTILINE)
 FIELD = re.compile(r"^(expects|points): (.+)$", re.MULTILINE)
@@ -46,15 +46,15 @@ class WrongAnswer:
                 f"{exercise.key / 'wrong' / self.name}.py: expected `# %%` and the name of an answer, one of "
                 f"{', '.join(known)}, found {strange[0]!r}; correct it"
             )
-        return merge(exercise.reference(), self.answers)
+        return insert_answers(exercise.reference(), self.answers)
 
 
-def wrong_answers(exercise: Exercise) -> list[WrongAnswer]:
+def read_wrong_answers(exercise: Exercise) -> list[WrongAnswer]:
     """Return the known-wrong answers of an exercise, by name."""
-    return [read_wrong(path) for path in sorted((exercise.key / "wrong").glob("*.py"))]
+    return [read_wrong_answer(path) for path in sorted((exercise.key / "wrong").glob("*.py"))]
 
 
-def read_wrong(path: Path) -> WrongAnswer:
+def read_wrong_answer(path: Path) -> WrongAnswer:
     """Read one known-wrong answer.
 
     Raises

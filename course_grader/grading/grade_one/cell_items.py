@@ -18,7 +18,7 @@ from course_grader.grading.exercises.ungraded_cells import missing_names
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.text import one_line
 
-__all__ = ["Cell", "Notebook"]
+__all__ = ["CellItem", "NotebookFile"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
@@ -27,17 +27,17 @@ Outputs = Iterable[NotebookNode]
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
-class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
+class NotebookFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
     """A notebook that is already in memory and runs in a kernel that outlives it, for the hidden tests to call."""
 
     notebook: NotebookNode
     kernel: Kernel
 
-    def collect(self) -> Iterator["Cell"]:
+    def collect(self) -> Iterator["CellItem"]:
         """Yield one item for each code cell, under the cell's own name."""
         for number, cell in enumerate(cell for cell in self.notebook.cells if cell.cell_type == "code"):
             options = defaultdict(bool, check=cell.metadata.course.kind == "check")
-            yield Cell.from_parent(self, name=cell.id, cell_num=number, cell=cell, options=options)
+            yield CellItem.from_parent(self, name=cell.id, cell_num=number, cell=cell, options=options)
 
     def setup(self) -> None:
         """Leave starting the kernel to the grader."""
@@ -46,7 +46,7 @@ class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
         """Leave stopping the kernel to the grader."""
 
 
-class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
+class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
     """One code cell."""
 
     def setup(self) -> None:
@@ -94,7 +94,7 @@ def _lines_agree(line: str, wanted: str, tolerance: float) -> bool:
     pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # alternating: text, number, text, ...
     return len(pieces) == len(wanted_pieces) and all(
         piece == other
-        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _close(piece, other, tolerance))
+        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _is_close(piece, other, tolerance))
         for i, (piece, other) in enumerate(zip(pieces, wanted_pieces, strict=True))
     )
 
@@ -103,7 +103,7 @@ def _is_whole(number: str) -> bool:
     return number.lstrip("+-").isdecimal()
 
 
-def _close(number: str, wanted: str, tolerance: float) -> bool:
+def _is_close(number: str, wanted: str, tolerance: float) -> bool:
     return math.isclose(float(number), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
 
 

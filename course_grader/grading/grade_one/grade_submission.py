@@ -8,9 +8,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_grader.grading.exercises import submitted_notebook
-from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, merge
+from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, insert_answers
 from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.exercises.submitted_notebook import read_submission
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.learner_messages import report_fault, report_ungraded
 from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, collect_tests, run_session
@@ -69,12 +69,12 @@ def grade_submission(
         What its kernel is forked from inside the sandbox; without one it starts from scratch.
     """
     try:
-        submission = submitted_notebook.read(path)
+        submission = read_submission(path)
         check_exercise(submission, exercise.slug)
         answers, faults = collect_answers(submission, pristine := exercise.pristine())
     except NotebookError as error:
         return _report_without_run(learner, exercise, "rejected", [str(error)])
-    notebook, notes = merge(pristine, answers), list(map(report_fault, faults))
+    notebook, notes = insert_answers(pristine, answers), list(map(report_fault, faults))
     ungraded = UngradedCells.of(submission)
     run = functools.partial(_run, ungraded=ungraded, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     try:

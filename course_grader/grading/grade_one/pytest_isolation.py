@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_grader.grading.sandbox import scratch_dirs
 
-__all__ = ["forgetting", "isolated_pytest", "keep_compiled"]
+__all__ = ["forget_module", "isolated_pytest", "keep_compiled"]
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def isolated_pytest() -> Iterator[io.StringIO]:
 
 
 @contextlib.contextmanager
-def forgetting(tests: Path | None) -> Iterator[None]:
+def forget_module(tests: Path | None) -> Iterator[None]:
     """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
     try:
         yield

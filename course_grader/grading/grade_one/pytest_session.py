@@ -13,9 +13,9 @@ from nbval import plugin as nbval
 from course_grader.grading.authoring.learner import Learner, random_generator
 from course_grader.grading.authoring.points import LearnerError, Mistake, points_of
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
-from course_grader.grading.grade_one.cell_items import Cell, Notebook
+from course_grader.grading.grade_one.cell_items import CellItem, NotebookFile
 from course_grader.grading.grade_one.learner_messages import explain_missing
-from course_grader.grading.grade_one.pytest_isolation import forgetting, isolated_pytest
+from course_grader.grading.grade_one.pytest_isolation import forget_module, isolated_pytest
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.kernel.kernel import Kernel, Stopped
 from course_grader.grading.sandbox.memory_cap import bounded
@@ -78,7 +78,7 @@ class NotebookPlugin:
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect for each placeholder what it stands for: the notebook in memory, the hidden tests where they lie."""
         if file_path.name == NOTEBOOK:
-            file: Any = Notebook.from_parent(parent, path=file_path)
+            file: Any = NotebookFile.from_parent(parent, path=file_path)
             file.notebook, file.kernel = self.notebook, self.kernel
             return file  # type: ignore[no-any-return] # pytest's is untyped
         if file_path.name == TESTS and self.tests is not None:
@@ -104,7 +104,7 @@ class NotebookPlugin:
             detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
                 self.asked[item.name] = self.kernel.doing
-            row = self._cell_row(item, error) if isinstance(item, Cell) else self._test_row(item, error, detail)
+            row = self._cell_row(item, error) if isinstance(item, CellItem) else self._test_row(item, error, detail)
             self._rows[item.nodeid] = row
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -130,7 +130,7 @@ class NotebookPlugin:
         """Random numbers of this learner and this test."""
         return random_generator(self.learner, request.node.name)
 
-    def _cell_row(self, cell: Cell, error: BaseException | None) -> Row:
+    def _cell_row(self, cell: CellItem, error: BaseException | None) -> Row:
         kind = str(cell.cell.metadata.course.kind)
         if error is None:
             return Row(name=cell.name, kind=kind, status="passed")
@@ -220,7 +220,7 @@ def _run_pytest(plugin: NotebookPlugin, placeholders: list[str], *, folder: Path
     options += ["--import-mode=importlib", "--color=no", *off, *extra]
     for name in placeholders:
         (folder / name).touch()
-    with isolated_pytest() as output, forgetting(plugin.tests):
+    with isolated_pytest() as output, forget_module(plugin.tests):
         code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[plugin, OPTIONS])
     if plugin.broken:
         raise KeyFailure("\n".join(plugin.broken))

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from course_grader import Mistake, expect, points
-from course_grader.grading.exercises.name_analysis import bare
+from course_grader.grading.exercises.name_analysis import strip_comments_and_strings
 
 REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
@@ -49,7 +49,7 @@ def call(learner, name, *args):
     """Call, and say in the exercise's words what torch says of a backward pass that it refuses."""
     if name.startswith("verdict"):
         return learner.call(name, *args)  # about rules that are not the learner's
-    if re.search(r"\bapply\s*=|\bdef\s+apply\b", bare(learner.source("leaky_power"))):
+    if re.search(r"\bapply\s*=|\bdef\s+apply\b", strip_comments_and_strings(learner.source("leaky_power"))):
         raise Mistake("`LeakyPower` has an `apply` of its own: torch's own `apply` must call `forward` and `backward`")
     try:
         return learner.call(name, *args)
@@ -211,7 +211,7 @@ def test_overwriting(learner, rng):
     """A changed input is refused, not used; and the upstream gradient is not overwritten."""
     x, a, _ = make(rng, 2, 5)
     if call(learner, "notices_overwriting", x, a, 2.0) is not True:
-        if "save_for_backward" in bare(learner.source("leaky_power")):
+        if "save_for_backward" in strip_comments_and_strings(learner.source("leaky_power")):
             raise Mistake(
                 "an x that was overwritten after the forward pass goes unnoticed: save x itself, since "
                 "writing into x changes neither a copy of it nor what `forward` computed from it"

@@ -1,0 +1,67 @@
+"""Pages as pytest files: nbval's, whose outputs are compared as what they are, so that another processor agrees."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from nbformat import NotebookNode
+from nbval.plugin import IPyNbCell, IPyNbFile
+
+from course_grader.notebooks.compare_outputs import Difference, find_differences
+from course_grader.notebooks.myst_text import tolerance_of
+
+__all__ = ["PageFile", "PageItem"]
+
+MARKUP = ("text/html", "image/svg+xml")
+SHOWN = 3  # differences of one output
+
+
+class PageFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
+    """A committed page."""
+
+    def collect(self) -> Iterator["PageItem"]:
+        """Yield one item for each code cell, under nbval's name for it."""
+        for cell in super().collect():
+            yield PageItem.from_parent(
+                self, name=cell.name, cell_num=cell.cell_num, cell=cell.cell, options=cell.options
+            )
+
+
+class PageItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
+    """One code cell; a tag ``within:TOLERANCE:REASON`` says how far its numbers may be off."""
+
+    def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
+        """Tell whether an output says what the committed one does; if not, ``comparison_traceback`` says where."""
+        skipped = set(skip_compare or self.parent.skip_compare)
+        committed, came = _outputs_by_kind(ref, skipped), _outputs_by_kind(test, skipped)
+        tolerance = tolerance_of(self.cell.metadata.get("tags", []))
+        self.comparison_traceback = [f"In cell {self.cell.id!r}:"]
+        for kind in dict.fromkeys([*committed, *came]):
+            before, after = committed.get(kind, []), came.get(kind, [])
+            if len(before) != len(after):
+                self.comparison_traceback.append(f"{kind}: committed {len(before)} times, came {len(after)} times")
+            for old, new in zip(before, after, strict=False):
+                found = find_differences(
+                    self.sanitize(old), self.sanitize(new), markup=kind in MARKUP, within=tolerance
+                )
+                self.comparison_traceback += _describe_differences(kind, found)
+        return len(self.comparison_traceback) == 1
+
+
+def _outputs_by_kind(outputs: Iterable[NotebookNode], skipped: set[str]) -> dict[str, list[str]]:
+    """Return what a cell gave, by kind; nbval has put the pieces of each stream together."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for output in outputs:
+        is_stream = output.output_type == "stream"
+        for kind, value in {output.name: output.text}.items() if is_stream else output.get("data", output).items():
+            if kind not in skipped:
+                found[kind].append(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+    return found
+
+
+def _describe_differences(kind: str, found: list[Difference]) -> Iterator[str]:
+    for each in found[:SHOWN]:
+        yield f"{kind}, committed: {each.committed!r}\n{' ' * len(kind)}       came: {each.came!r}"
+    if len(found) > SHOWN:
+        yield f"{kind}: and {len(found) - SHOWN} more"
