@@ -1,4 +1,4 @@
-"""Put the commands together, each from a module of its own, and turn what goes wrong into one line."""
+"""Run the ``course`` command line: build it from the commands, and print an error as one line."""
 
 import atexit
 import gc
@@ -13,7 +13,7 @@ from course_grader.grading.text import one_line
 from course_lib import extras
 from course_lib.errors import CourseError
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
 COMMANDS = ("check", "grade", "points", "similar", "package", "demo", "notebooks")
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _start_workers_early(words: list[str]) -> AbstractContextManager[Any]:
+def _start_workers_early(words: list[str]) -> AbstractContextManager[object]:
     """Start the process that ``course grade`` will have others forked from: it loads while this one does."""
     if sys.platform != "linux" or words[:1] != ["grade"] or "--help" in words:
         return nullcontext()

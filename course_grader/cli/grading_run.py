@@ -1,4 +1,4 @@
-"""One run of ``course grade``: look at what was asked for, grade into the gradebook, then report."""
+"""Run ``course grade``: check the request, grade into the gradebook, report."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ INTERRUPTED = 130
 
 @dataclass
 class GradingRun:
-    """What was asked for, and what has come of it so far."""
+    """The request of one ``course grade``, and its outcomes so far."""
 
     tasks: list[Task]
     submissions: Path

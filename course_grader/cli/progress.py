@@ -1,7 +1,7 @@
-"""A progress bar on standard error, where that is a terminal: how many, how they did, and how long it will take."""
+"""Show a progress bar on standard error, where that is a terminal: counts by status, and the time left."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -14,7 +14,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Show what has been graded; use it in a ``with`` statement.
+    """A progress bar of submissions; use it in a ``with`` statement.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._bar.stop()
 
     def show(self, outcome: "Outcome") -> None:

@@ -1,4 +1,4 @@
-"""The table of a class's grades, and that of submissions which are alike."""
+"""Make the tables that commands print: a class's grades, and submissions which are alike."""
 
 from collections.abc import Sequence
 

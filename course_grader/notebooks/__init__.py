@@ -1,4 +1,4 @@
-"""Notebooks are made from text: MyST Markdown in, executed and cleaned ``.ipynb`` out."""
+"""Build notebooks from text: MyST Markdown in, executed and cleaned ``.ipynb`` out."""
 
 from course_grader.notebooks.build import BuiltNotebook, build_notebooks, generate_notebook, notebook_sources
 from course_grader.notebooks.clean import clean_outputs

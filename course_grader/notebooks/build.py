@@ -15,14 +15,14 @@ from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.repository import Repository
 from course_lib.errors import NotebookError
 
-__all__ = ["BuiltNotebook", "build_notebooks", "generate_notebook", "notebook_sources"]
+__all__ = ["BuiltNotebook", "build_notebooks", "generate_notebook", "notebook_sources", "without_outputs"]
 
 STAMPS = Path("_build/notebooks.json")
 
 
 @dataclass(frozen=True)
 class BuiltNotebook:
-    """One notebook and whether this build wrote it."""
+    """A notebook, and whether this build wrote it."""
 
     source: Path
     notebook: Path
@@ -37,7 +37,7 @@ def notebook_sources(root: Path) -> dict[Path, Path]:
 
 
 def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
-    """Return the notebook that ``text`` describes, not executed, with its badge and set-up cell in place."""
+    """Make the notebook of a text, not executed, with its Colab badge and set-up cell."""
     notebook = read_text(text)
     if _is_exercise(text):
         notebook = learner_notebook(notebook)

@@ -1,4 +1,4 @@
-"""Make outputs the same on every machine, or refuse to keep them."""
+"""Clean executed outputs: drop what another run would not repeat, refuse what names this machine."""
 
 import getpass
 import re
@@ -15,7 +15,7 @@ TIMESTAMP = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 def clean_outputs(notebook: NotebookNode, *, root: Path) -> None:
-    """Drop from an executed notebook, in place, what another run would not repeat; refuse what must not be kept.
+    """Clean an executed notebook in place: drop what another run would not repeat, refuse what must not be kept.
 
     Execution counts become 1, 2, 3 ..., timings and transient metadata go, pieces of one stream are joined.
 

@@ -1,4 +1,4 @@
-"""Compare two outputs as what they are: numbers as numbers, ids by their order, everything else as text."""
+"""Compare two outputs: numbers as numbers, ids by their order, everything else as text."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class _Token:
 
 
 def find_differences(committed: str, came: str, *, markup: bool = False, within: float = 0.0) -> list[Difference]:
-    """Return where two outputs differ.
+    """Find the places where two outputs differ.
 
     Numbers with digits after the point, or an exponent, may differ by one in the last digit printed on either side,
     unless that is one of the first two: rounding in another order moves no more. Whole numbers and words are compared

@@ -1,4 +1,4 @@
-"""Run a notebook in a fresh kernel, under settings that give the same outputs everywhere."""
+"""Execute a notebook in a fresh kernel, under settings that give the same outputs everywhere."""
 
 import contextlib
 import os
@@ -6,12 +6,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 
 from course_grader.notebooks.clean import clean_outputs
 from course_lib.errors import NotebookError
+
+if TYPE_CHECKING:
+    from jupyter_client.manager import AsyncKernelManager
 
 __all__ = ["KERNEL_ENVIRONMENT", "execute_notebook"]
 
@@ -53,7 +56,7 @@ def execute_notebook(notebook: NotebookNode, *, folder: Path, root: Path, python
     clean_outputs(notebook, root=root)
 
 
-def _make_manager(sockets: str, python: str | Path) -> Any:
+def _make_manager(sockets: str, python: str | Path) -> "AsyncKernelManager":
     """Return a manager whose kernel runs this interpreter, and is reached through files, so that no port is opened."""
     from jupyter_client.manager import AsyncKernelManager
 

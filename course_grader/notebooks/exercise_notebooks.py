@@ -1,4 +1,4 @@
-"""Turn the text of an exercise into the notebook a learner gets, and into the one that holds the reference answers."""
+"""Make the notebooks of an exercise from its text: the learner's, and the one with the reference answers."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
 
 
 def learner_notebook(source: NotebookNode) -> NotebookNode:
-    """Return the notebook a learner works in: stubs to fill, checks with the output they must print, no solutions.
+    """Make the notebook a learner works in: stubs to fill, checks with the output they must print, no solutions.
 
     Parameters
     ----------

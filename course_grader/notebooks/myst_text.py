@@ -1,4 +1,4 @@
-"""Read a MyST text notebook: the same text always gives the same notebook, cell ids included."""
+"""Read a MyST Markdown notebook: the same text always gives the same notebook, cell ids included."""
 
 import hashlib
 import re

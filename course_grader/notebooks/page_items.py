@@ -1,9 +1,11 @@
-"""Pages as pytest files: nbval's, whose outputs are compared as what they are, so that another processor agrees."""
+"""Collect pages as pytest files: nbval's, but numbers in outputs are compared as numbers.
+
+So another processor, which adds in another order, agrees.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
 
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell, IPyNbFile
@@ -11,8 +13,9 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from course_grader.notebooks.compare_outputs import Difference, find_differences
 from course_grader.notebooks.myst_text import tolerance_of
 
-__all__ = ["PageFile", "PageItem"]
+__all__ = ["PageFile"]
 
+_Outputs = Iterable[NotebookNode]
 MARKUP = ("text/html", "image/svg+xml")
 SHOWN = 3  # differences of one output
 
@@ -20,19 +23,19 @@ SHOWN = 3  # differences of one output
 class PageFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
     """A committed page."""
 
-    def collect(self) -> Iterator["PageItem"]:
+    def collect(self) -> Iterator["_PageItem"]:
         """Yield one item for each code cell, under nbval's name for it."""
         for cell in super().collect():
-            yield PageItem.from_parent(
+            yield _PageItem.from_parent(
                 self, name=cell.name, cell_num=cell.cell_num, cell=cell.cell, options=cell.options
             )
 
 
-class PageItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
+class _PageItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
     """One code cell; a tag ``within:TOLERANCE:REASON`` says how far its numbers may be off."""
 
-    def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
-        """Tell whether an output says what the committed one does; if not, ``comparison_traceback`` says where."""
+    def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: Collection[str] | None = None) -> bool:
+        """Compare an output with the committed one; where they differ, ``comparison_traceback`` shows it."""
         skipped = set(skip_compare or self.parent.skip_compare)
         committed, came = _outputs_by_kind(ref, skipped), _outputs_by_kind(test, skipped)
         tolerance = tolerance_of(self.cell.metadata.get("tags", []))
@@ -49,7 +52,7 @@ class PageItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         return len(self.comparison_traceback) == 1
 
 
-def _outputs_by_kind(outputs: Iterable[NotebookNode], skipped: set[str]) -> dict[str, list[str]]:
+def _outputs_by_kind(outputs: _Outputs, skipped: set[str]) -> dict[str, list[str]]:
     """Return what a cell gave, by kind; nbval has put the pieces of each stream together."""
     found: dict[str, list[str]] = defaultdict(list)
     for output in outputs:

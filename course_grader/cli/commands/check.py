@@ -1,4 +1,4 @@
-"""``course check``: how a learner's notebook stands."""
+"""``course check``: run the visible checks of a learner's notebook."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""``course grade``: a class's submissions into grades."""
+"""``course grade``: grade a class's submissions."""
 
 import gc
 from pathlib import Path
@@ -10,8 +10,8 @@ from course_grader.cli.options import Book, Exercises, Key, Out, Sandbox, Submis
 
 __all__ = ["grade"]
 
-Slug = Annotated[str | None, typer.Option(help="Grade only this exercise; needed when the files are <learner>.ipynb.")]
-Rules = Annotated[
+_Slug = Annotated[str | None, typer.Option(help="Grade only this exercise; needed when the files are <learner>.ipynb.")]
+_Rules = Annotated[
     Path | None,
     typer.Option(
         "--course",
@@ -19,18 +19,18 @@ Rules = Annotated[
         show_default="course.toml here, if there is one",
     ),
 ]
-Submitted = Annotated[
+_Submitted = Annotated[
     Path | None,
     typer.Option(
         help="When notebooks were handed in (CSV: learner, exercise, submitted).", show_default="the files' own times"
     ),
 ]
-Jobs = Annotated[
+_Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors and one more"),
 ]
-Regrade = Annotated[bool, typer.Option("--regrade", help="Grade again what the gradebook has already.")]
-Reports = Annotated[
+_Regrade = Annotated[bool, typer.Option("--regrade", help="Grade again what the gradebook has already.")]
+_Reports = Annotated[
     list[str] | None,
     typer.Option("--report", help="Also write: html, junit, canvas, moodle, gradescope.", show_default="html"),
 ]
@@ -41,15 +41,15 @@ def grade(
     submissions: Submissions,
     *,
     out: Out = Path("grades"),
-    exercise: Slug = None,
+    exercise: _Slug = None,
     exercises: Exercises = Path("exercises"),
     key: Key = None,
     gradebook: Book = None,
-    rules: Rules = None,
-    submitted: Submitted = None,
-    jobs: Jobs = None,
-    regrade: Regrade = False,
-    report: Reports = None,
+    rules: _Rules = None,
+    submitted: _Submitted = None,
+    jobs: _Jobs = None,
+    regrade: _Regrade = False,
+    report: _Reports = None,
     sandbox: Sandbox = True,
 ) -> None:
     """Grade a folder of submissions into a gradebook and reports, and print a table.

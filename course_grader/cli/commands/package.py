@@ -1,4 +1,4 @@
-"""``course package``: what grades an exercise elsewhere."""
+"""``course package``: build an autograder for Gradescope or GitHub Classroom."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,15 +11,15 @@ from course_grader.cli.options import Exercises, Key
 __all__ = ["package"]
 
 
-class Place(StrEnum):
-    """Where it will grade."""
+class _Place(StrEnum):
+    """The system that it grades on."""
 
     GRADESCOPE = "gradescope"
     CLASSROOM = "classroom"
 
 
 def package(
-    place: Annotated[Place, typer.Argument(help="gradescope: an autograder zip. classroom: a private repository.")],
+    place: Annotated[_Place, typer.Argument(help="gradescope: an autograder zip. classroom: a private repository.")],
     exercise: Annotated[str, typer.Argument(help="The exercise's name.")],
     *,
     out: Annotated[Path, typer.Option(help="The zip file, or the folder; it must not be there yet.")],
@@ -45,7 +45,7 @@ def package(
 
     found = find_exercise(exercise, exercises=exercises, key=key)
     hidden_tests(found)  # a key that cannot be used is better found here than there
-    if place is Place.GRADESCOPE:
+    if place is _Place.GRADESCOPE:
         build_autograder(found, out, sandbox=sandbox)
     elif not sandbox:
         raise InputError(

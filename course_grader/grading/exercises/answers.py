@@ -1,4 +1,7 @@
-"""Put a submission's answers into the notebook as it was handed out; nothing else is taken from it."""
+"""Collect a submission's answers, and insert them into the notebook as it was handed out.
+
+Nothing else is taken from a submission.
+"""
 
 from dataclasses import dataclass
 from enum import Enum, auto

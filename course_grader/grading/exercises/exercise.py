@@ -1,4 +1,4 @@
-"""An exercise as the grader sees it: the notebook made from its text, its hidden tests, and what it allows.
+"""Find and load an exercise: its notebook, made from its text, its hidden tests and its limits.
 
 Modules that read the text are imported in the function that uses them: processes that grade are handed the result.
 """
@@ -15,14 +15,14 @@ from nbformat import NotebookNode
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError, NotebookError
 
-__all__ = ["Exercise", "find_exercise", "load_exercise"]
+__all__ = ["TOTAL_FACTOR", "Exercise", "find_exercise", "load_exercise"]
 
 TOTAL_FACTOR = 10
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """Where one exercise's key lies and what its text says; plain data, so that it can go to a worker.
+    """One exercise: where its key lies, and what its text says; plain data that can be sent to a worker.
 
     ``imports`` are the modules that the notebook as handed out imports.
     """
@@ -37,7 +37,7 @@ class Exercise:
 
     @property
     def tests(self) -> Path:
-        """The hidden tests."""
+        """The file of hidden tests."""
         return self.key / "test_hidden.py"
 
     def pristine(self) -> NotebookNode:

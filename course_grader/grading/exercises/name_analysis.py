@@ -1,4 +1,7 @@
-"""What answers use, read off their text: it is a learner's, so it is parsed and never run, and can be evaded."""
+"""Analyse the names in a cell: bound, taken from elsewhere, and used with dots.
+
+The text is a learner's: it is parsed and never run, and the analysis can be evaded.
+"""
 
 import ast
 import re
@@ -27,7 +30,7 @@ class CellNames:
 
     Examples
     --------
-    >>> read = Reading.of("import torch.func as f\nstep = 2\ndef slope(x):\n    return step * f.grad(loss)(x)")
+    >>> read = CellNames.of("import torch.func as f\nstep = 2\ndef slope(x):\n    return step * f.grad(loss)(x)")
     >>> sorted(read.bound), sorted(read.free), sorted(read.paths), read.aliases
     (['f', 'slope', 'step'], ['loss'], ['f.grad', 'torch.func'], {'f': 'torch.func'})
     """
@@ -125,7 +128,7 @@ def used_names(cells: Iterable[CellNames]) -> set[str]:
 
     Examples
     --------
-    >>> sorted(used_names([Reading.of("from jax import grad as d\nimport numpy as np\nd(np.sum)")]))
+    >>> sorted(used_names([CellNames.of("from jax import grad as d\nimport numpy as np\nd(np.sum)")]))
     ['jax.grad', 'numpy', 'numpy.sum']
     """
     cells = list(cells)

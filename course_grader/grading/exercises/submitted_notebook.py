@@ -1,4 +1,4 @@
-"""Read a submission as data: size-limited, parsed by hand, never executed, never trusted to have the right form."""
+"""Read a submitted notebook as data: size-limited, parsed by hand, never executed, its form never trusted."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def read_submission(path: Path) -> Submission:
 
 
 def read_notebook_bytes(path: Path) -> bytes:
-    """Open without following a link or waiting on a pipe, and look at what was opened rather than at its name."""
+    """Read a file without following a link or waiting on a pipe; check the open file, not its name."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -86,7 +86,7 @@ def _check_kind(status: os.stat_result) -> None:
 
 
 def parse_submission(raw: bytes) -> Submission:
-    """Turn the bytes of a notebook into a :class:`Submission`.
+    """Parse the bytes of a notebook into a :class:`Submission`.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _read_code_cell(cell: dict[str, Any]) -> CodeCell:
     return CodeCell(source=_read_source(cell.get("source")), names=names, course=course)
 
 
-def _read_source(source: Any) -> str:
+def _read_source(source: object) -> str:
     """Return a cell's text with Unix line ends; nbformat allows one string or a list of lines."""
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
@@ -154,9 +154,9 @@ def _read_source(source: Any) -> str:
 
 
 def course_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return what this course wrote into some metadata, or nothing."""
+    """Return this course's own part of some metadata; empty if it has none."""
     return _as_dict(metadata.get("course"))
 
 
-def _as_dict(value: Any) -> dict[str, Any]:
+def _as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Known-wrong answers: each file under ``key/wrong/`` makes one mistake and says what the grader must answer.
+"""Read known-wrong answers: each file under ``key/wrong/`` makes one mistake and says what the grader must answer.
 
 The file starts with a docstring that names the mistake and ends with two lines, ``expects:`` (part of the message the
 learner must get) and ``points:`` (what is left). Then come the answer cells it replaces, each under ``# %% <name>``;
@@ -24,7 +24,7 @@ FIELD = re.compile(r"^(expects|points): (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """One plausible mistake, and what it must earn and be told."""
+    """One plausible mistake, the points it must earn and the message it must get."""
 
     name: str
     mistake: str

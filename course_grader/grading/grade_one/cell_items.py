@@ -23,7 +23,7 @@ __all__ = ["CellItem", "NotebookFile"]
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
 TOLERANCE = 1e-9  # for an exercise that sets none: what rounding in another order changes
-Outputs = Iterable[NotebookNode]
+_Outputs = Iterable[NotebookNode]
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
@@ -63,7 +63,7 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
             if not kernel.stopped and not self.options["check"]:
                 kernel.keep(self.cell.source)
 
-    def compare_outputs(self, test: Outputs, ref: Outputs, skip_compare: object = None) -> bool:
+    def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: object = None) -> bool:
         """Tell whether the reference's text is there, in order; anything else printed is the learner's own affair."""
         lines, reference = iter(_stdout_of(test).splitlines()), _stdout_of(ref).splitlines()
         self.comparison_traceback: list[str] = []
@@ -107,5 +107,5 @@ def _is_close(number: str, wanted: str, tolerance: float) -> bool:
     return math.isclose(float(number), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
 
 
-def _stdout_of(outputs: Outputs) -> str:
+def _stdout_of(outputs: _Outputs) -> str:
     return "".join(out.text for out in outputs if out.output_type == "stream" and out.name == "stdout")

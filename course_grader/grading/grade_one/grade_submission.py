@@ -1,4 +1,4 @@
-"""Grade one submission: the unit of all grading, safe to run in a process of its own."""
+"""Grade one submission in this process: read the notebook, run it and the hidden tests, report."""
 
 import functools
 import tempfile
@@ -29,7 +29,7 @@ WRONG_FORM = "{} returned something of the wrong form: compare it with what it s
 
 @functools.lru_cache(maxsize=64)
 def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
-    """Return a row, not run, for each hidden test: what the exercise is worth.
+    """Return a row for each hidden test, none of them run, with its points.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
 def grade_submission(
     path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None
 ) -> SubmissionReport:
-    """Grade one notebook; whatever is in it, the answer is a report.
+    """Grade one notebook and return its report, whatever is in the notebook.
 
     Points come from the hidden tests alone. They run in this process and get plain data from the learner's; the
     verdict of a visible check is made in the learner's own process, where it can be forged, and so it is shown but
@@ -60,13 +60,13 @@ def grade_submission(
     path : Path
         The notebook handed in.
     learner : str
-        Whose it is; seeds the random inputs of the hidden tests.
+        The learner's name; seeds the random inputs of the hidden tests.
     exercise : Exercise
-        What it is graded as.
+        The exercise whose answers it holds.
     sandbox : {"bubblewrap", "none"}
         Where the learner's code runs.
     zygote : Zygote, optional
-        What its kernel is forked from inside the sandbox; without one it starts from scratch.
+        The process in the sandbox that its kernel is forked from; without one it starts from scratch.
     """
     try:
         submission = read_submission(path)
@@ -113,14 +113,14 @@ def _run(
 
 
 def _blame_tests_or_answers(plugin: NotebookPlugin, reference: list[Row]) -> list[Row]:
-    """Tell a hidden test that broke on what an answer gave it from a broken one, which breaks on the reference, too.
+    """Blame an answer for a hidden test that broke, unless the test breaks on the reference answers, too.
 
     Parameters
     ----------
     plugin : NotebookPlugin
-        The submission's.
+        The submission's, after its run.
     reference : list of Row
-        What came of the reference's answers to the same questions.
+        The rows of the reference answers.
     """
     sound = {row.name for row in reference if row.kind == "test" and row.status == "passed"}
     return [
@@ -134,7 +134,7 @@ def _blame_tests_or_answers(plugin: NotebookPlugin, reference: list[Row]) -> lis
 def _make_report(
     learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stops: list[str], sandbox: str
 ) -> SubmissionReport:
-    """Add up the points and gather what the learner is told, each sentence once."""
+    """Add up the points and gather the messages for the learner, each once."""
     broken = any(row.status == "error" for row in rows)
     failed = [row for row in rows if row.status in ("failed", "error") and row.message not in stops]
     said = [*notes, *stops]

@@ -16,7 +16,7 @@ __all__ = ["forget_module", "isolated_pytest", "keep_compiled"]
 
 @functools.cache
 def keep_compiled() -> str:
-    """Return where this process and its forks keep hidden tests compiled: compiling takes as long as all the rest."""
+    """Make a folder in which this process and its forks keep hidden tests compiled, which takes as long as the rest."""
     return tempfile.mkdtemp(prefix="bytecode", dir=scratch_dirs.own())
 
 
@@ -39,7 +39,7 @@ def isolated_pytest() -> Iterator[io.StringIO]:
 
 @contextlib.contextmanager
 def forget_module(tests: Path | None) -> Iterator[None]:
-    """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
+    """Forget the imported tests afterwards: nothing one submission leaves in their module may reach the next."""
     try:
         yield
     finally:

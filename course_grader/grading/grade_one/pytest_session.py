@@ -1,11 +1,13 @@
-"""One pytest session per submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
+"""Run one pytest session per submission: the notebook's cells under nbval, then the hidden tests, in one kernel."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pluggy
 import pytest
 from nbformat import NotebookNode
 from nbval import plugin as nbval
@@ -76,7 +78,7 @@ class NotebookPlugin:
         return list(self._rows.values())
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Collect for each placeholder what it stands for: the notebook in memory, the hidden tests where they lie."""
+        """Collect the notebook in memory and the hidden tests where they lie, each for its placeholder."""
         if file_path.name == NOTEBOOK:
             file: Any = NotebookFile.from_parent(parent, path=file_path)
             file.notebook, file.kernel = self.notebook, self.kernel
@@ -89,15 +91,16 @@ class NotebookPlugin:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
-        """Keep what a test makes of a learner's values from taking the machine's memory."""
+        """Bound the memory that a test may take with a learner's values."""
         with bounded():
             yield
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
         """Turn each outcome into a row."""
-        outcome: Any = yield
-        report = outcome.get_result()
+        report: pytest.TestReport = (yield).get_result()
         error = call.excinfo.value if call.excinfo is not None else None
         # A row is written when the test is called, and again if setting it up or tearing it down fails.
         if call.when == "call" or error is not None:
@@ -108,12 +111,12 @@ class NotebookPlugin:
             self._rows[item.nodeid] = row
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what is wrong with a test file that cannot be imported."""
+        """Record why a test file cannot be imported."""
         if report.failed:
             self.broken.append(str(report.longrepr))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep a row of each hidden test when none is to be run."""
+        """Record a row for each hidden test when none is to be run."""
         if self.kernel is None:
             self._rows = {
                 item.nodeid: replace(self._test_row(item, None, ""), status="not run", points=0) for item in items
@@ -121,13 +124,13 @@ class NotebookPlugin:
 
     @pytest.fixture(name="learner")
     def learner_fixture(self) -> Learner:
-        """The submission, to be called."""
+        """Return the submission, to be called."""
         assert self.kernel is not None  # without one, nothing is run
         return Learner(self.kernel, self.answers)
 
     @pytest.fixture
-    def rng(self, request: pytest.FixtureRequest) -> Any:
-        """Random numbers of this learner and this test."""
+    def rng(self, request: pytest.FixtureRequest) -> np.random.Generator:
+        """Return a random generator seeded by this learner and this test."""
         return random_generator(self.learner, request.node.name)
 
     def _cell_row(self, cell: CellItem, error: BaseException | None) -> Row:

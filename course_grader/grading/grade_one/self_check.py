@@ -1,4 +1,4 @@
-"""Let learners see how they stand: run their own notebook's visible checks on their own machine.
+"""Run the visible checks of a learner's own notebook, on their own machine.
 
 Nothing but the notebook is needed. What each check must print, and a fingerprint of the code of checks and given cells,
 travel in the cells' metadata, so a saved output that was edited or cleared makes no difference.
@@ -35,7 +35,7 @@ FRESH = "copy it from a fresh notebook"
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """The exercise, one row for each visible check or failing cell, and what to beware of."""
+    """The result of ``course check``: a row for each visible check or failing cell, and warnings."""
 
     exercise: str
     title: str
@@ -119,7 +119,7 @@ def _runnable_cell(cell: CodeCell) -> NotebookNode:
 
 
 def _warn_of_edits(submission: Submission, cells: list[CodeCell]) -> list[str]:
-    """Say where a result may not mean what it seems to."""
+    """Warn of edited, missing and repeated cells, which make a result mean less than it seems to."""
     said = [
         f"the check {_cell_name(cell)} was edited, so its result may not mean anything: take it from a fresh copy"
         for cell in cells
@@ -142,13 +142,13 @@ def _warn_of_edits(submission: Submission, cells: list[CodeCell]) -> list[str]:
 
 
 def _describe_cell(cell: CodeCell) -> str:
-    """Say which cell it is to one who sees no names, by how it begins."""
+    """Name a cell by its name and its first line: the editor shows no names."""
     begins = one_line(next((line for line in cell.source.splitlines() if line.strip()), ""), chars=60)
     return f"`{_cell_name(cell)}` (`{begins}`)" if begins else f"`{_cell_name(cell)}` (empty now)"
 
 
 def _warn_of_missing(submission: Submission, there: set[str]) -> Iterator[str]:
-    """Name the answers and checks that were handed out, and are not in the notebook any more."""
+    """Warn of answers and checks that were handed out and are not in the notebook any more."""
     handed_out = course_metadata(submission.metadata).get("cells")
     for cell, kind in handed_out.items() if isinstance(handed_out, dict) else ():
         name = one_line(cell, chars=80)

@@ -10,7 +10,7 @@ from typing import Any
 
 from course_lib.errors import InputError
 
-__all__ = ["ATTEMPTS", "Policies", "Policy", "read_policies"]
+__all__ = ["Policies", "Policy", "read_policies"]
 
 ATTEMPTS = ("best", "last")
 DAY = timedelta(days=1)

@@ -12,7 +12,7 @@ __all__ = ["VERSION", "AttemptRow", "ManualPointsRow", "ResultRow", "SubmissionT
 VERSION = 1  # of these tables; a gradebook says which it has
 
 
-class UtcTime(TypeDecorator[datetime]):
+class _UtcTime(TypeDecorator[datetime]):
     """A point in time: UTC in the database, aware in Python."""
 
     impl = DateTime(timezone=True)
@@ -29,7 +29,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class StorableText(TypeDecorator[str]):
+class _StorableText(TypeDecorator[str]):
     """Text that both databases can store: lone surrogates and zero bytes are escaped."""
 
     impl = Text
@@ -43,7 +43,7 @@ class StorableText(TypeDecorator[str]):
 class Tables(DeclarativeBase):
     """The base of all tables."""
 
-    type_annotation_map = {datetime: UtcTime, str: StorableText}  # noqa: RUF012 - SQLAlchemy reads this name
+    type_annotation_map = {datetime: _UtcTime, str: _StorableText}  # noqa: RUF012 - SQLAlchemy reads this name
 
 
 class VersionRow(Tables):

@@ -1,4 +1,4 @@
-"""Write the packages: a zip that Gradescope unpacks, and a folder that becomes a private repository."""
+"""Build the packages: a zip that Gradescope unpacks, and a folder that becomes a private repository."""
 
 import io
 import json
@@ -19,12 +19,12 @@ PLAIN, PROGRAM = 0o100644, 0o100755
 
 
 def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True) -> None:
-    """Write an autograder for Gradescope.
+    """Build an autograder for Gradescope (a zip file).
 
     Parameters
     ----------
     exercise : Exercise
-        What it grades. Its key is in the file: keep it as you keep the key.
+        The exercise that it grades. Its key is in the file: keep it as you keep the key.
     out : Path
         The zip file; it must not be there yet.
     sandbox : bool
@@ -52,7 +52,7 @@ def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True) -> 
 
 
 def build_classroom(exercise: Exercise, out: Path) -> None:
-    """Write the files of a private repository whose workflow grades the repositories of a GitHub Classroom.
+    """Build a private repository whose workflow grades the repositories of a GitHub Classroom.
 
     Raises
     ------

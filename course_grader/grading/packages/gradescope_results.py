@@ -1,4 +1,4 @@
-"""A submission's result as ``results.json``: the format documented at gradescope-autograders.readthedocs.io."""
+"""Write a report as Gradescope's ``results.json``: the format of gradescope-autograders.readthedocs.io."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import course_lib
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.sandbox.bubblewrap import NONE
 
-__all__ = ["UNSANDBOXED", "gradescope_results"]
+__all__ = ["gradescope_results"]
 
 UNSANDBOXED = "graded without a sandbox: this code could read and change anything the grader can"
 
 
 def gradescope_results(report: SubmissionReport) -> dict[str, Any]:
-    """Return the content of ``results.json``, with nothing in it that is the instructor's alone.
+    """Return the content of ``results.json``, without anything that is for the instructor alone.
 
     Text is declared as text, so that Gradescope does not read what a learner wrote as Markdown or HTML.
 
@@ -41,9 +41,9 @@ def gradescope_results(report: SubmissionReport) -> dict[str, Any]:
     }
 
 
-def _test_entry(row: Row) -> dict[str, Any]:
+def _test_entry(row: Row) -> dict[str, object]:
     """Return one test; cells have no points, but show what failed before the tests did."""
-    test: dict[str, Any] = {
+    test: dict[str, object] = {
         "name": row.title or f"cell {row.name}",
         "status": "passed" if row.status == "passed" else "failed",
         "output": row.message,

@@ -1,4 +1,4 @@
-"""What goes into a package: this library as it is here, one exercise's key, and the versions it was tried with."""
+"""List the files of a package: this library as it is here, one exercise's key, and pinned requirements."""
 
 import ast
 import sys
@@ -27,7 +27,7 @@ def library_files() -> Iterator[tuple[str, bytes]]:
 
 
 def key_files(exercise: Exercise) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a key under its exercise's name; known-wrong answers stay at home."""
+    """Yield the files of a key under its exercise's name; known-wrong answers are left out."""
     for path in sorted(exercise.key.rglob("*")):
         inside = path.relative_to(exercise.key)
         hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
@@ -36,7 +36,7 @@ def key_files(exercise: Exercise) -> Iterator[tuple[str, bytes]]:
 
 
 def requirements(exercise: Exercise, base: tuple[str, ...]) -> str:
-    """Return pip's requirements: the packages of ``base``, and those that the exercise imports, at today's versions."""
+    """Return pip's requirements: the packages of ``base`` and those that the exercise imports, at the versions here."""
     roots = {name.split(".")[0] for name in (*exercise.imports, *_imported_modules(exercise.tests.read_text("utf-8")))}
     owners = metadata.packages_distributions()
     wanted = {*base, *(owners[name][0] for name in roots - {"course_grader", "course_lib"} if name in owners)}

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_one.grade_submission import grade_submission
@@ -47,7 +46,7 @@ def main(root: Path) -> None:
 
 
 class _LearnerMessage(CourseError):  # noqa: N818 - the name of what it is
-    """Something the learner is told."""
+    """A failure with a message for the learner."""
 
 
 def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
@@ -81,14 +80,14 @@ def _find_notebook(folder: Path, slug: str) -> tuple[Path, list[Path]]:
 
 
 def _join_file_names(notebooks: Sequence[Path]) -> str:
-    """Name the first few."""
+    """Join the names of the first three."""
     return ", ".join(one_line(os.fsencode(path.name).decode("utf-8", "replace"), chars=80) for path in notebooks[:3])
 
 
 def _read_learner(root: Path) -> str:
     """Return who handed it in, which seeds the random inputs: all that Gradescope says about a group, sorted."""
     try:
-        data: Any = json.loads((root / "submission_metadata.json").read_text(encoding="utf-8"))
+        data = json.loads((root / "submission_metadata.json").read_text(encoding="utf-8"))
         return " ".join(sorted(str(user["id"]) for user in data["users"]))
     except (OSError, ValueError, KeyError, TypeError):
         return "learner"

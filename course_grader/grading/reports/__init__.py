@@ -1,4 +1,4 @@
-"""What grading tells, and to whom: tables for the instructor, pages for learners, files for other systems."""
+"""Write reports: tables for the instructor, pages for learners, files for other systems."""
 
 from course_grader.grading.packages.gradescope_results import gradescope_results
 from course_grader.grading.reports.canvas_moodle import as_canvas, as_moodle

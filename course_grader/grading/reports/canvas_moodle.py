@@ -1,4 +1,4 @@
-"""Grades for a learning management system: the columns that Canvas and Moodle read when grades are imported."""
+"""Write grades for a learning management system: the columns that Canvas and Moodle import."""
 
 from collections.abc import Sequence
 

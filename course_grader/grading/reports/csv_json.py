@@ -1,9 +1,8 @@
-"""A class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
+"""Write a class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import course_lib
 from course_grader.grading.grade_class.similarity import Pair
@@ -17,7 +16,7 @@ COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "
 
 
 def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
-    """Return all grades; ``docs/grades.schema.json`` describes it, and ``detail`` in it is for the instructor only."""
+    """Return all grades as JSON: ``docs/grades.schema.json`` describes it; ``detail`` is for the instructor only."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "grader_version": course_lib.__version__,
@@ -29,13 +28,13 @@ def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
     return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
 
 
-def _submission_entry(grade: FinalGrade) -> dict[str, Any]:
+def _submission_entry(grade: FinalGrade) -> dict[str, object]:
     """Return one submission: its report, with the points and messages that count, and how they came about."""
     entry = grade.report.as_dict()
     return entry | {"points": grade.points, "messages": list(grade.messages), "grade": _grade_entry(grade)}
 
 
-def _grade_entry(grade: FinalGrade) -> dict[str, Any]:
+def _grade_entry(grade: FinalGrade) -> dict[str, object]:
     counted = grade.counted
     return {
         "tests": grade.report.points,
@@ -55,7 +54,7 @@ def _grade_entry(grade: FinalGrade) -> dict[str, Any]:
 
 
 def as_csv(grades: Sequence[FinalGrade]) -> str:
-    """Return one line for each submission, safe to open in a spreadsheet.
+    """Return CSV with one line for each submission, safe to open in a spreadsheet.
 
     Examples
     --------

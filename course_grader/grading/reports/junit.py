@@ -1,4 +1,4 @@
-"""Grades as JUnit XML, which continuous-integration services show: a suite per submission, a case per test or cell."""
+"""Write grades as JUnit XML, which CI services show: a suite per submission, a case per test or cell."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  
 
 
 def as_junit(grades: Sequence[FinalGrade]) -> str:
-    """Return JUnit XML. What the tests' ``detail`` says is left out, since learners read what such services show.
+    """Return grades as JUnit XML, without the tests' ``detail``: learners read what such services show.
 
     A failure carries the learner's message, what could not run is skipped, and a fault of the key is an error.
     """

@@ -1,4 +1,4 @@
-"""One HTML page for each learner: nothing in it can run, whatever they wrote, and it makes no requests.
+"""Write one HTML page for each learner: nothing in it can run, whatever they wrote, and it makes no requests.
 
 Text is escaped by Jinja2. Should something slip through all the same, the page's own policy (CSP level 3) forbids
 scripts, requests, forms and every style but the one whose hash it names.
@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def as_page(grades: Sequence[FinalGrade], *, titles: Mapping[str, str]) -> str:
-    """Return the page of one learner.
+    """Render the HTML page of one learner.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def load_template() -> tuple[Any, str]:
     Raises
     ------
     MissingExtraError
-        If what renders it is not installed.
+        If Jinja2 is not installed.
     """
     jinja2: Any = load("jinja2", extra="grade")
     loader = jinja2.FileSystemLoader(TEMPLATES)

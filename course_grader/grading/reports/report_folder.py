@@ -41,7 +41,7 @@ def write_reports(
     grades : sequence of FinalGrade
         From :func:`course_grader.grading.gradebook.compute_final_grades`.
     folder : Path
-        Where to; it is made if it is not there.
+        The folder to write to; it is made if it is not there.
     kinds : collection of str
         Names from ``KINDS``.
     titles : mapping, optional
@@ -52,7 +52,7 @@ def write_reports(
     Returns
     -------
     list of Path
-        What was written: files, and folders with one file for each learner.
+        The paths written: files, and folders with one file for each learner.
     """
     check_reports(folder, kinds)
     grades = sorted(grades, key=lambda each: (each.report.learner, each.report.exercise))
@@ -75,14 +75,14 @@ def write_reports(
 
 
 def check_reports(folder: Path, kinds: Collection[str]) -> None:
-    """Raise if these reports cannot be written to ``folder``: look before grading, not after.
+    """Check before grading that these reports can be written to ``folder``.
 
     Raises
     ------
     InputError
         If something else is there, or it may not be written to.
     MissingExtraError
-        If what writes them is not installed.
+        If Jinja2, which renders the pages, is not installed.
     """
     check_folder(
         folder, ["grades.csv", "grades.json", *(REPORT_KINDS[kind] for kind in kinds if REPORT_KINDS[kind][-1] != "/")]

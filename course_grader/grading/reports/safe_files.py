@@ -1,4 +1,4 @@
-"""Put text into files, each whole or not at all, under names that are safe whatever a learner is called."""
+"""Write files atomically, under names and with cells that are safe whatever a learner is called."""
 
 import csv
 import hashlib
@@ -25,7 +25,7 @@ FORMULA = tuple(
 
 
 def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.json")) -> None:
-    """Raise if these files cannot be written to ``folder``; look before grading, not after.
+    """Check before grading that these files can be written to ``folder``.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.jso
 
 
 def safe_file_name(name: str) -> str:
-    """Return a name of a file for a learner: theirs if it is plain, else its plain parts and a digest of the whole.
+    """Return a safe file name for a learner: their name if it is plain, else its plain parts and a digest.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _plain_cell(cell: str) -> str:
 
 
 def write_atomically(path: Path, text: str) -> Path:
-    """Write beside and rename, so that a reader never sees half a file; return the path."""
+    """Write a file beside its place and rename it, so that a reader never sees half of it; return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
