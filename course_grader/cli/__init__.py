@@ -1,4 +1,4 @@
-"""The ``course`` command."""
+"""The ``course`` command line."""
 
 from course_grader.cli.entry_point import main
 

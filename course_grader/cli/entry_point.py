@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _start_workers_early(words: list[str]) -> AbstractContextManager[object]:
-    """Start the process that ``course grade`` will have others forked from: it loads while this one does."""
+    """Start the process from which ``course grade`` forks its workers, so that both load at the same time."""
     if sys.platform != "linux" or words[:1] != ["grade"] or "--help" in words:
         return nullcontext()
     from course_grader.grading.grade_class.foreman import Foreman
@@ -50,7 +50,7 @@ def _start_workers_early(words: list[str]) -> AbstractContextManager[object]:
 
 
 def _build_app() -> Any:
-    """Load the command line's own packages, which the base install leaves out, and register every command."""
+    """Build the command line from its commands; its packages come with the extra ``grade``."""
     typer: Any = extras.load("typer", extra="grade")
     extras.load("rich", extra="grade")
     app = typer.Typer(
@@ -69,5 +69,5 @@ def _build_app() -> Any:
 
 
 def _unwrap_paragraphs(docstring: str) -> str:
-    """Return the docstring with each paragraph on one line, so that it wraps where the terminal ends."""
+    """Put each paragraph of a docstring on one line, so that it wraps where the terminal ends."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))

@@ -67,13 +67,13 @@ class GradingRun:
             self.policies = read_policies(rules or RULES)
         if submitted is not None:
             self.times = read_times(submitted)
-        self._note_what_is_passed_over()
-        self._note_what_applies_to_nobody()
-        self._note_what_has_no_time()
+        self._note_ungraded_files()
+        self._note_unused_rules()
+        self._note_missing_times()
         reports.check_reports(self.out, self.reports)
 
-    def _note_what_is_passed_over(self) -> None:
-        """Say what lies where nothing is looked at: among the learners, or beside what is graded."""
+    def _note_ungraded_files(self) -> None:
+        """Note files that are not graded: among the learners' folders, or beside a graded notebook."""
         if loose := strays(self.submissions):
             typer.echo(
                 f"note: {self.submissions} has {join_names(loose)}, in no learner's folder, and so not graded; if it "
@@ -92,8 +92,8 @@ class GradingRun:
                 err=True,
             )
 
-    def _note_what_applies_to_nobody(self) -> None:
-        """Say which rules and times are for nothing that is here: a name may be misspelled, or its turn yet to come."""
+    def _note_unused_rules(self) -> None:
+        """Note rules and times that match no notebook: a name may be misspelled."""
         here = {(task.learner, task.exercise.slug) for task in self.tasks if task.exercise}
         slugs = {slug for _, slug in here}
         for slug in sorted(self.policies.exercises.keys() - slugs):
@@ -107,8 +107,8 @@ class GradingRun:
                 f"note: there is a time for {slug} of {learner}, but no notebook{more}; are the names right?", err=True
             )
 
-    def _note_what_has_no_time(self) -> None:
-        """Name those whose time is the file's despite a table: a line may be missing, and the time be a copy's."""
+    def _note_missing_times(self) -> None:
+        """Note notebooks that the table of times leaves out: a file's own time may be that of a copy."""
         missing: dict[str, list[str]] = {}
         for task in self.tasks if self.times else ():
             if task.exercise and task.path is not None and (task.learner, task.exercise.slug) not in self.times:
@@ -121,7 +121,7 @@ class GradingRun:
             )
 
     def _check_out(self) -> None:
-        """Refuse to write where the next run would take what was written for a learner's folder."""
+        """Refuse to write among the submissions: the next run would take the reports for a learner's folder."""
         folder = Path(os.path.realpath(self.out))
         if any(place.exists() and place.samefile(self.submissions) for place in (folder, *folder.parents)):
             raise InputError(
@@ -130,21 +130,21 @@ class GradingRun:
 
     @property
     def book(self) -> str:
-        """Where the gradebook is."""
+        """The address of the gradebook."""
         return self.gradebook or str(self.out / BOOK)
 
-    def _private(self) -> list[Path]:
-        """Return the folders of which learners' code must see nothing."""
+    def _hidden_folders(self) -> list[Path]:
+        """Return the folders to hide from learners' code."""
         folders = [self.submissions, self.exercises, self.out]
         folders += [self.key] if self.key else []
         url = database_url(self.book)
         return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
 
     def grade(self, graders: Graders, *, regrade: bool) -> None:
-        """Grade, with a progress bar; Ctrl-C ends it cleanly."""
+        """Grade into the gradebook, with a progress bar; Ctrl-C ends it cleanly."""
         if not self.gradebook:
             self.out.mkdir(parents=True, exist_ok=True)
-        graders.hide(self._private())
+        graders.hide(self._hidden_folders())
         with Gradebook(self.book) as book:
             run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)
             try:
@@ -154,10 +154,10 @@ class GradingRun:
                         progress.show(outcome)
                         self.compared.add(outcome.task)  # while others are graded
             except KeyboardInterrupt:
-                self._stop()
+                self._report_interrupt()
             self.grades = compute_final_grades(book, (outcome.report for outcome in self.outcomes), self.policies)
 
-    def _stop(self) -> None:
+    def _report_interrupt(self) -> None:
         done = sum(outcome.report.status not in ("missing", "error") for outcome in self.outcomes)
         shown = self.book.split("://")[0] + "://..." if "://" in self.book else self.book
         make_console(stderr=True).print(
@@ -197,5 +197,5 @@ class GradingRun:
 
 
 def _names_with_verb(names: Sequence[str]) -> str:
-    """Return the names as the subject of a sentence, with its verb."""
+    """Join names as the subject of a sentence, with its verb."""
     return f"{join_names(names)} {'is' if len(names) == 1 else 'are'}"

@@ -40,7 +40,7 @@ class Progress:
         self._bar.stop()
 
     def show(self, outcome: "Outcome") -> None:
-        """Count one; what was known before is not counted as work, so that the time left is that of the others."""
+        """Count one submission; those graded before are no work, so the time left is that of the others."""
         self._counts["known" if outcome.already_graded else outcome.report.status] += 1
         said = " · ".join(f"{count} {status}" for status, count in self._counts.items())
         if outcome.already_graded:

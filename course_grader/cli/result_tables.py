@@ -20,7 +20,7 @@ OTHERS_WIDTH = 60  # what the other columns of grades need where names are short
 def grades_table(
     grades: Sequence[FinalGrade], *, names: str = "learner", width: int = WIDTH, details: str = "in grades.json"
 ) -> Group:
-    """Return one line for each submission: points, status, and the first thing the learner is told.
+    """Make the table of grades: points, status and the first message of each submission.
 
     Text from learners is never read as markup, nor obeyed by the terminal.
     """
@@ -45,7 +45,7 @@ def grades_table(
 
 
 def _notes(grades: Sequence[FinalGrade], details: str) -> list[Text]:
-    """Return what an instructor must not miss."""
+    """Return the notes below the table: no sandbox, or a fault of the grader."""
     lines = []
     if any(each.report.sandbox == "none" for each in grades):
         lines.append(
@@ -61,7 +61,7 @@ def _notes(grades: Sequence[FinalGrade], details: str) -> list[Text]:
 
 
 def similar_pairs_table(pairs: Sequence[Pair]) -> Group:
-    """Return one line for each pair of submissions that are alike."""
+    """Make the table of pairs of submissions that are alike."""
     several = len({pair.exercise for pair in pairs}) > 1
     table = Table(title="alike, for you to look at: no points depend on it", title_justify="left", expand=True)
     for name in ("learner", "and", *(["exercise"] if several else [])):

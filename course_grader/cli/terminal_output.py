@@ -1,4 +1,4 @@
-"""Print tables and lines that look the same in a terminal and in a file."""
+"""Print to the terminal or to a file, with the same width and without control characters."""
 
 from rich.console import Console
 from rich.text import Text
@@ -18,7 +18,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def printable_text(text: str, *, style: str = "") -> Text:
-    r"""Return text from anywhere for a terminal: none of it is markup or obeyed, and its length is bounded.
+    r"""Return text that is safe to print: no markup, no control characters, of bounded length.
 
     Examples
     --------

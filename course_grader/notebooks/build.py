@@ -1,4 +1,4 @@
-"""Build the committed notebooks: chapters executed, exercises with reference outputs and drawn; only what changed."""
+"""Build the committed notebooks that changed: chapters executed, exercises with reference outputs and pictures."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ class BuiltNotebook:
 
 
 def notebook_sources(root: Path) -> dict[Path, Path]:
-    """Return every text under ``root`` that a notebook is made from, and the notebook's path."""
+    """Return the path of each text under ``root`` that a notebook is made from, and that of its notebook."""
     pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
     exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
     return {**pages, **exercises}
@@ -42,7 +42,7 @@ def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     if _is_exercise(text):
         notebook = learner_notebook(notebook)
     path = notebook_sources(root)[text].relative_to(root).as_posix()
-    # Where only pictures need the library, whoever has none is not asked to install it.
+    # Where only pictures need the library, a learner is not asked to install it.
     asks = _is_exercise(text) and _imports_library(without_pictures(notebook))
     imports = _imports_library(notebook)
     opening = Repository.read(root).opening_cells(path, imports_library=imports, exercise=asks)

@@ -27,7 +27,7 @@ AROUND = 40  # characters shown on either side of a difference
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where an output is not what was committed: the text around it, then and now."""
+    """One difference of an output from the committed one, with the text around it in both."""
 
     committed: str
     came: str
@@ -98,13 +98,13 @@ def find_differences(committed: str, came: str, *, markup: bool = False, within:
 
 
 def _number_ids(markup: str) -> str:
-    """Call ids after the order in which they are given, here and where they are referred to."""
+    """Number ids by the order in which they are defined, in definitions and references."""
     names = {name: f"id{i}" for i, name in enumerate(dict.fromkeys(ID.findall(markup)))}
     return IDS.sub(lambda at: at["before"] + " ".join(names.get(one, one) for one in at["ids"].split(" ")), markup)
 
 
 def _tokenize(text: str, markup: bool) -> Iterator[_Token]:
-    """Cut a text into numbers and what is between them."""
+    """Cut a text into numbers and the text between them."""
     start = 0
     for piece, pattern in _split_markup(text) if markup else [(text, NUMBER)]:
         end = 0
@@ -140,7 +140,7 @@ def _tokens_agree(a: _Token | None, b: _Token | None, *, within: float, shifted:
 
 
 def _squeeze(text: str) -> str:
-    """Make runs of blanks, and the rules of tables, as narrow as they can be."""
+    """Shorten runs of blanks, and the rules of tables, to one character."""
     return re.sub(r"([ \-─═])\1+", r"\1", text)
 
 
@@ -155,7 +155,7 @@ def _numbers_agree(a: _Token, b: _Token, within: float) -> bool:
 
 
 def _excerpt(text: str, token: _Token | None) -> str:
-    """Cut out what is to be shown: the token, and a little of what is on either side of it."""
+    """Cut out the token with a little text on either side."""
     if token is None:
         return "nothing more"
     start, end = max(token.start - AROUND, 0), token.start + min(len(token.text), AROUND) + AROUND

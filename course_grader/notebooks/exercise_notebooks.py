@@ -56,13 +56,13 @@ def reference_notebook(source: NotebookNode) -> NotebookNode:
 
 
 def pictures_of(notebook: NotebookNode) -> NotebookNode:
-    """Return a notebook of the cells that draw, the very same ones: to run it is to draw them."""
+    """Return a notebook of the very cells that draw: running it draws them."""
     cells = [cell for cell in notebook.cells if _is_picture(cell)]
     return NotebookNode(notebook, metadata=NotebookNode(notebook.metadata), cells=cells)
 
 
 def without_pictures(notebook: NotebookNode) -> NotebookNode:
-    """Return the notebook without the cells that draw: what they show is for readers, and nothing depends on it."""
+    """Return the notebook without the cells that draw: they are for readers, and no other cell depends on them."""
     return NotebookNode(notebook, cells=[cell for cell in notebook.cells if not _is_picture(cell)])
 
 
@@ -100,15 +100,15 @@ def _derive_notebook(source: NotebookNode, *, solved: bool) -> NotebookNode:
         derived = _derive_cell(cell, kind, settings=course)
         notebook.cells.append(derived)
         previous = derived if kind == "answer" else None
-    _say_where_to_work(notebook.cells[0], course["exercise"])
+    _add_instructions(notebook.cells[0], course["exercise"])
     courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
     graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in GRADED})
     notebook.metadata.course = NotebookNode(course, cells=graded)
     return notebook
 
 
-def _say_where_to_work(opening: NotebookNode, exercise: str) -> None:
-    """End the introduction with it, before the first section."""
+def _add_instructions(opening: NotebookNode, exercise: str) -> None:
+    """Add how to work and hand in to the introduction, before the first section."""
     if opening.cell_type != "markdown":
         raise NotebookError(
             "an exercise must begin with its title, as Markdown: # Title; put that before the first cell"

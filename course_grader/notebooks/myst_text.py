@@ -58,7 +58,7 @@ def read_text(path: Path) -> NotebookNode:
         ) from error
     _name_cells(notebook, path)
     for cell in notebook.cells:
-        _explain_variation(cell, path)
+        _exempt_varying(cell, path)
     course = notebook.metadata.get("course")
     notebook.metadata = NotebookNode(kernelspec=NotebookNode(KERNELSPEC), language_info=NotebookNode(name="python"))
     if course:
@@ -100,8 +100,8 @@ def _name_cells(notebook: NotebookNode, path: Path) -> None:
         cell["id"] = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
 
 
-def _explain_variation(cell: NotebookNode, path: Path) -> None:
-    """Let nbval skip the comparison exactly where the text says why the output varies."""
+def _exempt_varying(cell: NotebookNode, path: Path) -> None:
+    """Exempt outputs from comparison exactly where the text says why they vary."""
     tags = cell.metadata.get("tags", [])
     if "nbval-ignore-output" in tags or "nbval-skip" in tags or "NBVAL" in cell.source:
         raise NotebookError(f"{path}: an output is left uncompared only for a reason; tag it {VARIES}REASON instead")

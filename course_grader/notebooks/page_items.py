@@ -53,7 +53,7 @@ class _PageItem(IPyNbCell):  # type: ignore[misc] # nbval has no type informatio
 
 
 def _outputs_by_kind(outputs: _Outputs, skipped: set[str]) -> dict[str, list[str]]:
-    """Return what a cell gave, by kind; nbval has put the pieces of each stream together."""
+    """Return a cell's outputs by kind; nbval has joined the pieces of each stream."""
     found: dict[str, list[str]] = defaultdict(list)
     for output in outputs:
         is_stream = output.output_type == "stream"

@@ -41,6 +41,22 @@ def test_an_answer_in_a_cell_of_ones_own_is_found(beside):
     assert report.messages[1] == f"`double` is not written yet; `double` {WHERE}"
 
 
+def test_a_name_that_is_missing_is_found_behind_a_hidden_tests_own_sentence(make_exercise, tmp_path):
+    """A key may say more about an error than what it was."""
+    tests = (
+        "from course_grader import Mistake, points\n@points(1)\ndef test_double(learner):\n"
+        "    try:\n        learner.call('double', 1)\n"
+        "    except Mistake as mistake:\n        raise Mistake(f'for one number, {mistake}') from None\n"
+    )
+    exercise = make_exercise(tests=tests)
+    notebook = exercise.reference()
+    next(cell for cell in notebook.cells if cell.id == "double").source = "def double(x):\n    return TWO * x"
+    notebook.cells.append(new_code_cell("TWO = 2"))
+    nbformat.write(notebook, path := tmp_path / "double.ipynb")
+    message = grade_submission(path, learner="ada", exercise=exercise).messages[-1]
+    assert message == f"for one number, `double` raised NameError: name 'TWO' is not defined; `TWO` {WHERE}"
+
+
 def test_cells_of_ones_own_beside_a_right_answer_are_nobodys_business(beside):
     """There is nothing to explain."""
     assert beside("def double(x):\n    return 2 * x", "double(3)", "1 / 0").messages == ()

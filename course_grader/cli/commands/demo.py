@@ -50,7 +50,7 @@ def demo(
 
 
 def _describe_broken_tests(reports: "list[SubmissionReport]") -> Iterator[str]:
-    """Yield for each hidden test that broke what it said of the first submission: no report of a demo is kept."""
+    """Yield the ``detail`` of each hidden test that broke, for the first submission: a demo keeps no reports."""
     first: dict[str, tuple[str, str]] = {}
     for report in sorted(reports, key=lambda report: report.learner):
         for row in report.rows:
@@ -61,7 +61,7 @@ def _describe_broken_tests(reports: "list[SubmissionReport]") -> Iterator[str]:
 
 
 def _describe_broken_promises(exercise: "Exercise", reports: "list[SubmissionReport]") -> Iterator[str]:
-    """Yield for each submission whose points or message are not what its author promised what came instead."""
+    """Yield a line for each submission whose points or message are not those that its author promised."""
     from course_grader.grading.exercises.wrong_answers import read_wrong_answers
 
     promised = {wrong.name: (wrong.points, wrong.expects) for wrong in read_wrong_answers(exercise)}
@@ -77,7 +77,7 @@ def _describe_broken_promises(exercise: "Exercise", reports: "list[SubmissionRep
 
 
 def _make_class(exercise: "Exercise", folder: Path) -> None:
-    """Write the submissions; the known-wrong ones are called after their mistake."""
+    """Write the submissions, the known-wrong ones under the name of their mistake."""
     import nbformat
 
     from course_grader.grading.exercises.wrong_answers import read_wrong_answers

@@ -51,7 +51,7 @@ def points(
 
 
 def _check_exercise(slug: str, exercises: Path, key: Path | None) -> None:
-    """Raise if there is no such exercise: with a name that was misspelled, the points would be nobody's."""
+    """Refuse an exercise that does not exist: points under a misspelled name would be lost."""
     from course_lib.extras import load
 
     load("nbformat", extra="grade")

@@ -1,4 +1,4 @@
-"""``course similar``: pairs of submissions whose answers are too alike, for a human to look at."""
+"""``course similar``: list pairs of submissions whose answers are alike, for a human to look at."""
 
 from pathlib import Path
 from typing import Annotated

@@ -152,7 +152,7 @@ class Learner:
 
 
 def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
-    """Tell whether what came back can be the arguments: as many, under the same names."""
+    """Tell whether the values sent back can be the arguments: as many, under the same names."""
     if not isinstance(after, dict) or not isinstance(after.get("args"), list):
         return False
     named = after.get("kwargs")
@@ -160,7 +160,7 @@ def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, ob
 
 
 def _unwritten_error(name: str, said: str) -> LearnerError:
-    """Return the error for a stub, which may be another function that this one calls: then ``said`` names that."""
+    """Return the error for a stub; it may be another function, which this one calls, and ``said`` then names it."""
     message = said if missing_names(said) else f"`{name}` is not written yet"
     return LearnerError(message, function=name, missing=missing_names(message))
 

@@ -16,7 +16,7 @@ __all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answ
 
 
 def check_exercise(submission: Submission, slug: str) -> None:
-    """Raise if the notebook says that it belongs to other exercises only.
+    """Refuse a notebook that says it belongs to other exercises only.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def check_exercise(submission: Submission, slug: str) -> None:
 
 
 class Fault(Enum):
-    """Why an answer is not graded, or not all of it."""
+    """The reason why an answer is not graded, or not all of it."""
 
     MISSING = auto()
     """No cell has its name."""
@@ -92,7 +92,7 @@ def _sources_of(submission: Submission, name: str) -> list[str]:
 
 
 def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
-    """Return ``pristine`` with these answers in place of its stubs; it is changed in place."""
+    """Replace the stubs of ``pristine`` by these answers, in place, and return it."""
     for cell in pristine.cells:
         if _is_answer(cell) and cell.id in answers:
             cell.source = answers[cell.id]

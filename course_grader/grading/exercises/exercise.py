@@ -50,7 +50,7 @@ class Exercise:
 
 
 def find_exercise(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
-    """Return the exercise called ``slug``.
+    """Find the exercise called ``slug``.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def load_exercise(key: Path) -> Exercise:
 
 
 def _imports(notebook: NotebookNode) -> tuple[str, ...]:
-    """Return the modules that a notebook's cells import at their top level, sorted; what does not parse has none."""
+    """Return the modules that a notebook's cells import at their top level, sorted."""
     names = set[str]()
     for cell in notebook.cells:
         with contextlib.suppress(SyntaxError):

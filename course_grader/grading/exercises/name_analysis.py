@@ -44,7 +44,7 @@ class CellNames:
 
     @classmethod
     def of(cls, source: str) -> "CellNames":
-        """Read a cell; for one that cannot be parsed, note all that looks like a name with dots."""
+        """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name."""
         read = cls()
         tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
         if not tree:
@@ -95,7 +95,7 @@ class CellNames:
 
 @lru_cache(maxsize=16)
 def strip_comments_and_strings(source: str) -> str:
-    """Return a cell's code with no comments in it, and empty texts, in which anything may be mentioned.
+    """Strip comments and the text of strings from a cell's code: both may mention anything.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def strip_comments_and_strings(source: str) -> str:
 
 
 def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> list[CellNames]:
-    """Return the cells of these answers, and those whose names they take, but for the other answers themselves."""
+    """Return the cells of these answers, and the cells whose names they use, except other answers."""
     todo = [cell for cell, read in cells.items() if cell in names or read.bound & set(names)]
     for cell in todo:  # grows while it is iterated over
         taken = cells[cell].free - cells.keys()
@@ -124,7 +124,7 @@ def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> l
 
 
 def used_names(cells: Iterable[CellNames]) -> set[str]:
-    r"""Return the dotted names in the cells, as they are called where they come from, but for methods of their own.
+    r"""Return the dotted names that cells use, with aliases resolved, except methods that they define.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def used_names(cells: Iterable[CellNames]) -> set[str]:
 
 
 def _resolve_alias(path: str, aliases: Mapping[str, str]) -> str:
-    """Return a path with its first name as it is called where it comes from, which may be another alias."""
+    """Replace the first name of a dotted name by what it was imported as, which may be another alias."""
     for _ in range(3):
         root, dot, rest = path.partition(".")
         path = aliases.get(root, root) + dot + rest
@@ -154,7 +154,7 @@ def _first_name(path: str) -> str:
 
 
 def _dotted_name(node: ast.AST) -> str:
-    """Return a name with its dots; what they follow is left out if it is not a name."""
+    """Return an attribute as a dotted name, without what comes before the dots if that is not a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTS:
         parts.append(node.attr)
@@ -191,7 +191,7 @@ def _top_level_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _replace_magic(line: str) -> str:
-    """Return a line with what Python can read of it; a magic may stand before a statement, or before its own words."""
+    """Return a line without its IPython magic: the statement after it, or ``pass``."""
     if asked := HELP.fullmatch(line):
         return asked[1] + "pass"
     if taken := CAPTURE.fullmatch(line):

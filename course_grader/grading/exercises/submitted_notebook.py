@@ -26,7 +26,7 @@ SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
 
 @dataclass(frozen=True)
 class CodeCell:
-    """One code cell: its text, and every name it may be known by, the most reliable first."""
+    """One code cell: its text and its possible names, the most reliable first."""
 
     source: str
     names: tuple[str, ...]

@@ -14,7 +14,7 @@ MISSING = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not written yet")
 
 @dataclass(frozen=True)
 class UngradedCells:
-    """How many cells of a learner's own there are, and the names that they define."""
+    """The number of cells of a learner's own, and the names that they define."""
 
     count: int = 0
     names: frozenset[str] = frozenset()

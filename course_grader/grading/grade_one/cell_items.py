@@ -1,4 +1,4 @@
-"""Collect a notebook's cells as pytest items: nbval's, run in our kernel and compared the way a grader must.
+"""Collect a notebook's cells as pytest items: nbval's, run in our kernel and compared as grading needs.
 
 Four things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
 checks are compared, and whatever else a learner's functions print or warn about costs nothing. Floating-point numbers
@@ -28,7 +28,7 @@ PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
 class NotebookFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
-    """A notebook that is already in memory and runs in a kernel that outlives it, for the hidden tests to call."""
+    """A notebook in memory, run in a kernel that outlives it, for the hidden tests to call."""
 
     notebook: NotebookNode
     kernel: Kernel
@@ -64,14 +64,14 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
                 kernel.keep(self.cell.source)
 
     def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: object = None) -> bool:
-        """Tell whether the reference's text is there, in order; anything else printed is the learner's own affair."""
+        """Tell whether a check printed the reference's lines, in order, whatever else it printed."""
         lines, reference = iter(_stdout_of(test).splitlines()), _stdout_of(ref).splitlines()
         self.comparison_traceback: list[str] = []
         tolerance = self.cell.metadata.course.get("tolerance", TOLERANCE)
         return all(any(_lines_agree(line, wanted, tolerance) for line in lines) for wanted in reference)
 
     def learner_message(self, error: BaseException) -> tuple[str, tuple[str, ...]]:
-        """Return why this cell failed, in words for the learner, and the names that it lacked."""
+        """Return a message for the learner on why this cell failed, and the names that it lacked."""
         if not isinstance(error, NbCellError):
             return str(error), ()
         raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)

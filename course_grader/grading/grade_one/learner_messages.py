@@ -9,7 +9,7 @@ __all__ = ["explain_missing", "report_fault", "report_ungraded"]
 
 
 def report_fault(answer: AnswerFault) -> str:
-    """Say what is wrong with an answer cell, and what to do about it."""
+    """Return the message on an answer cell that is not graded: what is wrong, and what to do."""
     match answer.fault:
         case Fault.MISSING:
             return f"the answer cell `{answer.cell}` is missing, so it counts as unanswered: put it back"
@@ -25,14 +25,14 @@ def report_fault(answer: AnswerFault) -> str:
 
 
 def report_ungraded(cells: UngradedCells) -> Iterator[str]:
-    """Say that there are cells which are not graded, if there are any."""
+    """Yield a message on cells that are not graded, if there are any."""
     if cells.count:
         cells_are = "1 cell of your own was" if cells.count == 1 else f"{cells.count} cells of your own were"
         yield f"{cells_are} left out, since only answer cells are graded: what an answer needs must be inside it"
 
 
 def explain_missing(message: str, missing: Iterable[str], cells: UngradedCells) -> str:
-    """Add to a message about missing names that one of them is in a cell which is not graded."""
+    """Add to a message on missing names that one of them is defined in a cell which is not graded."""
     for name in missing:
         if name in cells.names:
             return f"{message}; `{name}` is in a cell of your own, which is not graded: put it into the answer cell"

@@ -40,8 +40,8 @@ UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
 
-class _Elsewhere(pytest.File):
-    """A file of tests that lies in a place pytest need not look at: it would list every folder on the way there."""
+class _TestFile(pytest.File):
+    """A file of tests in a folder that pytest need not search: it would list every folder on the way there."""
 
     place: Path
 
@@ -51,7 +51,7 @@ class _Elsewhere(pytest.File):
 
 
 class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and not handled
-    """The hidden tests cannot be run at all; the text is for the instructor."""
+    """The hidden tests cannot be run; the text is for the instructor."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class NotebookPlugin:
             file.notebook, file.kernel = self.notebook, self.kernel
             return file  # type: ignore[no-any-return] # pytest's is untyped
         if file_path.name == TESTS and self.tests is not None:
-            tests: Any = _Elsewhere.from_parent(parent, path=file_path)
+            tests: Any = _TestFile.from_parent(parent, path=file_path)
             tests.place = self.tests
             return tests  # type: ignore[no-any-return] # pytest's is untyped
         return None
@@ -176,7 +176,7 @@ class NotebookPlugin:
 
 
 def _failure_behind(error: BaseException | None) -> LearnerError | None:
-    """Return the failure of the learner's code that an error is, or that was handled when it was raised."""
+    """Return the learner's error behind a mistake: itself, or the error that was being handled when it was raised."""
     while error is not None and not isinstance(error, LearnerError):
         error = error.__context__
     return error

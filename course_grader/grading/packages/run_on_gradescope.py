@@ -30,7 +30,7 @@ REFUSED = (
 
 
 def main(root: Path) -> None:
-    """Grade what lies in ``root/submission`` and write ``root/results/results.json``, whatever happens."""
+    """Grade the notebook in ``root/submission`` and write ``root/results/results.json``, whatever happens."""
     settings = json.loads((root / "source" / "settings.json").read_text(encoding="utf-8"))
     slug = str(settings["exercise"])
     try:
@@ -68,7 +68,7 @@ def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
 
 
 def _find_notebook(folder: Path, slug: str) -> tuple[Path, list[Path]]:
-    """Return the notebook handed in, the one called after the exercise or the only one there is, and the others."""
+    """Find the notebook to grade, called after the exercise or the only one, and the others."""
     named = folder / f"{slug}.ipynb"
     notebooks = sorted(path for path in folder.glob("*.ipynb") if not path.name.startswith("."))
     if named in notebooks:
@@ -85,7 +85,7 @@ def _join_file_names(notebooks: Sequence[Path]) -> str:
 
 
 def _read_learner(root: Path) -> str:
-    """Return who handed it in, which seeds the random inputs: all that Gradescope says about a group, sorted."""
+    """Return the ids of all learners of the submission, sorted: they seed the random inputs."""
     try:
         data = json.loads((root / "submission_metadata.json").read_text(encoding="utf-8"))
         return " ".join(sorted(str(user["id"]) for user in data["users"]))

@@ -29,7 +29,7 @@ def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
 
 
 def _submission_entry(grade: FinalGrade) -> dict[str, object]:
-    """Return one submission: its report, with the points and messages that count, and how they came about."""
+    """Return one submission: its report, its final points and messages, and how they were computed."""
     entry = grade.report.as_dict()
     return entry | {"points": grade.points, "messages": list(grade.messages), "grade": _grade_entry(grade)}
 
