@@ -43,7 +43,7 @@ def write_reports(
     folder : Path
         The folder to write to; it is made if it is not there.
     kinds : collection of str
-        Names from ``KINDS``.
+        Names from :data:`REPORT_KINDS`.
     titles : mapping, optional
         The exercises' titles by slug, for the learners' pages.
     pairs : sequence of Pair
@@ -67,11 +67,8 @@ def write_reports(
         texts.update(_render_gradescope(grades))
     for name, text in texts.items():
         write_atomically(folder / name, text)
-    return [
-        folder / "grades.csv",
-        folder / "grades.json",
-        *(folder / REPORT_KINDS[kind] for kind in REPORT_KINDS if kind in kinds),
-    ]
+    asked = [place for kind, place in REPORT_KINDS.items() if kind in kinds]
+    return [folder / name for name in ("grades.csv", "grades.json", *asked)]
 
 
 def check_reports(folder: Path, kinds: Collection[str]) -> None:
@@ -84,9 +81,8 @@ def check_reports(folder: Path, kinds: Collection[str]) -> None:
     MissingExtraError
         If Jinja2, which renders the pages, is not installed.
     """
-    check_folder(
-        folder, ["grades.csv", "grades.json", *(REPORT_KINDS[kind] for kind in kinds if REPORT_KINDS[kind][-1] != "/")]
-    )
+    files = [REPORT_KINDS[kind] for kind in kinds if not REPORT_KINDS[kind].endswith("/")]
+    check_folder(folder, ["grades.csv", "grades.json", *files])
     if "html" in kinds:
         load_template()
 
