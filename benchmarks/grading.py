@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from benchmarks.graders import classes
 from benchmarks.graders.measure import cost, peak
-from course_grader.grading.exercises.exercise import Exercise, find
+from course_grader.grading.exercises.exercise import Exercise, find_exercise
 
 __all__ = ["main"]
 
@@ -111,7 +111,7 @@ def main(argv: list[str] | None = None) -> None:
         return
     graders, results = args.graders.split(","), dict[str, Any]()
     for kind, slug in EXERCISES.items():
-        exercise = find(slug, exercises=ROOT / "exercises")
+        exercise = find_exercise(slug, exercises=ROOT / "exercises")
         for grader in graders:
             results.setdefault(kind, {})[grader] = grade(grader, exercise, args.class_size, args.peers)
             print(kind, grader, results[kind][grader], file=sys.stderr)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nbval.plugin import IPyNbFile
 
-from course_grader.notebooks.page import Page
-from course_grader.notebooks.run import KERNEL_ENVIRONMENT
+from course_grader.notebooks.execute import KERNEL_ENVIRONMENT
+from course_grader.notebooks.page_items import PageFile
 
 os.environ.update(KERNEL_ENVIRONMENT)
 
@@ -18,4 +18,4 @@ os.environ.update(KERNEL_ENVIRONMENT)
 def pytest_collect_file(file_path: Path, parent: Any) -> Generator[None, list[Any], list[Any]]:
     """Put our notebook in the place of nbval's."""
     collected = yield
-    return [Page.from_parent(parent, path=file_path) if isinstance(one, IPyNbFile) else one for one in collected]
+    return [PageFile.from_parent(parent, path=file_path) if isinstance(one, IPyNbFile) else one for one in collected]

@@ -1,9 +1,9 @@
-"""Run a course: build notebooks, grade what learners hand in. Hidden tests import their tools from here.
+"""Build a course's notebooks and grade submissions; hidden tests import ``points``, ``Mistake`` and ``expect`` here.
 
-The tools load on first use: they need NumPy, and the ``course`` command does without.
+These load on first use: they need NumPy, which the ``course`` command does without.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from course_grader.grading.authoring import expect
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["LearnerError", "Mistake", "expect", "points"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

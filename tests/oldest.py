@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_grader.notebooks.build import generate, sources
-from course_grader.notebooks.run import run
+from course_grader.notebooks.build import generate_notebook, notebook_sources
+from course_grader.notebooks.execute import execute_notebook
 from course_lib.errors import NotebookError
 
 ROOT = Path(__file__).parents[1]
@@ -45,11 +45,11 @@ def install() -> None:
 
 def failures() -> Iterator[str]:
     """Run the pages, and say what does not work."""
-    for text in sources(ROOT):
+    for text in notebook_sources(ROOT):
         if text.is_relative_to(ROOT / "chapters"):
             name = text.relative_to(ROOT).as_posix()
             try:
-                run(generate(text, root=ROOT), folder=text.parent, root=ROOT, python=PYTHON)
+                execute_notebook(generate_notebook(text, root=ROOT), folder=text.parent, root=ROOT, python=PYTHON)
                 print(f"{name}: runs", flush=True)
             except NotebookError as error:
                 print(f"{name}: {error}", flush=True)

@@ -1,5 +1,5 @@
-"""The ``course`` command."""
+"""The ``course`` command line."""
 
-from course_grader.cli.app import main
+from course_grader.cli.entry_point import main
 
 __all__ = ["main"]

@@ -1,7 +1,7 @@
-"""A progress bar on standard error, where that is a terminal: how many, how they did, and how long it will take."""
+"""Show a progress bar on standard error, where that is a terminal: counts by status, and the time left."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -14,7 +14,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Show what has been graded; use it in a ``with`` statement.
+    """A progress bar of submissions; use it in a ``with`` statement.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._bar.stop()
 
     def show(self, outcome: "Outcome") -> None:
-        """Count one; what was known before is not counted as work, so that the time left is that of the others."""
-        self._counts["known" if outcome.known else outcome.report.status] += 1
+        """Count one submission; those graded before are no work, so the time left is that of the others."""
+        self._counts["known" if outcome.already_graded else outcome.report.status] += 1
         said = " · ".join(f"{count} {status}" for status, count in self._counts.items())
-        if outcome.known:
+        if outcome.already_graded:
             self._left -= 1
             self._bar.update(self._task, total=self._left, counts=said)
         else:

@@ -1,1 +1,1 @@
-"""Grade notebooks that strangers wrote: as data, in a sandbox, by hidden tests that run outside of it."""
+"""Grade notebooks by strangers: read as data, run in a sandbox, tested by hidden tests outside of it."""

@@ -1,12 +1,12 @@
-"""Make text from outside fit to be shown: printable, encodable, of bounded length."""
+"""Clean text for display: printable, encodable, of bounded length."""
 
 from collections.abc import Sequence
 
-__all__ = ["excerpt", "listed", "one_line"]
+__all__ = ["excerpt", "join_names", "one_line"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
-    r"""Return ``text`` on one line, with nothing in it that a terminal would obey or an encoder refuse.
+    r"""Return ``text`` as one printable line, without control characters, and cut if it is longer.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def one_line(text: object, *, chars: int = 400) -> str:
 
 
 def excerpt(text: str, *, chars: int = 20_000) -> str:
-    r"""Return ``text`` with its lines as they are, printable as in :func:`one_line`; only both ends of a longer one.
+    r"""Return ``text`` with its lines, printable as in :func:`one_line`, and cut in the middle if it is longer.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def excerpt(text: str, *, chars: int = 20_000) -> str:
     return "\n".join(map(_printable, text.expandtabs().splitlines()))
 
 
-def listed(names: Sequence[str], *, most: int = 5) -> str:
-    """Return the names as part of a sentence, only the first if there are many.
+def join_names(names: Sequence[str], *, most: int = 5) -> str:
+    """Join names for a sentence: ``ada, bob and 2 more``.
 
     Examples
     --------
-    >>> listed(["ada", "bob", "cem"]), listed(["ada", "bob", "cem"], most=1)
+    >>> join_names(["ada", "bob", "cem"]), join_names(["ada", "bob", "cem"], most=1)
     ('ada, bob and cem', 'ada and 2 more')
     """
     more = len(names) - most

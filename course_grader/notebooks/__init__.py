@@ -1,8 +1,16 @@
-"""Notebooks are made from text: MyST Markdown in, executed and cleaned ``.ipynb`` out."""
+"""Build notebooks from text: MyST Markdown in, executed and cleaned ``.ipynb`` out."""
 
-from course_grader.notebooks.build import Built, build, generate, sources
+from course_grader.notebooks.build import BuiltNotebook, build_notebooks, generate_notebook, notebook_sources
 from course_grader.notebooks.clean import clean_outputs
+from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.repository import Repository
-from course_grader.notebooks.text import read_text
 
-__all__ = ["Built", "Repository", "build", "clean_outputs", "generate", "read_text", "sources"]
+__all__ = [
+    "BuiltNotebook",
+    "Repository",
+    "build_notebooks",
+    "clean_outputs",
+    "generate_notebook",
+    "notebook_sources",
+    "read_text",
+]

@@ -1,4 +1,4 @@
-"""Build the committed notebooks: chapters executed, exercises with reference outputs and drawn; only what changed."""
+"""Build the committed notebooks that changed: chapters executed, exercises with reference outputs and pictures."""
 
 import hashlib
 import json
@@ -9,40 +9,40 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from course_grader.notebooks.exercise import learner_notebook, pictures_of, without_pictures
+from course_grader.notebooks.execute import execute_notebook
+from course_grader.notebooks.exercise_notebooks import learner_notebook, pictures_of, without_pictures
+from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.repository import Repository
-from course_grader.notebooks.run import run
-from course_grader.notebooks.text import read_text
 from course_lib.errors import NotebookError
 
-__all__ = ["Built", "build", "generate", "sources"]
+__all__ = ["BuiltNotebook", "build_notebooks", "generate_notebook", "notebook_sources", "without_outputs"]
 
 STAMPS = Path("_build/notebooks.json")
 
 
 @dataclass(frozen=True)
-class Built:
-    """One notebook and whether this build wrote it."""
+class BuiltNotebook:
+    """A notebook, and whether this build wrote it."""
 
     source: Path
     notebook: Path
     written: bool
 
 
-def sources(root: Path) -> dict[Path, Path]:
-    """Return every text under ``root`` that a notebook is made from, and the notebook's path."""
+def notebook_sources(root: Path) -> dict[Path, Path]:
+    """Return the path of each text under ``root`` that a notebook is made from, and that of its notebook."""
     pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
     exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
     return {**pages, **exercises}
 
 
-def generate(text: Path, *, root: Path) -> NotebookNode:
-    """Return the notebook that ``text`` describes, not executed, with its badge and set-up cell in place."""
+def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
+    """Make the notebook of a text, not executed, with its Colab badge and set-up cell."""
     notebook = read_text(text)
     if _is_exercise(text):
         notebook = learner_notebook(notebook)
-    path = sources(root)[text].relative_to(root).as_posix()
-    # Where only pictures need the library, whoever has none is not asked to install it.
+    path = notebook_sources(root)[text].relative_to(root).as_posix()
+    # Where only pictures need the library, a learner is not asked to install it.
     asks = _is_exercise(text) and _imports_library(without_pictures(notebook))
     imports = _imports_library(notebook)
     opening = Repository.read(root).opening_cells(path, imports_library=imports, exercise=asks)
@@ -50,7 +50,7 @@ def generate(text: Path, *, root: Path) -> NotebookNode:
     return notebook
 
 
-def build(root: Path, *, only: list[Path] | None = None, force: bool = False) -> Iterator[Built]:
+def build_notebooks(root: Path, *, only: list[Path] | None = None, force: bool = False) -> Iterator[BuiltNotebook]:
     """Bring the notebooks under ``root`` up to date, one after the other.
 
     A notebook is rebuilt when its text, the part of the library that pages import, or the locked set of packages has
@@ -79,18 +79,18 @@ def build(root: Path, *, only: list[Path] | None = None, force: bool = False) ->
     """
     Repository.read(root)  # refuses a folder that is not the course's, before anything is looked for
     stamps = _read_stamps(root)
-    for text, path in sources(root).items():
+    for text, path in notebook_sources(root).items():
         if only is not None and text not in only:
             continue
-        notebook = generate(text, root=root)
-        stamp, key = _stamp(text, root), text.relative_to(root).as_posix()
-        stale = force or not _matches(notebook, path) or stamps.get(key, stamp) != stamp
+        notebook = generate_notebook(text, root=root)
+        stamp, key = _digest_inputs(text, root), text.relative_to(root).as_posix()
+        stale = force or not _is_current(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
             _run(pictures_of(notebook) if _is_exercise(text) else notebook, text=text, root=root)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
-        yield Built(source=text, notebook=path, written=stale)
+        yield BuiltNotebook(source=text, notebook=path, written=stale)
 
 
 def _exercise_texts(root: Path) -> list[Path]:
@@ -109,21 +109,23 @@ def _run(notebook: NotebookNode, *, text: Path, root: Path) -> None:
     if not notebook.cells:
         return
     try:
-        run(notebook, folder=text.parent, root=root)
+        execute_notebook(notebook, folder=text.parent, root=root)
     except NotebookError as error:
         raise NotebookError(f"{text.relative_to(root)}: {error}") from error
 
 
-def _matches(generated: NotebookNode, path: Path) -> bool:
+def _is_current(generated: NotebookNode, path: Path) -> bool:
     """Tell whether the notebook at ``path`` is ``generated`` plus outputs."""
     if not path.is_file():
         return False
     committed = nbformat.read(path, as_version=4)
-    complete = all(cell.execution_count for cell in committed.cells if cell.cell_type == "code" and not _unrun(cell))
+    complete = all(
+        cell.execution_count for cell in committed.cells if cell.cell_type == "code" and not _is_unexecuted(cell)
+    )
     return complete and without_outputs(committed) == without_outputs(generated)
 
 
-def _unrun(cell: NotebookNode) -> bool:
+def _is_unexecuted(cell: NotebookNode) -> bool:
     """Tell whether a cell belongs to an exercise, which is handed out unexecuted but for its pictures."""
     kind: str = cell.metadata.get("course", {}).get("kind", "")
     return kind not in ("", "picture") or cell.id == "set-up"
@@ -142,7 +144,7 @@ def _write(notebook: NotebookNode, path: Path) -> None:
     temporary.replace(path)
 
 
-def _stamp(text: Path, root: Path) -> str:
+def _digest_inputs(text: Path, root: Path) -> str:
     """Return a digest of everything that an executed notebook depends on."""
     library = sorted((root / "course_lib").rglob("*.py"))
     results = sorted((root / "benchmarks" / "results").glob("*.json"))

@@ -1,4 +1,4 @@
-"""Make outputs the same on every machine, or refuse to keep them."""
+"""Clean executed outputs: drop what another run would not repeat, refuse what names this machine."""
 
 import getpass
 import re
@@ -15,7 +15,7 @@ TIMESTAMP = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 def clean_outputs(notebook: NotebookNode, *, root: Path) -> None:
-    """Drop from an executed notebook, in place, what another run would not repeat; refuse what must not be kept.
+    """Clean an executed notebook in place: drop what another run would not repeat, refuse what must not be kept.
 
     Execution counts become 1, 2, 3 ..., timings and transient metadata go, pieces of one stream are joined.
 
@@ -31,15 +31,15 @@ def clean_outputs(notebook: NotebookNode, *, root: Path) -> None:
         count += 1
         cell.execution_count = count
         cell.metadata.pop("execution", None)
-        cell.outputs = _joined(cell.outputs)
+        cell.outputs = _join_streams(cell.outputs)
         for output in cell.outputs:
-            _check(output, cell, root=root)
+            _check_output(output, cell, root=root)
             output.pop("transient", None)
             if output.output_type == "execute_result":
                 output.execution_count = count
 
 
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+def _join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Join stream outputs that follow each other under one name: how a kernel cuts them up is chance."""
     kept: list[NotebookNode] = []
     for output in outputs:
@@ -50,18 +50,18 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     return kept
 
 
-def _check(output: NotebookNode, cell: NotebookNode, *, root: Path) -> None:
+def _check_output(output: NotebookNode, cell: NotebookNode, *, root: Path) -> None:
     where = f"cell {cell.id!r} ({cell.source.strip().splitlines()[0][:60]!r})"
     if output.output_type == "error":
         raise NotebookError(f"{where} raised {output.ename}: {output.evalue}; catch it and print it, or fix the cell")
     if output.get("name") == "stderr":
         raise NotebookError(f"{where} wrote to stderr: {output.text.strip()[:200]!r}; fix what it warns about")
-    for text in _texts(output):
+    for text in _output_texts(output):
         for what, found in _machine_marks(text, root).items():
             raise NotebookError(f"{where} prints {what} ({found!r}); print something that is the same on every machine")
 
 
-def _texts(output: NotebookNode) -> list[str]:
+def _output_texts(output: NotebookNode) -> list[str]:
     if output.output_type == "stream":
         return [output.text]
     return [text for mime, text in output.data.items() if isinstance(text, str) and not mime.startswith("image/png")]

@@ -1,4 +1,4 @@
-"""Where the course lives: the one setting in ``_config.yml`` that every badge and set-up cell is made from."""
+"""The course's repository (``_config.yml``), and the Colab badge and set-up cell that are made from it."""
 
 from dataclasses import dataclass
 from pathlib import Path

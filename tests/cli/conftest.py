@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course_grader.cli import main
-from course_grader.grading.exercises.exercise import load
+from course_grader.grading.exercises.exercise import load_exercise
 from tests.grading.conftest import SOURCE, TESTS
 
 
@@ -28,7 +28,7 @@ def classroom(tmp_path, monkeypatch):
     (key := tmp_path / "exercises" / "double" / "key").mkdir(parents=True)
     (key / "source.md").write_text(SOURCE, encoding="utf-8")
     (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
-    exercise = load(key)
+    exercise = load_exercise(key)
     for learner in ("ada", "bob", "cem", "dan", "eva"):
         (folder := tmp_path / "submissions" / learner).mkdir(parents=True)
         notebook = exercise.reference() if learner not in ("bob", "dan") else exercise.pristine()

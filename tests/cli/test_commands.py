@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_grader.grading.exercises.exercise import find
+from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.notebooks import read_text
 from tests.grading.conftest import SOURCE, TESTS
 
@@ -21,7 +21,7 @@ EXERCISES = ["--exercises", str(ROOT / "exercises")]
 @pytest.fixture(scope="module")
 def exercise():
     """The course's first exercise."""
-    return find("two_layer_gradients", exercises=ROOT / "exercises")
+    return find_exercise("two_layer_gradients", exercises=ROOT / "exercises")
 
 
 def run_process(code, **environment):

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from course_grader.cli.progress import Progress
-from course_grader.grading.exercises.exercise import load
-from course_grader.grading.gradebook import connect
+from course_grader.grading.exercises.exercise import load_exercise
+from course_grader.grading.gradebook import database
 from tests.grading.conftest import SOURCE, TESTS
 
 LEARNERS = ("ada", "bob", "cem")
@@ -25,13 +25,13 @@ def classroom(tmp_path, monkeypatch):
     (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
     for learner in LEARNERS:
         (folder := tmp_path / "submissions" / learner).mkdir(parents=True)
-        nbformat.write(load(key).reference(), folder / "double.ipynb")
+        nbformat.write(load_exercise(key).reference(), folder / "double.ipynb")
     return tmp_path
 
 
 def test_a_gradebook_that_is_locked_in_mid_run_loses_nothing(course, classroom, monkeypatch):
     """One line and status 2; what was recorded stays, and the same command goes on from there."""
-    monkeypatch.setattr(connect, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
     with contextlib.ExitStack() as held, monkeypatch.context() as patch:
 
         def lock(*_):

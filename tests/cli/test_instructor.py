@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from course_grader.cli.progress import Progress
-from course_grader.grading.exercises.exercise import load
+from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook import Outcome
@@ -96,7 +96,7 @@ def test_grading_a_part_adds_to_the_class(course, classroom):
     (source := classroom / "exercises/triple/key/source.md").write_text(
         SOURCE.replace("exercise: double", "exercise: triple").replace("Twice as much", "Three times")
     )
-    nbformat.write(load(source.parent).reference(), classroom / "submissions" / "ada" / "triple.ipynb")
+    nbformat.write(load_exercise(source.parent).reference(), classroom / "submissions" / "ada" / "triple.ipynb")
     course("grade", "submissions", "-j", 1)
     shutil.copytree("submissions/cem", "late/fay")
     for folder, options in {"late": [], "submissions": ["--exercise", "double"]}.items():
@@ -183,7 +183,7 @@ def test_rules_and_times_for_nobody_are_pointed_out(course, classroom, others, m
 def test_notebooks_that_are_passed_over_are_pointed_out(course, classroom):
     """Which is graded, which is not, and why, so that nobody thinks that the other one was looked at."""
     (ada, bob), reference = (classroom / "submissions" / name for name in ("ada", "bob")), classroom / "reference.ipynb"
-    nbformat.write(load(classroom / "exercises" / "double" / "key").reference(), reference)
+    nbformat.write(load_exercise(classroom / "exercises" / "double" / "key").reference(), reference)
     for path in (ada / "double (1).ipynb", bob / "double copy.zip", bob / "new" / "double.ipynb", ada / "../fay.zip"):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(reference.read_bytes())
@@ -237,7 +237,7 @@ def hand_in_without_end(classroom):
     (source := classroom / "exercises/double/key/source.md").write_text(
         SOURCE.replace("timeout_seconds: 3", "timeout_seconds: 600")
     )
-    notebook = load(source.parent).reference()
+    notebook = load_exercise(source.parent).reference()
     next(cell for cell in notebook.cells if cell.id == "double").source = "import time\ntime.sleep(600)"
     (path := classroom / "submissions/fay/double.ipynb").parent.mkdir()
     nbformat.write(notebook, path)
@@ -309,7 +309,9 @@ def test_the_progress_bar_counts_and_leaves_known_ones_out():
         with Progress(total=3, console=console) as progress:
             for status, known in (("graded", True), ("graded", False), ("rejected", False)):
                 progress.show(
-                    Outcome(Task("ada", None, None), SubmissionReport("ada", "double", status, 0, 1), known=known)
+                    Outcome(
+                        Task("ada", None, None), SubmissionReport("ada", "double", status, 0, 1), already_graded=known
+                    )
                 )
         assert ("2/2" in shown.getvalue()) is terminal
         assert ("1 known · 1 graded · 1 rejected" in shown.getvalue()) is terminal

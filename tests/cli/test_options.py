@@ -8,9 +8,9 @@ import zipfile
 import nbformat
 import pytest
 
-from course_grader.cli import app
+from course_grader.cli import entry_point
 from course_grader.cli.progress import Progress
-from course_grader.grading.exercises.exercise import load
+from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_one import self_check
 from tests.grading.conftest import SOURCE
 
@@ -47,7 +47,7 @@ def test_what_is_in_the_gradebook_alone_has_its_title_as_long_as_there_is_a_key(
     """And its name after that."""
     course("grade", "submissions", "-j", 1, "--key", keys)
     (late := keys.parent / "late" / "ada").mkdir(parents=True)
-    nbformat.write(load(keys / "triple").reference(), late / "triple.ipynb")
+    nbformat.write(load_exercise(keys / "triple").reference(), late / "triple.ipynb")
     for titled in (True, False):
         status, out, _ = course("grade", "late", "-j", 1, "--key", keys)
         assert status == 0
@@ -81,7 +81,7 @@ def test_broken_off_it_counts_those_who_were_graded(course, classroom, monkeypat
     assert err == f"course: stopped with 3 of 6 submissions in {shown}; {how_to_go_on}\n"
 
 
-@pytest.mark.parametrize(("module", "name"), [(self_check, "check_notebook"), (app, "_build")])
+@pytest.mark.parametrize(("module", "name"), [(self_check, "check_notebook"), (entry_point, "_build_app")])
 def test_a_command_that_is_interrupted_has_a_status_of_its_own(course, classroom, monkeypatch, module, name):
     """As shells have it, also while it loads: not that of a notebook that does not pass, nor of one it cannot use."""
 
@@ -139,7 +139,7 @@ def test_similar_looks_at_what_it_is_told_to(course, classroom):
     odd = "    y = 1.0 * x\n    for k in range(60):\n        y = y - (2 * y - x) * 0.25\n    return y\n"
     own = {"ada": "    return [a + a for a in x]\n", "eva": "    while x.any():\n        return x + x\n"}
     for slug, learner in itertools.product(("double", "triple"), own):
-        notebook = load(classroom / "exercises" / slug / "key").reference()
+        notebook = load_exercise(classroom / "exercises" / slug / "key").reference()
         cells = {cell.id: cell for cell in notebook.cells}
         cells["halve"].source, cells["double"].source = f"def halve(x):\n{odd}", f"def double(x):\n{own[learner]}"
         nbformat.write(notebook, classroom / "submissions" / learner / f"{slug}.ipynb")

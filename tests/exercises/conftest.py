@@ -6,8 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_grader.grading.exercises.answers import merge
-from course_grader.grading.exercises.exercise import find
+from course_grader.grading.exercises.answers import insert_answers
+from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_class.graders import Graders
 
@@ -45,10 +45,10 @@ def grade_notebook(graders_for, tmp_path):
 @pytest.fixture
 def grade(request, grade_notebook):
     """Grade the reference with other answers in some cells; a file ``test_<slug>.py`` is about that exercise."""
-    exercise = find(request.path.stem.removeprefix("test_"), exercises=EXERCISES)
+    exercise = find_exercise(request.path.stem.removeprefix("test_"), exercises=EXERCISES)
 
     def run(answers, *, learner="ada"):
-        return grade_notebook(merge(exercise.reference(), answers), exercise, learner=learner)
+        return grade_notebook(insert_answers(exercise.reference(), answers), exercise, learner=learner)
 
     return run
 

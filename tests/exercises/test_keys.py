@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from course_grader.grading.exercises.answers import answers_of, merge
-from course_grader.grading.exercises.exercise import find
-from course_grader.grading.exercises.name_analysis import Reading
-from course_grader.grading.exercises.wrong_answers import read_wrong, wrong_answers
+from course_grader.grading.exercises.answers import answers_of, insert_answers
+from course_grader.grading.exercises.exercise import find_exercise
+from course_grader.grading.exercises.name_analysis import CellNames
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer, read_wrong_answers
 from course_grader.notebooks import read_text
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
@@ -50,7 +50,7 @@ class Key:
     @pytest.fixture
     def exercise(self):
         """The exercise."""
-        return find(self.slug, exercises=EXERCISES)
+        return find_exercise(self.slug, exercises=EXERCISES)
 
     @pytest.mark.parametrize("learners", LEARNERS, ids=["two", "six more"])
     def test_the_reference_passes_everything_whoever_hands_it_in(self, grade_notebook, exercise, learners):
@@ -70,7 +70,7 @@ class Key:
 
     def test_each_mistake_is_named_and_costs_what_it_should(self, grade_notebook, exercise, wrong):
         """The message promised by the file comes, and its exact points remain."""
-        wrong = read_wrong(wrong)
+        wrong = read_wrong_answer(wrong)
         assert wrong.answers.keys() <= {cell.id for cell in exercise.pristine().cells}
         report = grade_notebook(wrong.notebook(exercise), exercise)
         assert report.status == "graded"
@@ -80,7 +80,7 @@ class Key:
     @pytest.mark.parametrize("value", ["None", "_odd[next(_turn) % len(_odd)]"], ids=["None", "odd"])
     def test_functions_that_return_odd_values_are_graded(self, grade_notebook, exercise, value):
         """The report blames nobody but them, in words, and most points are not theirs."""
-        report = grade_notebook(merge(exercise.reference(), returning(value, exercise)), exercise)
+        report = grade_notebook(insert_answers(exercise.reference(), returning(value, exercise)), exercise)
         assert report.status == "graded", [row.detail[-300:] for row in report.rows if row.status == "error"]
         assert report.points <= 0.2 * report.max_points
         assert all(row.message for row in report.rows if row.status == "failed")
@@ -89,7 +89,7 @@ class Key:
         """A learner may run it alone, or after one that stopped midway: what it uses is given, answered or its own."""
         reference = exercise.reference()
         kinds = {cell.id: cell.metadata.course.kind for cell in reference.cells if cell.cell_type == "code"}
-        cells = {cell.id: Reading.of(cell.source) for cell in reference.cells if cell.id in kinds}
+        cells = {cell.id: CellNames.of(cell.source) for cell in reference.cells if cell.id in kinds}
         there = {name for cell, read in cells.items() if kinds[cell] != "check" for name in read.bound}
         checks = {cell: read for cell, read in cells.items() if kinds[cell] == "check"}
         for cell, read in checks.items():
@@ -98,7 +98,7 @@ class Key:
 
     def test_each_mistake_has_a_message_of_its_own(self, exercise):
         """There are at least eight, and none is told apart only by its points."""
-        wrong = wrong_answers(exercise)
+        wrong = read_wrong_answers(exercise)
         assert len(wrong) >= 8
         assert len({answer.expects for answer in wrong}) == len(wrong)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_grader.grading.exercises.exercise import find
+from course_grader.grading.exercises.exercise import find_exercise
 
 EINSUM = {
     "forward": """
@@ -190,7 +190,7 @@ def backward(out, stack, weights):
 @pytest.mark.parametrize("b", [1, 6])
 def test_the_reference_agrees_with_torch(request, b, widths):
     """The hidden tests compare with the same formulas, so these are held against another engine."""
-    exercise = find("mlp_gradients", exercises=request.path.parents[2] / "exercises")
+    exercise = find_exercise("mlp_gradients", exercises=request.path.parents[2] / "exercises")
     key = {}
     for cell in exercise.reference().cells:
         if cell.id in ("setup", "forward", "backward", "tied_gradients"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_grader.grading.exercises.exercise import find
+from course_grader.grading.exercises.exercise import find_exercise
 
 BY_HAND = {
     "calls": """
@@ -283,7 +283,7 @@ def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, sty
 
 def test_the_profiler_writes_nothing_of_its_own_below_a_cell():
     """The set-up silences it, so that what stands there is the learner's."""
-    exercise = find("slow_step", exercises=Path(__file__).parents[2] / "exercises")
+    exercise = find_exercise("slow_step", exercises=Path(__file__).parents[2] / "exercises")
     cells = {cell.id: cell.source for cell in exercise.reference().cells}
     code = "\n\n".join(cells[name] for name in ("setup", "calls", "practice", "check_calls"))
     plain = {name: value for name, value in os.environ.items() if name != "KINETO_LOG_LEVEL"}

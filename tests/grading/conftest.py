@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_grader.grading.exercises.exercise import Exercise, load
+from course_grader.grading.exercises.exercise import Exercise, load_exercise
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.report import SubmissionReport
 
@@ -96,7 +96,7 @@ def make_exercise(tmp_path_factory) -> Callable[..., Exercise]:
         key.mkdir(parents=True)
         (key / "source.md").write_text(source, encoding="utf-8")
         (key / "test_hidden.py").write_text(tests, encoding="utf-8")
-        exercise = load(key)
+        exercise = load_exercise(key)
         return replace(exercise, limits=replace(exercise.limits, cell_seconds=seconds, total_seconds=total))
 
     return make

@@ -18,7 +18,7 @@ from course_grader.grading.grade_class.find_submissions import Task, find_submis
 from course_grader.grading.grade_class.foreman import Foreman
 from course_grader.grading.grade_class.graders import grade_class
 from course_grader.grading.grade_class.workers import Died, in_processes, serve
-from course_grader.grading.gradebook import Standing
+from course_grader.grading.gradebook import FinalGrade
 from course_lib.errors import GradingError, InputError
 
 
@@ -66,7 +66,9 @@ EXPECTED = {
 def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs):
     """One bad file costs nobody else; two at a time give what one at a time gives."""
     tasks = find_submissions(classroom, exercises=exercises, slug="double")
-    table, data = reports.write([Standing(report) for report in grade_class(tasks, jobs=jobs)], tmp_path / "grades")
+    table, data = reports.write_reports(
+        [FinalGrade(report) for report in grade_class(tasks, jobs=jobs)], tmp_path / "grades"
+    )
     document = json.loads(data.read_text(encoding="utf-8"))
     assert document["schema_version"] == 1
     came = {entry["learner"]: entry for entry in document["submissions"]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_grader.grading.exercises.exercise import find, load
+from course_grader.grading.exercises.exercise import find_exercise, load_exercise
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError
 from tests.grading.conftest import SOURCE, TESTS
@@ -14,7 +14,7 @@ def loaded(tmp_path):
         (key := tmp_path / "double" / "key").mkdir(parents=True)
         (key / "source.md").write_text(source, encoding="utf-8")
         (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
-        return load(key)
+        return load_exercise(key)
 
     return load_from
 
@@ -49,7 +49,7 @@ def test_a_text_under_another_name_is_found_and_named(tmp_path):
     (key / "source.md").write_text(SOURCE, encoding="utf-8")
     (key / "test_hidden.py").write_text(TESTS, encoding="utf-8")
     with pytest.raises(InputError, match=r"of exercise 'treble', found that of 'double' at .*; its front matter must"):
-        find("treble", exercises=tmp_path)
+        find_exercise("treble", exercises=tmp_path)
 
 
 def test_what_is_wrong_with_a_text_is_said_with_one_path(loaded):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from course_grader.grading.authoring import expect
-from course_grader.grading.authoring.points import Mistake, points, points_of
+from course_grader.grading.authoring.points import LearnerError, Mistake, points, points_of
 
 
 def test_a_number_may_be_asked_for_as_an_array_without_dimensions():
@@ -19,7 +19,7 @@ def test_a_number_may_be_asked_for_as_an_array_without_dimensions():
 @pytest.mark.parametrize("value", [(1, 2), [1, 2]])
 def test_two_things_may_come_in_a_tuple_or_a_list(value):
     """A learner need not know the difference."""
-    assert expect.two(value, "a and b", name="f") == value
+    assert expect.pair(value, "a and b", name="f") == value
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_two_things_may_come_in_a_tuple_or_a_list(value):
 def test_anything_but_two_things_is_named(value, came):
     """With how many there are."""
     with pytest.raises(Mistake, match=f"`f` must return two things, a and b; it returned {came}"):
-        expect.two(value, "a and b", name="f")
+        expect.pair(value, "a and b", name="f")
 
 
 def test_a_function_that_returns_nothing_is_told_so_and_not_that_it_does_not_react():
     """Nothing twice is equal, too; nothing once is a reaction."""
     with pytest.raises(Mistake, match="`f` returns None, as happens when a `return` is missing"):
-        expect.reaction(None, None, name="f")
-    expect.reaction(None, np.ones(2), name="f")
-    expect.reaction(np.ones(2), np.ones(3), name="f")
+        expect.depends_on_input(None, None, name="f")
+    expect.depends_on_input(None, np.ones(2), name="f")
+    expect.depends_on_input(np.ones(2), np.ones(3), name="f")
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,21 @@ def test_what_a_function_rests_on_is_named_where_it_fails_and_the_other_is_wrong
     def right():
         return None
 
-    with pytest.raises(Mistake) as caught, expect.resting("f", {"e": right, "g": wrong, "h": wrong}, maybe=maybe):
-        raise Mistake("`f` raised TypeError: no")
+    with (
+        pytest.raises(Mistake) as caught,
+        expect.blame_dependency("f", {"e": right, "g": wrong, "h": wrong}, maybe=maybe),
+    ):
+        raise LearnerError("`f` raised TypeError: no", function="f", raised="TypeError")
     assert str(caught.value) == f"`g` returned None. {how}"
-    for needed, said in (({"g": right}, "`f` raised TypeError: no"), ({"g": wrong}, "`f` is not the sum")):
-        with pytest.raises(Mistake) as caught, expect.resting("f", needed, maybe=maybe):
-            raise Mistake(said)
-        assert str(caught.value) == said
+    raised = LearnerError("`f` raised TypeError: no", function="f", raised="TypeError")
+    for needed, error in (
+        ({"g": right}, raised),
+        ({"g": wrong}, Mistake("`f` raised no doubts")),
+        ({"g": wrong}, LearnerError("`f` is not defined", function="f", missing=("f",))),
+    ):
+        with pytest.raises(Mistake) as caught, expect.blame_dependency("f", needed, maybe=maybe):
+            raise error
+        assert caught.value is error
 
 
 def test_a_hidden_test_without_points_is_worth_none():

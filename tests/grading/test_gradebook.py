@@ -11,7 +11,7 @@ import pytest
 
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints
-from course_grader.grading.gradebook.connect import where
+from course_grader.grading.gradebook.database import database_url
 from course_lib.errors import InputError
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
@@ -57,8 +57,8 @@ def test_the_same_notebook_is_one_attempt(address):
             book.record(each)
         [found] = book.attempts(exercise="double")
         assert found == replace(later, submitted_at=NOON)
-        book.seen(found, submitted_at=NOON - timedelta(hours=1))
-        book.seen(found, submitted_at=NOON + timedelta(days=9))
+        book.record_resubmission(found, submitted_at=NOON - timedelta(hours=1))
+        book.record_resubmission(found, submitted_at=NOON + timedelta(days=9))
         [found] = book.attempts(exercise="double")
     assert (found.submitted_at, found.last_submitted_at) == (NOON - timedelta(hours=1), NOON + timedelta(days=9))
     assert found.report.rows == ROWS[:1]
@@ -69,9 +69,9 @@ def test_a_time_that_was_told_comes_before_all_others(address):
     with Gradebook(address) as book:
         book.record(attempt())
         for told in (NOON + timedelta(days=2), NOON - timedelta(days=2), NOON + timedelta(days=1)):
-            book.tell({("ada", "double", "a" * 64): told, ("bob", "double", "b" * 64): NOON})
+            book.set_submission_times({("ada", "double", "a" * 64): told, ("bob", "double", "b" * 64): NOON})
             book.record(attempt())
-            book.seen(attempt(), submitted_at=NOON - timedelta(days=9))
+            book.record_resubmission(attempt(), submitted_at=NOON - timedelta(days=9))
             [found] = book.attempts(exercise="double")
             assert (found.submitted_at, found.last_submitted_at) == (told, told)
 
@@ -85,7 +85,7 @@ def test_a_gradebook_from_before_times_were_told_is_gone_on_with(tmp_path):
         connection.execute("DROP TABLE told_times")
     with Gradebook(str(path), create=False) as book:
         assert book.attempts(exercise="double") == [attempt()]
-        book.tell({("ada", "double", "a" * 64): NOON})
+        book.set_submission_times({("ada", "double", "a" * 64): NOON})
 
 
 def test_another_notebook_is_another_attempt(address):
@@ -200,7 +200,7 @@ def test_what_is_no_gradebook_is_refused_and_left_alone(tmp_path, make):
 def test_an_address_that_is_none_is_named(tmp_path, given, came):
     """It says what an address looks like, and never shows a password."""
     if came is None:
-        assert where(given).drivername == "postgresql+psycopg"
+        assert database_url(given).drivername == "postgresql+psycopg"
         return
     with pytest.raises(InputError, match=re.escape(came)) as caught:
         Gradebook(given.format(tmp=tmp_path))

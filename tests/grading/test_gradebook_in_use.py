@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from course_grader.grading.grade_one.report import SubmissionReport
-from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints, connect
+from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints, database
 from course_lib.errors import InputError
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
@@ -22,7 +22,7 @@ def attempt(learner="ada", *, message=""):
 
 USES = {
     "record": lambda book: book.record(attempt("bob")),
-    "seen": lambda book: book.seen(attempt(), submitted_at=NOON),
+    "record_resubmission": lambda book: book.record_resubmission(attempt(), submitted_at=NOON),
     "attempts": lambda book: book.attempts(exercise="double"),
     "learners": lambda book: book.learners(),
     "add_points": lambda book: book.add_points(ManualPoints("ada", "double", 1, "oral", NOON)),
@@ -33,7 +33,7 @@ USES = {
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_locked_gradebook_is_one_sentence(tmp_path, monkeypatch, use):
     """Whatever is asked of it while another process holds it for longer than one waits; afterwards it works again."""
-    monkeypatch.setattr(connect, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
     path = tmp_path / "gradebook.sqlite"
     with Gradebook(str(path)) as book:
         book.record(attempt())

@@ -124,7 +124,7 @@ def test_the_zip_is_what_gradescope_unpacks(package, exercise):
     assert {
         "key/double/source.md",
         "key/double/test_hidden.py",
-        "library/course_grader/grading/reports/page.py",
+        "library/course_grader/grading/reports/learner_page.py",
     } <= set(names)
     assert not [name for name in names if "/wrong/" in name or "__pycache__" in name]
     assert re.search(r"^numpy==[\d.]+$", required, flags=re.MULTILINE)
@@ -152,7 +152,7 @@ def test_the_classroom_is_graded_from_a_place_of_its_own(exercise, tmp_path):
             assert "${{" not in step["run"]  # nothing from outside is pasted into a script
             assert subprocess.run(["bash", "-n"], input=step["run"], text=True).returncode == 0
     assert (folder / "key" / "double" / "test_hidden.py").read_bytes() == exercise.tests.read_bytes()
-    assert (folder / "library" / "course_grader" / "cli" / "app.py").is_file()
+    assert (folder / "library" / "course_grader" / "cli" / "entry_point.py").is_file()
 
 
 def test_the_classrooms_command_grades(exercise, tmp_path):

@@ -14,8 +14,8 @@ import pytest
 from course_grader.grading import reports
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.grade_one.report import Row, SubmissionReport
-from course_grader.grading.gradebook import Attempt, ManualPoints, Standing
-from course_grader.grading.reports.files import file_name
+from course_grader.grading.gradebook import Attempt, FinalGrade, ManualPoints
+from course_grader.grading.reports.safe_files import safe_file_name
 from course_lib.errors import InputError
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
@@ -39,14 +39,14 @@ def stand(learner="ada", *, late=0, manual=(), status="graded", rows=ROWS, sandb
     )
     attempt = Attempt(report, "a" * 64, "b" * 64, NOON, NOON, NOON)
     given = tuple(ManualPoints(learner, "double", points, why, NOON) for points, why in manual)
-    return Standing(report, attempt, 1, int(late > 0), late, given)
+    return FinalGrade(report, attempt, 1, int(late > 0), late, given)
 
 
 CLASS = [
     stand(),
     stand("=1+1", late=50, manual=[(1.5, "oral"), (-3, "a loan")]),
     stand("bob", rows=(), status="rejected", sandbox="", messages=("expected a notebook",)),
-    Standing(SubmissionReport("cem", "", "missing", 0, 0, ("expected a notebook",))),
+    FinalGrade(SubmissionReport("cem", "", "missing", 0, 0, ("expected a notebook",))),
 ]
 
 
@@ -106,7 +106,7 @@ def test_what_a_report_is_given_cannot_command_a_terminal_or_fill_a_disk():
 
 def test_canvas_gets_its_columns_and_points_possible():
     """Those of a Canvas import; what the grader failed at is left empty, so that nobody's grade is overwritten."""
-    failed = Standing(SubmissionReport("dan", "double", "error", 0, 5))
+    failed = FinalGrade(SubmissionReport("dan", "double", "error", 0, 5))
     lines = list(csv.reader(io.StringIO(reports.as_canvas([*CLASS, failed]))))
     assert lines[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "double"]
     assert lines[1] == ["Points Possible", "", "", "", "", "5"]
@@ -121,13 +121,13 @@ def test_canvas_gets_its_columns_and_points_possible():
 
 def test_canvas_is_told_what_an_exercise_is_worth_whoever_comes_last():
     """Also if that is a learner of whom it is not known."""
-    absent = Standing(SubmissionReport("zoe", "double", "missing", 0, 0))
+    absent = FinalGrade(SubmissionReport("zoe", "double", "missing", 0, 0))
     assert reports.as_canvas([stand(), absent]).splitlines()[1] == "Points Possible,,,,,5"
 
 
 def test_moodle_gets_points_and_feedback_of_each_exercise():
     """One line a learner, however many exercises."""
-    other = Standing(SubmissionReport("ada", "triple", "graded", 1, 1))
+    other = FinalGrade(SubmissionReport("ada", "triple", "graded", 1, 1))
     lines = list(csv.reader(io.StringIO(reports.as_moodle([stand(messages=("look again",)), other]))))
     assert lines[0] == ["username", "double", "double feedback", "triple", "triple feedback"]
     assert lines[1] == ["ada", "2", "look again", "1", ""]
@@ -198,27 +198,27 @@ def test_should_something_slip_through_the_policy_stops_it(open_file, tmp_path):
 )
 def test_a_learners_name_is_no_path(name):
     """Whatever it is, the file lies where it should, and differs from that of a like name."""
-    came = file_name(name)
+    came = safe_file_name(name)
     assert came.isascii()
     assert not set(came) & set("/\\\0 ")
     assert came[0].isalnum()
     assert len(came) <= 90
-    assert came != file_name(name + "!")
+    assert came != safe_file_name(name + "!")
 
 
 def test_nobody_can_be_called_like_the_page_of_another():
     """A plain name stays what it is, but for one that looks like what is made of another."""
-    assert file_name("ada-2026") == "ada-2026"
-    assert file_name(file_name("Ada Lovelace")) != file_name("Ada Lovelace")
+    assert safe_file_name("ada-2026") == "ada-2026"
+    assert safe_file_name(safe_file_name("Ada Lovelace")) != safe_file_name("Ada Lovelace")
 
 
 def test_files_are_whole_or_not_there(tmp_path):
     """A second run replaces the first one's files; a run that fails leaves them, and no half-written file."""
     for _ in range(2):
-        data, table = sorted(reports.write([stand()], tmp_path))[::-1]
+        data, table = sorted(reports.write_reports([stand()], tmp_path))[::-1]
     before = data.read_text()
     with pytest.raises(TypeError):
-        reports.write([stand(messages=(object(),))], tmp_path)
+        reports.write_reports([stand(messages=(object(),))], tmp_path)
     assert data.read_text() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
     assert stat.S_IMODE(table.stat().st_mode) == 0o644
@@ -226,17 +226,17 @@ def test_files_are_whole_or_not_there(tmp_path):
 
 def test_every_kind_is_written_where_it_is_said(tmp_path):
     """Files and folders by the names of the options, and one page for each learner."""
-    written = reports.write(CLASS, tmp_path, kinds=list(reports.KINDS))
+    written = reports.write_reports(CLASS, tmp_path, kinds=list(reports.REPORT_KINDS))
     assert all(path.exists() for path in written)
     assert len(list((tmp_path / "learners").iterdir())) == len(CLASS)
     assert json.loads((tmp_path / "gradescope" / "ada" / "double.json").read_text())["score"] == 2
     (tmp_path / "taken" / "junit.xml").mkdir(parents=True)
     with pytest.raises(InputError, match="found a folder there"):
-        reports.write(CLASS, tmp_path / "taken", kinds=["junit"])
+        reports.write_reports(CLASS, tmp_path / "taken", kinds=["junit"])
 
 
 def test_half_a_character_does_not_cost_the_class_its_grades(tmp_path):
     """A detail that cannot be encoded is written escaped, in every kind of report."""
     odd = stand(rows=(Row("t", "test", "failed", 0, 1, "\ud800", "\ud800", "\ud800"),), messages=("\ud800",))
-    reports.write([odd], tmp_path, kinds=list(reports.KINDS))
+    reports.write_reports([odd], tmp_path, kinds=list(reports.REPORT_KINDS))
     assert json.loads((tmp_path / "grades.json").read_bytes())["submissions"][0]["rows"][0]["detail"] == "\ud800"

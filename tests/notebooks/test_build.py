@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_grader.notebooks import Repository, build, generate
-from course_grader.notebooks.exercise import pictures_of
-from course_grader.notebooks.run import run
+from course_grader.notebooks import Repository, build_notebooks, generate_notebook
+from course_grader.notebooks.execute import execute_notebook
+from course_grader.notebooks.exercise_notebooks import pictures_of
 from course_lib.errors import InputError, NotebookError
 from tests.notebooks.conftest import PAGE
 
@@ -42,7 +42,7 @@ double = 2
 
 
 def written(project):
-    return [built.notebook.name for built in build(project) if built.written]
+    return [built.notebook.name for built in build_notebooks(project) if built.written]
 
 
 def test_the_first_build_runs_every_page(project):
@@ -88,9 +88,9 @@ def test_a_failing_page_leaves_its_notebook_alone(project):
 def test_the_badge_and_the_set_up_follow_the_title(project):
     """Both are made from _config.yml; the set-up cell is there only if the page imports the library."""
     text = project / "chapters/part/a.md"
-    assert [c.id for c in generate(text, root=project).cells[1:-1]] == ["open-in-colab"]
+    assert [c.id for c in generate_notebook(text, root=project).cells[1:-1]] == ["open-in-colab"]
     text.write_text(PAGE.format(code="import course_lib"))
-    title, badge, setup, _ = generate(text, root=project).cells
+    title, badge, setup, _ = generate_notebook(text, root=project).cells
     assert title.source == "# Title"
     assert "/github/owner/name/blob/main/chapters/part/a.ipynb" in badge.source
     assert '"the-backward-pass @ git+https://host.example/owner/name@main"' in setup.source
@@ -123,7 +123,7 @@ def test_the_set_up_cell_of_an_exercise_names_one_command_where_the_library_is_m
 def test_only_an_exercise_looks_for_the_library():
     """Of the committed notebooks, those of exercises do, and pages do not: they are read beside it."""
     looks = {
-        text.parts[-3]: "ModuleNotFoundError" in generate(text, root=ROOT).cells[2].source
+        text.parts[-3]: "ModuleNotFoundError" in generate_notebook(text, root=ROOT).cells[2].source
         for text in (ROOT / "exercises/vanishing_layer/key/source.md", ROOT / "chapters/mechanics/build_the_engine.md")
     }
     assert looks == {"vanishing_layer": True, "chapters": False}
@@ -132,8 +132,8 @@ def test_only_an_exercise_looks_for_the_library():
 def test_an_exercise_says_where_to_work_and_folds_its_checks_away():
     """Each notebook that is handed out says how it is checked and handed in; on its page, answers stand out."""
     text = ROOT / "exercises/vanishing_layer/key/source.md"
-    cells = {cell.id: cell for cell in generate(text, root=ROOT).cells}
-    opening = generate(text, root=ROOT).cells[0].source
+    cells = {cell.id: cell for cell in generate_notebook(text, root=ROOT).cells}
+    opening = generate_notebook(text, root=ROOT).cells[0].source
     assert opening.startswith("# ")
     assert opening.index("`course check vanishing_layer.ipynb`") < opening.index("\n## ")
     folded = {name for name, cell in cells.items() if "hide-input" in cell.metadata.get("tags", [])} - {"picture"}
@@ -153,21 +153,23 @@ def test_each_committed_notebook_is_what_its_text_generates(text):
     from course_grader.notebooks.build import without_outputs
 
     committed = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
-    assert without_outputs(committed) == without_outputs(generate(text, root=ROOT))
+    assert without_outputs(committed) == without_outputs(generate_notebook(text, root=ROOT))
 
 
 @pytest.mark.parametrize("text", sorted((ROOT / "exercises").glob("*/key/source.md")), ids=lambda p: p.parts[-3])
 def test_each_committed_exercise_is_what_its_source_generates(text):
     """Outputs included: an exercise's outputs are written in its source, but for its pictures, drawn here once more."""
     path = text.parents[1] / f"{text.parents[1].name}.ipynb"
-    generated = generate(text, root=ROOT)
+    generated = generate_notebook(text, root=ROOT)
     if (pictures := pictures_of(generated)).cells:
-        run(pictures, folder=text.parent, root=ROOT)
+        execute_notebook(pictures, folder=text.parent, root=ROOT)
     assert nbformat.read(path, as_version=4) == generated
 
 
 def alone_in_needing_the_library(text):
-    codes = [cell for cell in generate(text, root=ROOT).cells if cell.cell_type == "code" and cell.id != "set-up"]
+    codes = [
+        cell for cell in generate_notebook(text, root=ROOT).cells if cell.cell_type == "code" and cell.id != "set-up"
+    ]
     kinds = {cell.metadata.course.kind for cell in codes if "course_lib" in cell.source}
     return kinds == {"picture"}
 
@@ -178,7 +180,7 @@ PICTURED = sorted(filter(alone_in_needing_the_library, (ROOT / "exercises").glob
 @pytest.mark.parametrize("text", PICTURED, ids=lambda p: p.parts[-3])
 def test_a_picture_asks_for_nothing_that_the_exercise_does_without(text, monkeypatch, capsys):
     """Where the library is missing, a learner who needs it for nothing else goes on, and is told so."""
-    notebook = generate(text, root=ROOT)
+    notebook = generate_notebook(text, root=ROOT)
     (picture,) = pictures_of(notebook).cells
     monkeypatch.setitem(sys.modules, "course_lib.figures", None)
     exec(compile(picture.source, "picture", "exec"), {})
@@ -210,10 +212,12 @@ def test_the_pictures_of_an_exercise_are_drawn_and_nothing_else_is_run(project):
 def test_what_is_asked_for_is_built_alone(project):
     """By its text; with force it is run again although nothing changed."""
     one = project / "chapters/part/b.md"
-    assert [built.source for built in build(project, only=[one])] == [one]
+    assert [built.source for built in build_notebooks(project, only=[one])] == [one]
     assert [(project / f"chapters/part/{name}.ipynb").exists() for name in "ab"] == [False, True]
-    assert [(built.source, built.written) for built in build(project, only=[one])] == [(one, False)]
-    assert [(built.source, built.written) for built in build(project, only=[one], force=True)] == [(one, True)]
+    assert [(built.source, built.written) for built in build_notebooks(project, only=[one])] == [(one, False)]
+    assert [(built.source, built.written) for built in build_notebooks(project, only=[one], force=True)] == [
+        (one, True)
+    ]
 
 
 def test_what_a_page_depends_on_runs_it_again(project):
@@ -223,8 +227,8 @@ def test_what_a_page_depends_on_runs_it_again(project):
     for name in (
         "README.md",
         "course_grader/grading/kernel/kernel.py",
-        "course_grader/cli/app.py",
-        "course_grader/notebooks/run.py",
+        "course_grader/cli/entry_point.py",
+        "course_grader/notebooks/execute.py",
     ):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("x = 2\n")

@@ -1,1 +1,1 @@
-"""What the author of a hidden test imports: points, mistakes, expectations, and the learner to call."""
+"""Write hidden tests: points, mistakes, checks of what came back, and the learner's functions to call."""

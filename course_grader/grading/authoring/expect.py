@@ -1,4 +1,4 @@
-"""Checks for hidden tests that already speak to the learner.
+"""Check what a learner's function returned, in hidden tests: each check raises a mistake with its sentence.
 
 NumPy is loaded by the functions that use it: this module comes with the package, even where nothing is graded.
 """
@@ -8,21 +8,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from course_grader.grading.authoring.points import Mistake
+from course_grader.grading.authoring.points import LearnerError, Mistake
 
 if TYPE_CHECKING:
     import numpy as np
 
     from course_grader.grading.authoring.learner import Learner
 
-__all__ = ["array", "by_hand", "described", "reaction", "resting", "two"]
+__all__ = ["array", "blame_dependency", "by_hand", "depends_on_input", "describe", "pair"]
 
-KINDS = "biufc"  # of NumPy: what a number can be
+NUMERIC_KINDS = "biufc"  # of NumPy: what a number can be
 PATH_CHARS = 60
 
 
-def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
-    """Return what a learner gave as an array of numbers.
+def array(value: object, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
+    """Check that a learner returned numbers, of this shape, and return them as an array.
 
     Parameters
     ----------
@@ -48,21 +48,21 @@ def array(value: Any, *, name: str, shape: tuple[int, ...] | None = None) -> "np
     """
     import numpy as np
 
-    if not _numeric(value):
-        raise Mistake(f"`{name}` is {described(value)}; it must be an array of numbers")
+    if not _is_numeric(value):
+        raise Mistake(f"`{name}` is {describe(value)}; it must be an array of numbers")
     try:
         result = np.asarray(value)
     except ValueError:
         raise Mistake(f"`{name}` is a list whose rows have different lengths; it must be an array") from None
-    if result.dtype.kind not in KINDS:
-        raise Mistake(f"`{name}` is {described(value)}; it must be an array of numbers")
+    if result.dtype.kind not in NUMERIC_KINDS:
+        raise Mistake(f"`{name}` is {describe(value)}; it must be an array of numbers")
     if shape is not None and result.shape != shape:
         raise Mistake(f"`{name}` has shape {result.shape}; it must have shape {shape}")
     return result
 
 
-def two(value: Any, what: str, *, name: str) -> Any:
-    """Return what a learner's function gave, if it is two things.
+def pair(value: object, what: str, *, name: str) -> Any:
+    """Check that a function returned two things, and return them.
 
     Parameters
     ----------
@@ -80,18 +80,18 @@ def two(value: Any, what: str, *, name: str) -> Any:
 
     Examples
     --------
-    >>> loss, grads = two([0.5, {"w": 1.0}], "the loss and the gradients", name="whole")
-    >>> two(0.5, "the loss and the gradients", name="whole")
+    >>> loss, grads = pair([0.5, {"w": 1.0}], "the loss and the gradients", name="whole")
+    >>> pair(0.5, "the loss and the gradients", name="whole")
     Traceback (most recent call last):
     course_grader...Mistake: `whole` must return two things, the loss and the gradients; it returned a float
     """
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise Mistake(f"`{name}` must return two things, {what}; it returned {described(value)}")
+        raise Mistake(f"`{name}` must return two things, {what}; it returned {describe(value)}")
     return value
 
 
-def reaction(first: Any, second: Any, *, name: str) -> None:
-    """Check that a function gave different results for different arguments.
+def depends_on_input(first: object, second: object, *, name: str) -> None:
+    """Check that a function returns different results for different arguments.
 
     A test that looks for what a function must *not* do needs this too: one that does nothing at all would pass it.
 
@@ -109,39 +109,39 @@ def reaction(first: Any, second: Any, *, name: str) -> None:
 
     Examples
     --------
-    >>> reaction([0, 0], [0, 0], name="clip")
+    >>> depends_on_input([0, 0], [0, 0], name="clip")
     Traceback (most recent call last):
     course_grader...Mistake: `clip` returns the same whatever it is given: this point is for one that works
     """
     from course_grader.grading.protocol.codec import encode
 
     if first is None and second is None:
-        raise Mistake(f"`{name}` returns {described(None)}")
+        raise Mistake(f"`{name}` returns {describe(None)}")
     if encode(first) == encode(second):
         raise Mistake(f"`{name}` returns the same whatever it is given: this point is for one that works")
 
 
-def _numeric(value: Any) -> bool:
-    """Tell whether there is nothing but numbers: NumPy would give every element as much room as the longest text."""
+def _is_numeric(value: object) -> bool:
+    """Tell whether there are only numbers: NumPy would give every element as much room as the longest text."""
     import numpy as np
 
     if isinstance(value, (list, tuple)):
-        return all(map(_numeric, value))
+        return all(map(_is_numeric, value))
     if isinstance(value, (np.generic, np.ndarray)):
-        return value.dtype.kind in KINDS
+        return value.dtype.kind in NUMERIC_KINDS
     return isinstance(value, (int, float, complex))
 
 
 @contextmanager
-def resting(name: str, needed: Mapping[str, Callable[[], Any]], *, maybe: bool = False) -> Iterator[None]:
-    """Where a call raises because of another function of the learner's, say which to mend first.
+def blame_dependency(name: str, needed: Mapping[str, Callable[[], object]], *, maybe: bool = False) -> Iterator[None]:
+    """Name the function to mend first where a call raises because of another function of the learner's.
 
     Parameters
     ----------
     name : str
         The function that is called in the block.
     needed : mapping of str to callable
-        What it rests on, the first one first, and for each a check that raises :class:`Mistake` if that is wrong.
+        The functions it calls, the first one first, and for each a check that raises :class:`Mistake` if it is wrong.
     maybe : bool
         Whether an answer may also do without them.
 
@@ -149,15 +149,15 @@ def resting(name: str, needed: Mapping[str, Callable[[], Any]], *, maybe: bool =
     --------
     >>> def check():
     ...     raise Mistake("`norm` returned None; it must return one number")
-    >>> with resting("clip", {"norm": check}):
-    ...     raise Mistake("`clip` raised TypeError: unsupported operand")
+    >>> with blame_dependency("clip", {"norm": check}):
+    ...     raise LearnerError("`clip` raised TypeError: unsupported operand", function="clip", raised="TypeError")
     Traceback (most recent call last):
     course_grader...Mistake: `norm` returned None; it must return one number. `clip` rests on it, so mend `norm` first
     """
     try:
         yield
-    except Mistake as mistake:
-        if f"`{name}` raised " in str(mistake):
+    except LearnerError as error:
+        if error.function == name and error.raised:
             for other, check in needed.items():
                 try:
                     check()
@@ -170,7 +170,7 @@ def resting(name: str, needed: Mapping[str, Callable[[], Any]], *, maybe: bool =
 def by_hand(
     learner: "Learner", names: Collection[str], *, among: Collection[str], instead_of: Mapping[str, str]
 ) -> None:
-    r"""Check that answers use nothing that does their work for them, as far as reading their text can tell.
+    r"""Check that answers use no library call that does their work for them, as far as their text can tell.
 
     Parameters
     ----------
@@ -198,22 +198,22 @@ def by_hand(
     Traceback (most recent call last):
     course_grader...Mistake: `slope` uses `jax.grad`: derive it yourself
     """
-    from course_grader.grading.exercises.name_analysis import Reading, reached, used
+    from course_grader.grading.exercises.name_analysis import CellNames, reachable_cells, used_names
 
-    cells = {cell: Reading.of(learner.source(cell)) for cell in among}
-    found = sorted(used(reached(cells, names)), key=lambda path: (path.startswith("."), path))
+    cells = {cell: CellNames.of(learner.source(cell)) for cell in among}
+    found = sorted(used_names(reachable_cells(cells, names)), key=lambda path: (path.startswith("."), path))
     for pattern, why in instead_of.items():
         for path in found:
             if re.search(pattern, path):
                 raise Mistake(f"`{next(iter(names))}` uses `{path[:PATH_CHARS]}`: {why}")
 
 
-def described(value: Any) -> str:
-    """Say what something is.
+def describe(value: object) -> str:
+    """Say what a learner returned, by its type and length.
 
     Examples
     --------
-    >>> described([1, 2]), described(None)
+    >>> describe([1, 2]), describe(None)
     ('a list of 2', 'None, as happens when a `return` is missing')
     """
     if value is None:

@@ -1,31 +1,32 @@
-"""What a hidden test sees of a submission: functions to call, names to read, the source of an answer."""
+"""Call a learner's functions from a hidden test, and read their values and the source of their answers."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from course_grader.grading.authoring.points import LearnerError
-from course_grader.grading.exercises.name_analysis import Reading
+from course_grader.grading.exercises.name_analysis import CellNames
+from course_grader.grading.exercises.ungraded_cells import missing_names
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.protocol.codec import CodecError, decode, encode
 from course_grader.grading.text import one_line
 
-__all__ = ["Call", "Learner"]
+__all__ = ["Call", "Learner", "random_generator"]
 
 MESSAGE_CHARS, NAME_CHARS = 300, 40
-UNWRITTEN = " is not written yet"
 MAGIC = re.compile(r"^%%(\w{1,40})", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a learner's function: what it returned, and its arguments as they were afterwards."""
+    """The value that a learner's function returned, and its arguments as they were afterwards."""
 
     value: Any
-    args: list[Any] = field(default_factory=list)
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    args: list[object] = field(default_factory=list)
+    kwargs: dict[str, object] = field(default_factory=dict)
 
 
 class Learner:
@@ -37,9 +38,9 @@ class Learner:
 
     def __init__(self, kernel: Kernel, answers: dict[str, str]) -> None:
         self._kernel, self._answers = kernel, answers
-        self._read: dict[str, Any] = {}
+        self._reads: dict[str, object] = {}
 
-    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
         """Return ``name(*args, **kwargs)`` as plain data.
 
         Raises
@@ -49,18 +50,18 @@ class Learner:
         """
         return self.run(name, *args, **kwargs).value
 
-    def run(self, name: str, /, *args: Any, **kwargs: Any) -> Call:
+    def run(self, name: str, /, *args: object, **kwargs: object) -> Call:
         """Call like :meth:`call`, and also return the arguments as the function left them."""
         call = encode({"args": list(args), "kwargs": kwargs})
         reply = self._request({"name": name, "call": call, "arguments": True})
-        after = self._decoded(name, reply.get("call"))
-        if not _same_form(after, args, kwargs):
-            raise LearnerError(f"`{name}` left its arguments in a state that is not plain data")
-        return Call(self._decoded(name, reply.get("value")), after["args"], after["kwargs"])
+        after = self._decode(name, reply.get("call"))
+        if not _has_same_form(after, args, kwargs):
+            raise LearnerError(f"`{name}` left its arguments in a state that is not plain data", function=name)
+        return Call(self._decode(name, reply.get("value")), after["args"], after["kwargs"])
 
     def eval(self, name: str, /) -> Any:
         """Return the value of one of the learner's names as plain data."""
-        return self._decoded(name, self._request({"name": name}).get("value"))
+        return self._decode(name, self._request({"name": name}).get("value"))
 
     def source(self, cell: str, /) -> str:
         """Return the text of one of the learner's answer cells; empty if they left it out.
@@ -77,91 +78,108 @@ class Learner:
             )
         return self._answers[cell]
 
-    def aside(self) -> str:
-        """Say which of the answers' functions, of those that were called and returned, read data of the notebook.
+    def hardcoded_data_note(self) -> str:
+        """Name the answers' functions, of those that were called and returned, that read data of the notebook.
 
-        Such a function is right for what stands in the notebook, and its check may pass.
+        Such a function is right for the data in the notebook, and its check may pass.
         """
-        ours = self._bound()
-        found = ((name, self._named(reads)) for name, reads in self._read.items() if name in ours)
+        own = self._names_of_answers()
+        data = {name: self._data_names(reads) for name, reads in self._reads.items() if name in own}
         return "".join(
-            f". `{name}` reads the notebook's own {read}, whatever it is given" for name, read in found if read
+            f". `{name}` reads the notebook's own {_join_code(reads)}, whatever it is given"
+            for name, reads in data.items()
+            if reads
         )
 
-    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
-        name = request["name"]
+    def _request(self, request: dict[str, object]) -> dict[str, object]:
+        name = str(request["name"])
         self._kernel.doing = f"`{name}`"
         reply = self._kernel.request(request)
         match reply.get("status"):
             case "ok":
-                self._read[name] = reply.get("reads")
+                self._reads[name] = reply.get("reads")
                 return reply
             case "missing":
-                raise LearnerError(f"`{name}` is not defined: {self._why_missing(name)}")
+                raise LearnerError(
+                    f"`{name}` is not defined: {self._why_missing(name)}", function=name, missing=(name,)
+                )
             case "uncallable":
-                raise LearnerError(f"`{name}` is a {_text(reply, 'type')}, not a function")
+                raise LearnerError(f"`{name}` is a {_reply_text(reply, 'type')}, not a function", function=name)
             case "opaque":
-                raise LearnerError(f"`{name}` returned {_text(reply, 'message')}")
+                raise LearnerError(f"`{name}` returned {_reply_text(reply, 'message')}", function=name)
             case "raised" if reply.get("type") == "NotImplementedError":
-                said = _text(reply, "message")  # what is missing may be something that this one calls
-                raise LearnerError(said if said.endswith(UNWRITTEN) else f"`{name}`{UNWRITTEN}")
+                raise _unwritten_error(name, _reply_text(reply, "message"))
             case "raised":
-                said = f"`{name}` raised {_text(reply, 'type')}: {_text(reply, 'message')}".rstrip(": ")
-                raise LearnerError(said + self._reading(reply.get("reads")))
-        raise LearnerError(f"`{name}` gave no answer that can be read")
+                raise self._raised(name, reply)
+        raise LearnerError(f"`{name}` gave no answer that can be read", function=name)
+
+    def _raised(self, name: str, reply: dict[str, object]) -> LearnerError:
+        kind, said, reads = (
+            _reply_text(reply, "type"),
+            _reply_text(reply, "message"),
+            self._data_names(reply.get("reads")),
+        )
+        message = f"`{name}` raised {kind}: {said}".rstrip(": ")
+        if reads:
+            message += f". It reads the notebook's own {_join_code(reads)}, whatever it is given"
+        return LearnerError(message, function=name, raised=kind, missing=missing_names(said), reads=reads)
 
     def _why_missing(self, name: str) -> str:
-        """Say what is in the cell that should define a name: another name, or a magic that keeps what it runs."""
+        """Explain an undefined name by its cell, which defines another name, or has a magic that keeps what it runs."""
         cell = self._answers.get(name, "")
         if magic := MAGIC.search(cell):
             return f"its cell has a line that begins with %%{magic[1]}, and what such a cell defines may be lost"
-        read = Reading.of(cell)
+        read = CellNames.of(cell)
         others = sorted(read.bound - read.aliases.keys())[:3]
         if not others or name in others:
             return "look at what its own cell says"
-        return f"its cell defines {' and '.join(f'`{other[:NAME_CHARS]}`' for other in others)}"
+        return f"its cell defines {_join_code(others)}"
 
-    def _reading(self, names: Any) -> str:
-        """Say which of the notebook's data a function that failed reads."""
-        read = self._named(names)
-        return f". It reads the notebook's own {read}, whatever it is given" if read else ""
+    def _data_names(self, reads: object) -> tuple[str, ...]:
+        """Return the names that a function is said to read, without those that are the answers' own."""
+        given, own = reads if isinstance(reads, list) else [], self._names_of_answers()
+        return tuple(name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in own)
 
-    def _named(self, names: Any) -> str:
-        """Join the names that a function is said to read, without those that are the answers' own."""
-        given, ours = names if isinstance(names, list) else [], self._bound()
-        words = [name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in ours]
-        return " and ".join(f"`{name[:NAME_CHARS]}`" for name in words)
-
-    def _bound(self) -> set[str]:
-        return {name for cell in self._answers.values() for name in Reading.of(cell).bound}
+    def _names_of_answers(self) -> set[str]:
+        return {name for cell in self._answers.values() for name in CellNames.of(cell).bound}
 
     @staticmethod
-    def _decoded(name: str, data: Any) -> Any:
+    def _decode(name: str, data: object) -> Any:
         try:
             return decode(data)
         except CodecError as error:
-            raise LearnerError(f"`{name}` returned {error}") from error
+            raise LearnerError(f"`{name}` returned {error}", function=name) from error
 
 
-def _same_form(after: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Tell whether what came back can be the arguments: as many, under the same names."""
+def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
+    """Tell whether the values sent back can be the arguments: as many, under the same names."""
     if not isinstance(after, dict) or not isinstance(after.get("args"), list):
         return False
     named = after.get("kwargs")
     return len(after["args"]) == len(args) and isinstance(named, dict) and named.keys() == kwargs.keys()
 
 
-def _text(reply: dict[str, Any], key: str) -> str:
+def _unwritten_error(name: str, said: str) -> LearnerError:
+    """Return the error for a stub; it may be another function, which this one calls, and ``said`` then names it."""
+    message = said if missing_names(said) else f"`{name}` is not written yet"
+    return LearnerError(message, function=name, missing=missing_names(message))
+
+
+def _reply_text(reply: dict[str, object], key: str) -> str:
     """Return the learner's own words."""
     return one_line(reply.get(key, ""), chars=MESSAGE_CHARS)
 
 
-def generator(*names: str) -> np.random.Generator:
-    """Return random numbers that depend on these names alone, so that a regrade sees the same inputs.
+def _join_code(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name[:NAME_CHARS]}`" for name in names)
+
+
+def random_generator(*names: str) -> np.random.Generator:
+    """Seed a generator of random numbers by these names alone, so that a regrade sees the same inputs.
 
     Examples
     --------
-    >>> generator("ada", "test_shapes").integers(100) == generator("ada", "test_shapes").integers(100)
+    >>> random_generator("ada", "test_shapes").integers(100) == random_generator("ada", "test_shapes").integers(100)
     np.True_
     """
     return np.random.default_rng([*"\0".join(names).encode("utf-8", "surrogatepass")])

@@ -1,12 +1,12 @@
-"""What the author of an exercise writes hidden tests with: how much a test is worth, and what it tells the learner."""
+"""Give points to a hidden test, and name the mistake it finds: ``@points(2)``, ``raise Mistake(...)``."""
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 __all__ = ["LearnerError", "Mistake", "points", "points_of"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Mistake(AssertionError):  # noqa: N818 - an author reads `raise Mistake(...)` as a sentence
@@ -17,11 +17,37 @@ class Mistake(AssertionError):  # noqa: N818 - an author reads `raise Mistake(..
 
 
 class LearnerError(Mistake):
-    """The learner's own code failed, or gave back something that is not plain data."""
+    """The learner's own code failed, or gave back something that is not plain data.
+
+    Parameters
+    ----------
+    message : str
+        For the learner.
+    function : str
+        The name that was called or read.
+    raised : str
+        The type of exception that it raised; empty if it raised none, or is a stub that is not written yet.
+    missing : tuple of str
+        Names that it lacks: not defined, or not written yet.
+    reads : tuple of str
+        The notebook's data that it reads, where the message says so.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        function: str = "",
+        raised: str = "",
+        missing: tuple[str, ...] = (),
+        reads: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.function, self.raised, self.missing, self.reads = function, raised, missing, reads
 
 
 def points(worth: float, /) -> Callable[[F], F]:
-    """Say how many points a hidden test is worth; a parametrized test is worth that much for each case.
+    """Give a hidden test its points; a parametrized test is worth that much for each case.
 
     Parameters
     ----------
@@ -48,6 +74,7 @@ def points(worth: float, /) -> Callable[[F], F]:
     return mark
 
 
-def points_of(test: Callable[..., Any]) -> float:
+def points_of(test: Callable[..., object]) -> float:
     """Return what a test is worth: 0 without ``@points``."""
-    return getattr(test, "course_points", 0)
+    worth: float = getattr(test, "course_points", 0)
+    return worth

@@ -1,6 +1,10 @@
-"""Put a submission's answers into the notebook as it was handed out; nothing else is taken from it."""
+"""Collect a submission's answers, and insert them into the notebook as it was handed out.
 
-from collections.abc import Iterator
+Nothing else is taken from a submission.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from nbformat import NotebookNode
 
@@ -8,11 +12,11 @@ from course_grader.grading.exercises.submitted_notebook import Submission
 from course_grader.grading.text import one_line
 from course_lib.errors import NotebookError
 
-__all__ = ["answers_of", "check_exercise", "collect_answers", "merge"]
+__all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answers", "insert_answers"]
 
 
 def check_exercise(submission: Submission, slug: str) -> None:
-    """Raise if the notebook says that it belongs to other exercises only.
+    """Refuse a notebook that says it belongs to other exercises only.
 
     Raises
     ------
@@ -24,56 +28,71 @@ def check_exercise(submission: Submission, slug: str) -> None:
         raise NotebookError(f"expected the notebook of {slug}, found the one of {other}; hand in {slug}.ipynb")
 
 
-def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dict[str, str], list[str]]:
+class Fault(Enum):
+    """The reason why an answer is not graded, or not all of it."""
+
+    MISSING = auto()
+    """No cell has its name."""
+    AMBIGUOUS = auto()
+    """Several cells with different text have its name, and none is graded."""
+    SPLIT = auto()
+    """Copies of its cell have other text; only the cell that was handed out is graded."""
+
+
+@dataclass(frozen=True)
+class AnswerFault:
+    """An answer cell that is not graded, or not all of it; ``count`` is how many cells have its name."""
+
+    cell: str
+    fault: Fault
+    count: int = 0
+
+
+def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dict[str, str], list[AnswerFault]]:
     """Find the answer cells of ``pristine`` in a submission.
 
     Returns
     -------
     answers : dict
         The source of each answer cell by its name; an answer that is ambiguous is left out.
-    notes : list of str
-        For the learner: a sentence for each answer of which something is left out.
+    faults : list of AnswerFault
+        One for each answer of which something is left out.
 
     Raises
     ------
     NotebookError
         If it has no answer cell.
     """
-    wanted = [cell.id for cell in pristine.cells if _is_answer(cell)]
-    answers, notes = {}, []
+    wanted = list(answers_of(pristine))
+    answers, faults = {}, []
     for name in wanted:
-        sources = list(_candidates(submission, name))
+        sources = _sources_of(submission, name)
         if len(set(sources)) == 1:
             answers[name] = sources[0]
-            if len(everywhere := {cell.source for cell in submission.cells if name in cell.names}) > 1:
-                notes.append(
-                    f"the answer cell `{name}` is there {len(everywhere)} times, and only the one that was handed out "
-                    "is graded: keep one, with all of the answer"
-                )
+            if (count := len({cell.source for cell in submission.cells if name in cell.names})) > 1:
+                faults.append(AnswerFault(name, Fault.SPLIT, count))
         elif sources:
-            notes.append(
-                f"the answer cell `{name}` is there {len(sources)} times, so it counts as unanswered: keep one"
-            )
+            faults.append(AnswerFault(name, Fault.AMBIGUOUS, len(sources)))
         else:
-            notes.append(f"the answer cell `{name}` is missing, so it counts as unanswered: put it back")
-    if len(notes) == len(wanted) and not answers and all("missing" in note for note in notes):
+            faults.append(AnswerFault(name, Fault.MISSING))
+    if sum(fault.fault is Fault.MISSING for fault in faults) == len(wanted):
         raise NotebookError(
             f"expected the answer cells {', '.join(wanted)}, found none of them; start from the notebook handed out"
         )
-    return answers, notes
+    return answers, faults
 
 
-def _candidates(submission: Submission, name: str) -> Iterator[str]:
-    """Yield the cells known by ``name``; by id before metadata, because a copy of a cell keeps only the metadata."""
+def _sources_of(submission: Submission, name: str) -> list[str]:
+    """Return the text of the cells called ``name``; by id before metadata, which a copy of a cell keeps."""
     for position in range(3):
         sources = [cell.source for cell in submission.cells if cell.names[position : position + 1] == (name,)]
         if sources:
-            yield from sources
-            return
+            return sources
+    return []
 
 
-def merge(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
-    """Return ``pristine`` with these answers in place of its stubs; it is changed in place."""
+def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
+    """Replace the stubs of ``pristine`` by these answers, in place, and return it."""
     for cell in pristine.cells:
         if _is_answer(cell) and cell.id in answers:
             cell.source = answers[cell.id]

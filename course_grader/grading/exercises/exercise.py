@@ -1,4 +1,4 @@
-"""An exercise as the grader sees it: the notebook made from its text, its hidden tests, and what it allows.
+"""Find and load an exercise: its notebook, made from its text, its hidden tests and its limits.
 
 Modules that read the text are imported in the function that uses them: processes that grade are handed the result.
 """
@@ -15,14 +15,14 @@ from nbformat import NotebookNode
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError, NotebookError
 
-__all__ = ["Exercise", "find", "load"]
+__all__ = ["TOTAL_FACTOR", "Exercise", "find_exercise", "load_exercise"]
 
 TOTAL_FACTOR = 10
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """Where one exercise's key lies and what its text says; plain data, so that it can go to a worker.
+    """One exercise: where its key lies, and what its text says; plain data that can be sent to a worker.
 
     ``imports`` are the modules that the notebook as handed out imports.
     """
@@ -37,7 +37,7 @@ class Exercise:
 
     @property
     def tests(self) -> Path:
-        """The hidden tests."""
+        """The file of hidden tests."""
         return self.key / "test_hidden.py"
 
     def pristine(self) -> NotebookNode:
@@ -49,8 +49,8 @@ class Exercise:
         return copy.deepcopy(self.solved)
 
 
-def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
-    """Return the exercise called ``slug``.
+def find_exercise(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
+    """Find the exercise called ``slug``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
     others = []
     for place in places:
         if (place / "source.md").is_file():
-            exercise = load(place.resolve())
+            exercise = load_exercise(place.resolve())
             if exercise.slug == slug:
                 return exercise
             others.append(f"{exercise.slug!r} at {place}/source.md")
@@ -84,7 +84,7 @@ def find(slug: str, *, exercises: Path, key: Path | None = None) -> Exercise:
 
 
 @functools.cache
-def load(key: Path) -> Exercise:
+def load_exercise(key: Path) -> Exercise:
     """Read and check the exercise whose key is the folder ``key``.
 
     Raises
@@ -92,8 +92,8 @@ def load(key: Path) -> Exercise:
     InputError
         If its text or its hidden tests are missing or malformed.
     """
-    from course_grader.notebooks.exercise import learner_notebook, reference_notebook, without_pictures
-    from course_grader.notebooks.text import read_text
+    from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook, without_pictures
+    from course_grader.notebooks.myst_text import read_text
 
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
@@ -118,7 +118,7 @@ def load(key: Path) -> Exercise:
 
 
 def _imports(notebook: NotebookNode) -> tuple[str, ...]:
-    """Return the modules that a notebook's cells import at their top level, sorted; what does not parse has none."""
+    """Return the modules that a notebook's cells import at their top level, sorted."""
     names = set[str]()
     for cell in notebook.cells:
         with contextlib.suppress(SyntaxError):

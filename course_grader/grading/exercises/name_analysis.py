@@ -1,4 +1,7 @@
-"""What answers use, read off their text: it is a learner's, so it is parsed and never run, and can be evaded."""
+"""Analyse the names in a cell: bound, taken from elsewhere, and used with dots.
+
+The text is a learner's: it is parsed and never run, and the analysis can be evaded.
+"""
 
 import ast
 import re
@@ -6,28 +9,28 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["Reading", "bare", "reached", "used"]
+__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "used_names"]
 
 DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:\.\w+)+")  # from the middle of a long word it would take the square
 MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
 # What else IPython alone can read: a question about a name, and the output of a command, which is given a name.
 HELP = re.compile(r"([ \t]*)(?:\?\S.*|[%\w][\w.*]*\?{1,2}[ \t]*)")
-TAKEN = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
-REMARK = re.compile(r"^[ \t]*#.*", re.MULTILINE)
-LONGEST = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
-DEPTH = 20  # of dots: a learner may write as many as they like
+CAPTURE = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
+COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+MAX_CHARS = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
+MAX_DOTS = 20  # of dots: a learner may write as many as they like
 NAMED_TUPLES = {"namedtuple", "collections.namedtuple"}
 IMPORTERS = {"__import__", "import_module", "importlib.import_module"}
-Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass
-class Reading:
+class CellNames:
     r"""The names in one cell: bound at its top level, taken from elsewhere, and, as they are written, with their dots.
 
     Examples
     --------
-    >>> read = Reading.of("import torch.func as f\nstep = 2\ndef slope(x):\n    return step * f.grad(loss)(x)")
+    >>> read = CellNames.of("import torch.func as f\nstep = 2\ndef slope(x):\n    return step * f.grad(loss)(x)")
     >>> sorted(read.bound), sorted(read.free), sorted(read.paths), read.aliases
     (['f', 'slope', 'step'], ['loss'], ['f.grad', 'torch.func'], {'f': 'torch.func'})
     """
@@ -40,18 +43,18 @@ class Reading:
     methods: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, source: str) -> "Reading":
-        """Read a cell; for one that cannot be parsed, note all that looks like a name with dots."""
+    def of(cls, source: str) -> "CellNames":
+        """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name."""
         read = cls()
-        tree = _parsed(source) or _parsed("\n".join(map(_without_magic, source.splitlines())))
+        tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
         if not tree:
-            read.paths |= set(DOTTED.findall(REMARK.sub("", source)))
+            read.paths |= set(DOTTED.findall(COMMENT.sub("", source)))
             return read
         stored: set[str] = set()
         for node in ast.walk(tree):
             read._add(node)
-            stored |= set(_stored(node))
-        read.bound |= set(_top_level(tree))
+            stored |= set(_stored_names(node))
+        read.bound |= set(_top_level_names(tree))
         read.free -= stored
         return read
 
@@ -60,16 +63,16 @@ class Reading:
             case ast.Name(id=name):
                 self.free.add(name)
             case ast.Attribute():
-                self.paths.add(_path(node))
+                self.paths.add(_dotted_name(node))
             case ast.Import(names=names):
                 self.paths |= {each.name for each in names}
-                self.aliases |= {(root := _root(each.name)): root for each in names if not each.asname}
+                self.aliases |= {(root := _first_name(each.name)): root for each in names if not each.asname}
                 self.aliases |= {each.asname: each.name for each in names if each.asname}
             case ast.ImportFrom(module=str(module), names=names):
                 self.paths |= {f"{module}.{each.name}" for each in names}
                 self.aliases |= {each.asname or each.name: f"{module}.{each.name}" for each in names}
                 self.starred |= {module for each in names if each.name == "*"}
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if path := _path(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if path := _dotted_name(value):
                 self.aliases.setdefault(name, path)
             case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
                 self.paths.add(f".{name}")
@@ -78,26 +81,28 @@ class Reading:
             case ast.Global(names=names):
                 self.bound |= set(names)
             case ast.ClassDef(body=body):
-                self.methods |= {each.name for each in body if isinstance(each, Functions)}
+                self.methods |= {each.name for each in body if isinstance(each, FUNCTIONS)}
                 fields = (each.target for each in body if isinstance(each, ast.AnnAssign))
                 self.methods |= {each.id for each in fields if isinstance(each, ast.Name)}
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
                 self.methods.add(name)
                 self.paths.add(f"self.{name}")
-            case ast.Call(func=func, args=[_, ast.Constant(value=str(names)), *_]) if _path(func) in NAMED_TUPLES:
+            case ast.Call(func=func, args=[_, ast.Constant(value=str(names)), *_]) if (
+                _dotted_name(func) in NAMED_TUPLES
+            ):
                 self.methods |= set(names.replace(",", " ").split())
 
 
 @lru_cache(maxsize=16)
-def bare(source: str) -> str:
-    """Return a cell's code with no comments in it, and empty texts, in which anything may be mentioned.
+def strip_comments_and_strings(source: str) -> str:
+    """Strip comments and the text of strings from a cell's code: both may mention anything.
 
     Examples
     --------
-    >>> bare("x = f('apply')  # and apply")
+    >>> strip_comments_and_strings("x = f('apply')  # and apply")
     "x = f('')"
     """
-    tree = _parsed(source)
+    tree = _parse(source)
     if not tree:
         return source
     for node in ast.walk(tree):
@@ -109,8 +114,8 @@ def bare(source: str) -> str:
         return source
 
 
-def reached(cells: Mapping[str, Reading], names: Collection[str]) -> list[Reading]:
-    """Return the cells of these answers, and those whose names they take, but for the other answers themselves."""
+def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> list[CellNames]:
+    """Return the cells of these answers, and the cells whose names they use, except other answers."""
     todo = [cell for cell, read in cells.items() if cell in names or read.bound & set(names)]
     for cell in todo:  # grows while it is iterated over
         taken = cells[cell].free - cells.keys()
@@ -118,12 +123,12 @@ def reached(cells: Mapping[str, Reading], names: Collection[str]) -> list[Readin
     return [cells[cell] for cell in todo]
 
 
-def used(cells: Iterable[Reading]) -> set[str]:
-    r"""Return the dotted names in the cells, as they are called where they come from, but for methods of their own.
+def used_names(cells: Iterable[CellNames]) -> set[str]:
+    r"""Return the dotted names that cells use, with aliases resolved, except methods that they define.
 
     Examples
     --------
-    >>> sorted(used([Reading.of("from jax import grad as d\nimport numpy as np\nd(np.sum)")]))
+    >>> sorted(used_names([CellNames.of("from jax import grad as d\nimport numpy as np\nd(np.sum)")]))
     ['jax.grad', 'numpy', 'numpy.sum']
     """
     cells = list(cells)
@@ -131,40 +136,40 @@ def used(cells: Iterable[Reading]) -> set[str]:
     methods = {name for read in cells for name in read.methods}
     found = set()
     for path in (path for read in cells for path in read.paths):
-        if _root(path) in aliases or path.rpartition(".")[2] not in methods:
-            found.add(_full(path, aliases))
+        if _first_name(path) in aliases or path.rpartition(".")[2] not in methods:
+            found.add(_resolve_alias(path, aliases))
     return found | {f"{module}.{name}" for read in cells for module in read.starred for name in read.free}
 
 
-def _full(path: str, aliases: Mapping[str, str]) -> str:
-    """Return a path with its first name as it is called where it comes from, which may be another alias."""
+def _resolve_alias(path: str, aliases: Mapping[str, str]) -> str:
+    """Replace the first name of a dotted name by what it was imported as, which may be another alias."""
     for _ in range(3):
         root, dot, rest = path.partition(".")
         path = aliases.get(root, root) + dot + rest
     return path
 
 
-def _root(path: str) -> str:
+def _first_name(path: str) -> str:
     return path.partition(".")[0]
 
 
-def _path(node: ast.AST) -> str:
-    """Return a name with its dots; what they follow is left out if it is not a name."""
+def _dotted_name(node: ast.AST) -> str:
+    """Return an attribute as a dotted name, without what comes before the dots if that is not a name."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute) and len(parts) < DEPTH:
+    while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTS:
         parts.append(node.attr)
         node = node.value
     match node:
         case ast.Name(id=root):
             parts.append(root)
-        case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if _path(func) in IMPORTERS:
+        case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if _dotted_name(func) in IMPORTERS:
             parts.append(module)
         case _ if parts:
             parts.append("")
     return ".".join(reversed(parts))
 
 
-def _stored(node: ast.AST) -> Iterator[str]:
+def _stored_names(node: ast.AST) -> Iterator[str]:
     """Yield the names to which a node gives a value."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -175,29 +180,29 @@ def _stored(node: ast.AST) -> Iterator[str]:
             yield from ((each.asname or each.name).partition(".")[0] for each in names)
 
 
-def _top_level(tree: ast.Module) -> Iterator[str]:
+def _top_level_names(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a cell binds for all others."""
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
-        yield from _stored(node)
-        if not isinstance(node, (*Functions, ast.ClassDef, ast.Lambda)):
+        yield from _stored_names(node)
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             todo += ast.iter_child_nodes(node)
 
 
-def _without_magic(line: str) -> str:
-    """Return a line with what Python can read of it; a magic may stand before a statement, or before its own words."""
+def _replace_magic(line: str) -> str:
+    """Return a line without its IPython magic: the statement after it, or ``pass``."""
     if asked := HELP.fullmatch(line):
         return asked[1] + "pass"
-    if taken := TAKEN.fullmatch(line):
+    if taken := CAPTURE.fullmatch(line):
         return taken[1] + "None"
     if not (magic := MAGIC.fullmatch(line)):
         return line
-    return magic[1] + (magic[2] if magic[2] and _parsed(magic[2]) else "pass")
+    return magic[1] + (magic[2] if magic[2] and _parse(magic[2]) else "pass")
 
 
-def _parsed(source: str) -> ast.Module | None:
-    if len(source) > LONGEST:
+def _parse(source: str) -> ast.Module | None:
+    if len(source) > MAX_CHARS:
         return None
     try:
         return ast.parse(source)

@@ -1,4 +1,4 @@
-"""Read a submission as data: size-limited, parsed by hand, never executed, never trusted to have the right form."""
+"""Read a submitted notebook as data: size-limited, parsed by hand, never executed, its form never trusted."""
 
 import json
 import os
@@ -9,7 +9,15 @@ from typing import Any
 
 from course_lib.errors import NotebookError
 
-__all__ = ["MAX_BYTES", "CodeCell", "Submission", "course_of", "parse", "read", "read_bytes"]
+__all__ = [
+    "MAX_BYTES",
+    "CodeCell",
+    "Submission",
+    "course_metadata",
+    "parse_submission",
+    "read_notebook_bytes",
+    "read_submission",
+]
 
 MAX_BYTES = 16 << 20
 HAND_IN = "hand in the .ipynb file itself"
@@ -18,7 +26,7 @@ SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
 
 @dataclass(frozen=True)
 class CodeCell:
-    """One code cell: its text, and every name it may be known by, the most reliable first."""
+    """One code cell: its text and its possible names, the most reliable first."""
 
     source: str
     names: tuple[str, ...]
@@ -34,7 +42,7 @@ class Submission:
     metadata: dict[str, Any]
 
 
-def read(path: Path) -> Submission:
+def read_submission(path: Path) -> Submission:
     """Read a notebook file.
 
     Parameters
@@ -47,11 +55,11 @@ def read(path: Path) -> Submission:
     NotebookError
         With one sentence on what was expected, what came, and what to do.
     """
-    return parse(read_bytes(path))
+    return parse_submission(read_notebook_bytes(path))
 
 
-def read_bytes(path: Path) -> bytes:
-    """Open without following a link or waiting on a pipe, and look at what was opened rather than at its name."""
+def read_notebook_bytes(path: Path) -> bytes:
+    """Read a file without following a link or waiting on a pipe; check the open file, not its name."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -77,14 +85,14 @@ def _check_kind(status: os.stat_result) -> None:
         )
 
 
-def parse(raw: bytes) -> Submission:
-    """Turn the bytes of a notebook into a :class:`Submission`.
+def parse_submission(raw: bytes) -> Submission:
+    """Parse the bytes of a notebook into a :class:`Submission`.
 
     Examples
     --------
-    >>> parse(b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}').cells
+    >>> parse_submission(b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}').cells
     ()
-    >>> parse(b"")
+    >>> parse_submission(b"")
     Traceback (most recent call last):
     course_lib.errors.NotebookError: expected a notebook, found an empty file; hand in the notebook you worked in
     """
@@ -93,9 +101,9 @@ def parse(raw: bytes) -> Submission:
     cells = notebook.get("cells")
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise NotebookError(f"expected a notebook with a list of cells, found none; {SAVE_AGAIN}")
-    metadata = _mapping(notebook.get("metadata"))
-    code = tuple(_code_cell(cell) for cell in cells if cell.get("cell_type") == "code")
-    said = [course_of(metadata), *(cell.course for cell in code)]
+    metadata = _as_dict(notebook.get("metadata"))
+    code = tuple(_read_code_cell(cell) for cell in cells if cell.get("cell_type") == "code")
+    said = [course_metadata(metadata), *(cell.course for cell in code)]
     exercises = frozenset(course["exercise"] for course in said if isinstance(course.get("exercise"), str))
     return Submission(cells=code, exercises=exercises, metadata=metadata)
 
@@ -124,15 +132,15 @@ def _check_version(notebook: dict[str, Any]) -> None:
         raise NotebookError(f"expected nbformat 4, found {version}, which is older; {SAVE_AGAIN}")
 
 
-def _code_cell(cell: dict[str, Any]) -> CodeCell:
-    metadata = _mapping(cell.get("metadata"))
-    course = course_of(metadata)
+def _read_code_cell(cell: dict[str, Any]) -> CodeCell:
+    metadata = _as_dict(cell.get("metadata"))
+    course = course_metadata(metadata)
     candidates = [cell.get("id"), course.get("cell"), metadata.get("id")]
     names = tuple(dict.fromkeys(name for name in candidates if isinstance(name, str)))
-    return CodeCell(source=_source(cell.get("source")), names=names, course=course)
+    return CodeCell(source=_read_source(cell.get("source")), names=names, course=course)
 
 
-def _source(source: Any) -> str:
+def _read_source(source: object) -> str:
     """Return a cell's text with Unix line ends; nbformat allows one string or a list of lines."""
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
@@ -145,10 +153,10 @@ def _source(source: Any) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def course_of(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return what this course wrote into some metadata, or nothing."""
-    return _mapping(metadata.get("course"))
+def course_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return this course's own part of some metadata; empty if it has none."""
+    return _as_dict(metadata.get("course"))
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

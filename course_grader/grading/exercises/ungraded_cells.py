@@ -1,43 +1,41 @@
-"""The cells of a learner's own in a submission, which are not graded, and the names that an answer then lacks."""
+"""Find the cells of a learner's own in a submission, which are not graded, and the names that they define."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from course_grader.grading.exercises.name_analysis import Reading
+from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
 
-__all__ = ["LeftOut"]
+__all__ = ["UngradedCells", "missing_names"]
 
-ABSENT = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not (?:defined|written yet)")
+# Python's words for an undefined name, and those of a stub that is still to be filled in.
+MISSING = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not written yet")
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """The cells of a learner's own, which are not graded, and what they bind."""
+class UngradedCells:
+    """The number of cells of a learner's own, and the names that they define."""
 
-    count: int
-    names: frozenset[str]
+    count: int = 0
+    names: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, submission: Submission) -> "LeftOut":
+    def of(cls, submission: Submission) -> "UngradedCells":
         """Find them in a submission."""
-        cells = [cell for cell in submission.cells if _own(cell)]
-        return cls(len(cells), frozenset(name for cell in cells for name in Reading.of(cell.source).bound))
-
-    def notes(self) -> Iterable[str]:
-        """Say that there are some."""
-        if self.count:
-            cells_are = "1 cell of your own was" if self.count == 1 else f"{self.count} cells of your own were"
-            yield f"{cells_are} left out, since only answer cells are graded: what an answer needs must be inside it"
-
-    def explain(self, message: str) -> str:
-        """Add to a message about a missing name that it is in one of these."""
-        for groups in ABSENT.findall(message):
-            if (name := "".join(groups)) in self.names:
-                return f"{message}; `{name}` is in a cell of your own, which is not graded: put it into the answer cell"
-        return message
+        cells = [cell for cell in submission.cells if _is_learners_own(cell)]
+        return cls(len(cells), frozenset(name for cell in cells for name in CellNames.of(cell.source).bound))
 
 
-def _own(cell: CodeCell) -> bool:
+def missing_names(error: str) -> tuple[str, ...]:
+    """Return the names that the text of an exception says are not there.
+
+    Examples
+    --------
+    >>> missing_names("name 'TWO' is not defined"), missing_names("`double` is not written yet")
+    (('TWO',), ('double',))
+    """
+    return tuple("".join(groups) for groups in MISSING.findall(error))
+
+
+def _is_learners_own(cell: CodeCell) -> bool:
     return not cell.course and bool(cell.source.strip()) and "set-up" not in cell.names

@@ -1,4 +1,4 @@
-"""Known-wrong answers: each file under ``key/wrong/`` makes one mistake and says what the grader must answer.
+"""Read known-wrong answers: each file under ``key/wrong/`` makes one mistake and says what the grader must answer.
 
 The file starts with a docstring that names the mistake and ends with two lines, ``expects:`` (part of the message the
 learner must get) and ``points:`` (what is left). Then come the answer cells it replaces, each under ``# %% <name>``;
@@ -12,11 +12,11 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_grader.grading.exercises.answers import answers_of, merge
+from course_grader.grading.exercises.answers import answers_of, insert_answers
 from course_grader.grading.exercises.exercise import Exercise
 from course_lib.errors import InputError
 
-__all__ = ["WrongAnswer", "read_wrong", "wrong_answers"]
+__all__ = ["WrongAnswer", "read_wrong_answer", "read_wrong_answers"]
 
 CELL = re.compile(r"^# %% ([\w-]+)\s*$", re.MULTILINE)
 FIELD = re.compile(r"^(expects|points): (.+)$", re.MULTILINE)
@@ -24,7 +24,7 @@ FIELD = re.compile(r"^(expects|points): (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """One plausible mistake, and what it must earn and be told."""
+    """One plausible mistake, the points it must earn and the message it must get."""
 
     name: str
     mistake: str
@@ -46,15 +46,15 @@ class WrongAnswer:
                 f"{exercise.key / 'wrong' / self.name}.py: expected `# %%` and the name of an answer, one of "
                 f"{', '.join(known)}, found {strange[0]!r}; correct it"
             )
-        return merge(exercise.reference(), self.answers)
+        return insert_answers(exercise.reference(), self.answers)
 
 
-def wrong_answers(exercise: Exercise) -> list[WrongAnswer]:
+def read_wrong_answers(exercise: Exercise) -> list[WrongAnswer]:
     """Return the known-wrong answers of an exercise, by name."""
-    return [read_wrong(path) for path in sorted((exercise.key / "wrong").glob("*.py"))]
+    return [read_wrong_answer(path) for path in sorted((exercise.key / "wrong").glob("*.py"))]
 
 
-def read_wrong(path: Path) -> WrongAnswer:
+def read_wrong_answer(path: Path) -> WrongAnswer:
     """Read one known-wrong answer.
 
     Raises

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_grader.grading.exercises.exercise import Exercise, find, load
-from course_grader.grading.text import listed, one_line
+from course_grader.grading.exercises.exercise import Exercise, find_exercise, load_exercise
+from course_grader.grading.text import join_names, one_line
 from course_lib.errors import InputError
 
 __all__ = ["Task", "find_submissions", "strays"]
@@ -47,7 +47,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     slug : str, optional
         Grade this exercise alone; needed for flat folders, where the file is called after the learner.
     key : Path, optional
-        Where private keys lie, as for :func:`course_grader.grading.exercises.exercise.find`.
+        Where private keys lie, as for :func:`course_grader.grading.exercises.exercise.find_exercise`.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     if not folder.is_dir():
         came = "a file" if folder.is_file() else "nothing"
         raise InputError(f"expected a folder of submissions at {folder}, found {came}; give the folder that holds them")
-    only = None if slug is None else find(slug, exercises=exercises, key=key)
+    only = None if slug is None else find_exercise(slug, exercises=exercises, key=key)
     if not exercises.is_dir() and key is None:
         raise InputError(
             f"expected the folder of exercises at {exercises}, found none; say where it is with --exercises"
@@ -67,7 +67,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     tasks = [task for entry in entries for task in _tasks_of(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
         names = [name for task in tasks for name in task.passed_over] + list(strays(folder))
-        came = f"no such notebook, only {listed(names)}" if names else "no such notebook"
+        came = f"no such notebook, only {join_names(names)}" if names else "no such notebook"
         raise InputError(
             f"expected <learner>/<exercise>.ipynb in {folder}, found {came}; check the folder, unpack and rename what "
             "is in it, or name the exercise of a flat folder with --exercise"
@@ -123,7 +123,7 @@ def _missing(only: Exercise | None, came: list[str]) -> str:
     fix = "hand in the notebook under its own name"
     if not all(name.endswith(".ipynb") and "/" not in name for name in came):
         fix = "hand in the notebook itself, under its own name, not packed and not in another folder"
-    return f"expected {wanted}, found {listed(came) if came else 'no notebook'}; {fix}"
+    return f"expected {wanted}, found {join_names(came) if came else 'no notebook'}; {fix}"
 
 
 def _beside(entries: Iterable[Path], *, but: Collection[str]) -> list[str]:
@@ -154,8 +154,8 @@ def _entries(folder: Path) -> list[Path]:
 def _known(slug: str, *, exercises: Path, key: Path | None) -> Exercise | None:
     folders = [exercises / slug / "key", *([key / slug, key / slug / "key"] if key else [])]
     if any((folder / "source.md").is_file() for folder in folders):
-        return find(slug, exercises=exercises, key=key)
-    single = load(key.resolve()) if key and (key / "source.md").is_file() else None
+        return find_exercise(slug, exercises=exercises, key=key)
+    single = load_exercise(key.resolve()) if key and (key / "source.md").is_file() else None
     return single if single is not None and single.slug == slug else None
 
 

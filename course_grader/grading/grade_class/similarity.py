@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Any
 
-from course_grader.grading.exercises import submitted_notebook
 from course_grader.grading.exercises.answers import answers_of, collect_answers
 from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.exercises.submitted_notebook import read_submission
 from course_grader.grading.grade_class.find_submissions import Task
 from course_lib.errors import NotebookError
 from course_lib.extras import load
@@ -139,7 +139,7 @@ class Comparison:
         if task.exercise is None or task.path is None:
             return
         with contextlib.suppress(NotebookError):
-            answers, _ = collect_answers(submitted_notebook.read(task.path), task.exercise.pristine())
+            answers, _ = collect_answers(read_submission(task.path), task.exercise.pristine())
             self._read.setdefault(task.exercise, {})[task.learner] = _read(answers)
 
     def pairs(self, *, at_least: float = ALIKE) -> list[Pair]:

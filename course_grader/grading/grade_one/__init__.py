@@ -1,1 +1,1 @@
-"""Grade one submission: its cells and the hidden tests in one pytest session, made into a report."""
+"""Grade one submission: run its cells and the hidden tests in one pytest session, and report the results."""

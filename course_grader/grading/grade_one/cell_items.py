@@ -1,4 +1,4 @@
-"""Notebook cells as pytest items: nbval's, run in our kernel and compared the way a grader must.
+"""Collect a notebook's cells as pytest items: nbval's, run in our kernel and compared as grading needs.
 
 Four things differ from nbval. Its comments and tags have no effect, since a learner could write ``NBVAL_SKIP``. Only
 checks are compared, and whatever else a learner's functions print or warn about costs nothing. Floating-point numbers
@@ -9,34 +9,35 @@ nbval would expect it to.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
+from course_grader.grading.exercises.ungraded_cells import missing_names
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.text import one_line
 
-__all__ = ["Cell", "Notebook"]
+__all__ = ["CellItem", "NotebookFile"]
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
 TOLERANCE = 1e-9  # for an exercise that sets none: what rounding in another order changes
+_Outputs = Iterable[NotebookNode]
 PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
-class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
-    """A notebook that is already in memory and runs in a kernel that outlives it, for the hidden tests to call."""
+class NotebookFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
+    """A notebook in memory, run in a kernel that outlives it, for the hidden tests to call."""
 
     notebook: NotebookNode
     kernel: Kernel
 
-    def collect(self) -> Iterator["Cell"]:
+    def collect(self) -> Iterator["CellItem"]:
         """Yield one item for each code cell, under the cell's own name."""
         for number, cell in enumerate(cell for cell in self.notebook.cells if cell.cell_type == "code"):
             options = defaultdict(bool, check=cell.metadata.course.kind == "check")
-            yield Cell.from_parent(self, name=cell.id, cell_num=number, cell=cell, options=options)
+            yield CellItem.from_parent(self, name=cell.id, cell_num=number, cell=cell, options=options)
 
     def setup(self) -> None:
         """Leave starting the kernel to the grader."""
@@ -45,7 +46,7 @@ class Notebook(IPyNbFile):  # type: ignore[misc] # nbval has no type information
         """Leave stopping the kernel to the grader."""
 
 
-class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
+class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
     """One code cell."""
 
     def setup(self) -> None:
@@ -62,37 +63,38 @@ class Cell(IPyNbCell):  # type: ignore[misc] # nbval has no type information
             if not kernel.stopped and not self.options["check"]:
                 kernel.keep(self.cell.source)
 
-    def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
-        """Tell whether the reference's text is there, in order; anything else printed is the learner's own affair."""
-        lines = iter(_printed(test).splitlines())
+    def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: object = None) -> bool:
+        """Tell whether a check printed the reference's lines, in order, whatever else it printed."""
+        lines, reference = iter(_stdout_of(test).splitlines()), _stdout_of(ref).splitlines()
         self.comparison_traceback: list[str] = []
         tolerance = self.cell.metadata.course.get("tolerance", TOLERANCE)
-        return all(any(_alike(line, wanted, tolerance) for line in lines) for wanted in _printed(ref).splitlines())
+        return all(any(_lines_agree(line, wanted, tolerance) for line in lines) for wanted in reference)
 
-    def learner_message(self, error: BaseException) -> str:
-        """Return why this cell failed, in words for the learner."""
+    def learner_message(self, error: BaseException) -> tuple[str, tuple[str, ...]]:
+        """Return a message for the learner on why this cell failed, and the names that it lacked."""
         if not isinstance(error, NbCellError):
-            return str(error)
+            return str(error), ()
         raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)
         if raised is None:
-            return "the check ran, but did not print what it prints for a right answer"
+            return "the check ran, but did not print what it prints for a right answer", ()
         name, text = one_line(raised.ename), one_line(ANSI.sub("", str(raised.evalue)))
+        missing = missing_names(text)
         if name == "NotImplementedError":
-            return text or "not written yet"
+            return text or "not written yet", missing
         if name == "AssertionError" and text:
-            return text
+            return text, missing
         text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
-        return f"{name}: {text}".rstrip(": ")
+        return f"{name}: {text}".rstrip(": "), missing
 
 
-def _alike(line: str, wanted: str, tolerance: float) -> bool:
+def _lines_agree(line: str, wanted: str, tolerance: float) -> bool:
     """Compare two lines: words and whole numbers exactly, other numbers within a relative or absolute tolerance."""
     if line == wanted:
         return True
     pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # alternating: text, number, text, ...
     return len(pieces) == len(wanted_pieces) and all(
         piece == other
-        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _close(piece, other, tolerance))
+        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _is_close(piece, other, tolerance))
         for i, (piece, other) in enumerate(zip(pieces, wanted_pieces, strict=True))
     )
 
@@ -101,9 +103,9 @@ def _is_whole(number: str) -> bool:
     return number.lstrip("+-").isdecimal()
 
 
-def _close(number: str, wanted: str, tolerance: float) -> bool:
+def _is_close(number: str, wanted: str, tolerance: float) -> bool:
     return math.isclose(float(number), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
 
 
-def _printed(outputs: Any) -> str:
+def _stdout_of(outputs: _Outputs) -> str:
     return "".join(out.text for out in outputs if out.output_type == "stream" and out.name == "stdout")

@@ -1,4 +1,4 @@
-"""Grade one submission: the unit of all grading, safe to run in a process of its own."""
+"""Grade one submission in this process: read the notebook, run it and the hidden tests, report."""
 
 import functools
 import tempfile
@@ -8,11 +8,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_grader.grading.exercises import submitted_notebook
-from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, merge
+from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, insert_answers
 from course_grader.grading.exercises.exercise import Exercise
-from course_grader.grading.exercises.ungraded_cells import LeftOut
-from course_grader.grading.grade_one import pytest_session
+from course_grader.grading.exercises.submitted_notebook import read_submission
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.learner_messages import report_fault, report_ungraded
+from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, collect_tests, run_session
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.sandbox import scratch_dirs
@@ -28,7 +29,7 @@ WRONG_FORM = "{} returned something of the wrong form: compare it with what it s
 
 @functools.lru_cache(maxsize=64)
 def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
-    """Return a row, not run, for each hidden test: what the exercise is worth.
+    """Return a row for each hidden test, none of them run, with its points.
 
     Raises
     ------
@@ -37,8 +38,8 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
     """
     with tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as folder:
         try:
-            return tuple(pytest_session.collect_tests(exercise.tests, folder=Path(folder).resolve()))
-        except pytest_session.KeyFailure as error:
+            return tuple(collect_tests(exercise.tests, folder=Path(folder).resolve()))
+        except KeyFailure as error:
             last = [line for line in str(error).splitlines() if line.strip()][-1]
             raise InputError(
                 f"{exercise.tests} cannot be used: {last.removeprefix('E').strip()}; run it through pytest"
@@ -48,7 +49,7 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
 def grade_submission(
     path: Path, *, learner: str, exercise: Exercise, sandbox: str = BUBBLEWRAP, zygote: Zygote | None = None
 ) -> SubmissionReport:
-    """Grade one notebook; whatever is in it, the answer is a report.
+    """Grade one notebook and return its report, whatever is in the notebook.
 
     Points come from the hidden tests alone. They run in this process and get plain data from the learner's; the
     verdict of a visible check is made in the learner's own process, where it can be forged, and so it is shown but
@@ -59,36 +60,35 @@ def grade_submission(
     path : Path
         The notebook handed in.
     learner : str
-        Whose it is; seeds the random inputs of the hidden tests.
+        The learner's name; seeds the random inputs of the hidden tests.
     exercise : Exercise
-        What it is graded as.
+        The exercise whose answers it holds.
     sandbox : {"bubblewrap", "none"}
         Where the learner's code runs.
     zygote : Zygote, optional
-        What its kernel is forked from inside the sandbox; without one it starts from scratch.
+        The process in the sandbox that its kernel is forked from; without one it starts from scratch.
     """
     try:
-        submission = submitted_notebook.read(path)
+        submission = read_submission(path)
         check_exercise(submission, exercise.slug)
-        answers, notes = collect_answers(submission, pristine := exercise.pristine())
+        answers, faults = collect_answers(submission, pristine := exercise.pristine())
     except NotebookError as error:
-        return _unrun(learner, exercise, "rejected", [str(error)])
-    notebook = merge(pristine, answers)
-    run = functools.partial(_run, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
+        return _report_without_run(learner, exercise, "rejected", [str(error)])
+    notebook, notes = insert_answers(pristine, answers), list(map(report_fault, faults))
+    ungraded = UngradedCells.of(submission)
+    run = functools.partial(_run, ungraded=ungraded, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     try:
-        plan, kernel = run(notebook, dict.fromkeys(answers_of(notebook), "") | answers)
-        rows = plan.rows
+        plugin, kernel = run(notebook, dict.fromkeys(answers_of(notebook), "") | answers)
+        rows = plugin.rows
         if any(row.status == "error" for row in rows):
-            rows = _judged(plan, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)
+            rows = _blame_tests_or_answers(plugin, run(exercise.reference(), answers_of(exercise.reference()))[0].rows)
     except Exception:  # one submission must not end the class's run
         row = Row(name="grader", kind="grader", status="error", detail=excerpt(traceback.format_exc()))
         message = "grading failed, not your answer: your instructor has been told"
-        return _unrun(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
-    aside = LeftOut.of(submission)
-    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+        return _report_without_run(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
     if any(row.points < row.max_points for row in rows):
-        notes = [*notes, *aside.notes()]
-    report = _report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
+        notes += report_ungraded(ungraded)
+    report = _make_report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
     return replace(report, starved=kernel.starved)
 
 
@@ -100,40 +100,41 @@ def _run(
     exercise: Exercise,
     sandbox: str,
     zygote: Zygote | None,
-) -> tuple[pytest_session.Session, Kernel]:
-    """Run a notebook and the hidden tests; return what came of it, and the kernel, which is gone."""
+    ungraded: UngradedCells,
+) -> tuple[NotebookPlugin, Kernel]:
+    """Run a notebook and the hidden tests; return the plugin with their rows, and the kernel, which is gone."""
     with (
         tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
         Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
     ):
-        plan = pytest_session.Session(notebook, exercise.tests, kernel=kernel, answers=answers, learner=learner)
-        pytest_session.run(plan, folder=Path(name).resolve())
-    return plan, kernel
+        plugin = NotebookPlugin(notebook, exercise.tests, kernel, answers, learner, ungraded)
+        run_session(plugin, folder=Path(name).resolve())
+    return plugin, kernel
 
 
-def _judged(plan: pytest_session.Session, reference: list[Row]) -> list[Row]:
-    """Tell a hidden test that broke on what an answer gave it from a broken one, which breaks on the reference, too.
+def _blame_tests_or_answers(plugin: NotebookPlugin, reference: list[Row]) -> list[Row]:
+    """Blame an answer for a hidden test that broke, unless the test breaks on the reference answers, too.
 
     Parameters
     ----------
-    plan : Session
-        The submission's.
+    plugin : NotebookPlugin
+        The submission's, after its run.
     reference : list of Row
-        What came of the reference's answers to the same questions.
+        The rows of the reference answers.
     """
     sound = {row.name for row in reference if row.kind == "test" and row.status == "passed"}
     return [
-        replace(row, status="failed", message=WRONG_FORM.format(plan.asked[row.name]))
+        replace(row, status="failed", message=WRONG_FORM.format(plugin.asked[row.name]))
         if row.status == "error" and row.name in sound
         else row
-        for row in plan.rows
+        for row in plugin.rows
     ]
 
 
-def _report(
+def _make_report(
     learner: str, exercise: Exercise, rows: list[Row], notes: list[str], *, stops: list[str], sandbox: str
 ) -> SubmissionReport:
-    """Add up the points and gather what the learner is told, each sentence once."""
+    """Add up the points and gather the messages for the learner, each once."""
     broken = any(row.status == "error" for row in rows)
     failed = [row for row in rows if row.status in ("failed", "error") and row.message not in stops]
     said = [*notes, *stops]
@@ -151,7 +152,7 @@ def _report(
     )
 
 
-def _unrun(
+def _report_without_run(
     learner: str, exercise: Exercise, status: str, messages: list[str], *, rows: tuple[Row, ...] | None = None
 ) -> SubmissionReport:
     rows = hidden_tests(exercise) if rows is None else rows

@@ -1,4 +1,4 @@
-"""What lets pytest run inside the grader: it neither prints, nor writes beside the key, nor keeps what it imported."""
+"""Isolate pytest inside the grader: it prints nothing, writes nothing beside the key, and keeps no module."""
 
 import contextlib
 import functools
@@ -11,18 +11,18 @@ from pathlib import Path
 
 from course_grader.grading.sandbox import scratch_dirs
 
-__all__ = ["forgetting", "keep_compiled", "quiet_and_alone"]
+__all__ = ["forget_module", "isolated_pytest", "keep_compiled"]
 
 
 @functools.cache
 def keep_compiled() -> str:
-    """Return where this process and its forks keep hidden tests compiled: compiling takes as long as all the rest."""
+    """Make a folder in which this process and its forks keep hidden tests compiled, which takes as long as the rest."""
     return tempfile.mkdtemp(prefix="bytecode", dir=scratch_dirs.own())
 
 
 @contextlib.contextmanager
-def quiet_and_alone() -> Iterator[io.StringIO]:
-    """Keep pytest from printing, writing beside the key and loading stray plugins; yield where its words go."""
+def isolated_pytest() -> Iterator[io.StringIO]:
+    """Keep pytest from printing, writing beside the key and loading stray plugins; yield its output."""
     kept, writes, prefix = dict(os.environ), sys.dont_write_bytecode, sys.pycache_prefix
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
@@ -38,8 +38,8 @@ def quiet_and_alone() -> Iterator[io.StringIO]:
 
 
 @contextlib.contextmanager
-def forgetting(tests: Path | None) -> Iterator[None]:
-    """Import the tests anew each time: nothing one submission leaves in a module may reach the next."""
+def forget_module(tests: Path | None) -> Iterator[None]:
+    """Forget the imported tests afterwards: nothing one submission leaves in their module may reach the next."""
     try:
         yield
     finally:

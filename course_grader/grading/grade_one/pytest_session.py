@@ -1,25 +1,29 @@
-"""One pytest session per submission: the notebook's cells under nbval, then the hidden tests, in the same kernel."""
+"""Run one pytest session per submission: the notebook's cells under nbval, then the hidden tests, in one kernel."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pluggy
 import pytest
 from nbformat import NotebookNode
 from nbval import plugin as nbval
 
-from course_grader.grading.authoring.learner import Learner, generator
-from course_grader.grading.authoring.points import Mistake, points_of
-from course_grader.grading.grade_one.cell_items import Cell, Notebook
-from course_grader.grading.grade_one.pytest_isolation import forgetting, quiet_and_alone
+from course_grader.grading.authoring.learner import Learner, random_generator
+from course_grader.grading.authoring.points import LearnerError, Mistake, points_of
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.cell_items import CellItem, NotebookFile
+from course_grader.grading.grade_one.learner_messages import explain_missing
+from course_grader.grading.grade_one.pytest_isolation import forget_module, isolated_pytest
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.kernel.kernel import Kernel, Stopped
 from course_grader.grading.sandbox.memory_cap import bounded
 from course_grader.grading.text import excerpt, one_line
 
-__all__ = ["KeyFailure", "Session", "collect_tests", "run"]
+__all__ = ["KeyFailure", "NotebookPlugin", "collect_tests", "run_session"]
 
 # What pytest is told to collect; names without a suffix, so that nothing but this plugin takes them for its own.
 NOTEBOOK, TESTS = "notebook", "tests"
@@ -36,8 +40,8 @@ UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
 
-class _Elsewhere(pytest.File):
-    """A file of tests that lies in a place pytest need not look at: it would list every folder on the way there."""
+class _TestFile(pytest.File):
+    """A file of tests in a folder that pytest need not search: it would list every folder on the way there."""
 
     place: Path
 
@@ -47,14 +51,15 @@ class _Elsewhere(pytest.File):
 
 
 class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and not handled
-    """The hidden tests cannot be run at all; the text is for the instructor."""
+    """The hidden tests cannot be run; the text is for the instructor."""
 
 
 @dataclass
-class Session:
+class NotebookPlugin:
     """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each.
 
-    ``asked`` has for each test that failed what it had asked the kernel for last.
+    ``asked`` has for each test that failed what it had asked the kernel for last. ``ungraded`` are the cells beside
+    the answers, in which a name may be that an answer lacks.
     """
 
     notebook: NotebookNode
@@ -62,6 +67,7 @@ class Session:
     kernel: Kernel | None = None
     answers: dict[str, str] = field(default_factory=dict)
     learner: str = ""
+    ungraded: UngradedCells = field(default_factory=UngradedCells)
     broken: list[str] = field(default_factory=list)
     asked: dict[str, str] = field(default_factory=dict)
     _rows: dict[str, Row] = field(default_factory=dict)
@@ -72,109 +78,116 @@ class Session:
         return list(self._rows.values())
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Collect for each placeholder what it stands for: the notebook in memory, the hidden tests where they lie."""
+        """Collect the notebook in memory and the hidden tests where they lie, each for its placeholder."""
         if file_path.name == NOTEBOOK:
-            file: Any = Notebook.from_parent(parent, path=file_path)
+            file: Any = NotebookFile.from_parent(parent, path=file_path)
             file.notebook, file.kernel = self.notebook, self.kernel
             return file  # type: ignore[no-any-return] # pytest's is untyped
         if file_path.name == TESTS and self.tests is not None:
-            tests: Any = _Elsewhere.from_parent(parent, path=file_path)
+            tests: Any = _TestFile.from_parent(parent, path=file_path)
             tests.place = self.tests
             return tests  # type: ignore[no-any-return] # pytest's is untyped
         return None
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
-        """Keep what a test makes of a learner's values from taking the machine's memory."""
+        """Bound the memory that a test may take with a learner's values."""
         with bounded():
             yield
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
         """Turn each outcome into a row."""
-        outcome: Any = yield
-        report = outcome.get_result()
+        report: pytest.TestReport = (yield).get_result()
         error = call.excinfo.value if call.excinfo is not None else None
         # A row is written when the test is called, and again if setting it up or tearing it down fails.
         if call.when == "call" or error is not None:
             detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
                 self.asked[item.name] = self.kernel.doing
-            row = _cell_row(item, error) if isinstance(item, Cell) else _test_row(item, error, detail)
+            row = self._cell_row(item, error) if isinstance(item, CellItem) else self._test_row(item, error, detail)
             self._rows[item.nodeid] = row
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what is wrong with a test file that cannot be imported."""
+        """Record why a test file cannot be imported."""
         if report.failed:
             self.broken.append(str(report.longrepr))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep a row of each hidden test when none is to be run."""
+        """Record a row for each hidden test when none is to be run."""
         if self.kernel is None:
-            self._rows = {item.nodeid: _test_row(item, None, "", status="not run") for item in items}
+            self._rows = {
+                item.nodeid: replace(self._test_row(item, None, ""), status="not run", points=0) for item in items
+            }
 
     @pytest.fixture(name="learner")
     def learner_fixture(self) -> Learner:
-        """The submission, to be called."""
+        """Return the submission, to be called."""
         assert self.kernel is not None  # without one, nothing is run
         return Learner(self.kernel, self.answers)
 
     @pytest.fixture
-    def rng(self, request: pytest.FixtureRequest) -> Any:
-        """Random numbers of this learner and this test."""
-        return generator(self.learner, request.node.name)
+    def rng(self, request: pytest.FixtureRequest) -> np.random.Generator:
+        """Return a random generator seeded by this learner and this test."""
+        return random_generator(self.learner, request.node.name)
+
+    def _cell_row(self, cell: CellItem, error: BaseException | None) -> Row:
+        kind = str(cell.cell.metadata.course.kind)
+        if error is None:
+            return Row(name=cell.name, kind=kind, status="passed")
+        status = "not run" if isinstance(error, Stopped) and error.later else "failed"
+        message = explain_missing(*cell.learner_message(error), self.ungraded)
+        return Row(name=cell.name, kind=kind, status=status, message=message)
+
+    def _test_row(self, item: pytest.Item, error: BaseException | None, detail: str) -> Row:
+        function = getattr(item, "function", None)
+        worth = points_of(function) if function is not None else 0
+        title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
+        status, message = self._verdict(error, getattr(item, "funcargs", {}).get("learner"))
+        return Row(
+            name=item.name,
+            kind="test",
+            status=status,
+            points=worth if status == "passed" else 0,
+            max_points=worth,
+            title=title,
+            message=message,
+            detail=detail,
+        )
+
+    def _verdict(self, error: BaseException | None, learner: Learner | None) -> tuple[str, str]:
+        """Return the status of a hidden test, and what the learner may know: of an assertion, only that it failed."""
+        match error:
+            case None:
+                return "passed", ""
+            case Stopped():
+                return "not run" if error.later else "failed", str(error)
+            case Mistake():
+                said, failure = str(error), _failure_behind(error)
+                if learner is not None and said and not (failure and failure.reads):
+                    said += learner.hardcoded_data_note()
+                said = one_line(said, chars=MESSAGE_CHARS) or UNNAMED
+                return "failed", explain_missing(said, failure.missing if failure else (), self.ungraded)
+            case AssertionError():
+                return "failed", UNNAMED
+        return "error", KEY_BROKE
 
 
-def _cell_row(cell: Cell, error: BaseException | None) -> Row:
-    kind = str(cell.cell.metadata.course.kind)
-    if error is None:
-        return Row(name=cell.name, kind=kind, status="passed")
-    status = "not run" if isinstance(error, Stopped) and error.later else "failed"
-    return Row(name=cell.name, kind=kind, status=status, message=cell.learner_message(error))
+def _failure_behind(error: BaseException | None) -> LearnerError | None:
+    """Return the learner's error behind a mistake: itself, or the error that was being handled when it was raised."""
+    while error is not None and not isinstance(error, LearnerError):
+        error = error.__context__
+    return error
 
 
-def _test_row(item: pytest.Item, error: BaseException | None, detail: str, *, status: str = "") -> Row:
-    function = getattr(item, "function", None)
-    worth = points_of(function) if function is not None else 0
-    title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
-    message = ""
-    if not status:
-        status, message = _verdict(error, getattr(item, "funcargs", {}).get("learner"))
-    return Row(
-        name=item.name,
-        kind="test",
-        status=status,
-        points=worth if status == "passed" else 0,
-        max_points=worth,
-        title=title,
-        message=message,
-        detail=detail,
-    )
-
-
-def _verdict(error: BaseException | None, learner: Learner | None) -> tuple[str, str]:
-    """Say what became of a hidden test, and what the learner may know: of an assertion, only that it failed."""
-    match error:
-        case None:
-            return "passed", ""
-        case Stopped():
-            return "not run" if error.later else "failed", str(error)
-        case Mistake():
-            said = str(error)
-            if learner is not None and said and "reads the notebook's own" not in said:
-                said += learner.aside()
-            return "failed", one_line(said, chars=MESSAGE_CHARS) or UNNAMED
-        case AssertionError():
-            return "failed", UNNAMED
-    return "error", KEY_BROKE
-
-
-def run(session: Session, *, folder: Path) -> list[Row]:
-    """Run the session and return its rows, cells first.
+def run_session(plugin: NotebookPlugin, *, folder: Path) -> list[Row]:
+    """Run a notebook and its hidden tests in one pytest session, and return their rows, cells first.
 
     Parameters
     ----------
-    session : Session
+    plugin : NotebookPlugin
         The notebook, the kernel to run it in, and the hidden tests, without which only the notebook is run.
     folder : Path
         An empty folder for pytest to call its root, so that it finds no one's settings.
@@ -184,8 +197,8 @@ def run(session: Session, *, folder: Path) -> list[Row]:
     KeyFailure
         If the hidden tests cannot be collected.
     """
-    _pytest(session, [NOTEBOOK, *([TESTS] if session.tests else [])], folder=folder)
-    return session.rows
+    _run_pytest(plugin, [NOTEBOOK, *([TESTS] if plugin.tests else [])], folder=folder)
+    return plugin.rows
 
 
 def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
@@ -196,25 +209,25 @@ def collect_tests(tests: Path, *, folder: Path) -> list[Row]:
     KeyFailure
         If they cannot be collected, or none of them is worth a point.
     """
-    session = Session(notebook=NotebookNode(cells=[]), tests=tests)
-    _pytest(session, [TESTS], folder=folder, extra=["--collect-only"])
-    if not sum(row.max_points for row in session.rows):
+    plugin = NotebookPlugin(notebook=NotebookNode(cells=[]), tests=tests)
+    _run_pytest(plugin, [TESTS], folder=folder, extra=["--collect-only"])
+    if not sum(row.max_points for row in plugin.rows):
         raise KeyFailure("no test in it has @points")
-    return session.rows
+    return plugin.rows
 
 
-def _pytest(session: Session, placeholders: list[str], *, folder: Path, extra: list[str] | None = None) -> None:
+def _run_pytest(plugin: NotebookPlugin, placeholders: list[str], *, folder: Path, extra: Sequence[str] = ()) -> None:
     (settings := folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     off = [f"-pno:{name}" for name in UNUSED]
     options = ["-c", str(settings), "--rootdir", str(folder), f"--confcutdir={folder}", "-q", "--capture=no"]
-    options += ["--import-mode=importlib", "--color=no", *off, *(extra or [])]
+    options += ["--import-mode=importlib", "--color=no", *off, *extra]
     for name in placeholders:
         (folder / name).touch()
-    with quiet_and_alone() as said, forgetting(session.tests):
-        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[session, OPTIONS])
-    if session.broken:
-        raise KeyFailure("\n".join(session.broken))
+    with isolated_pytest() as output, forget_module(plugin.tests):
+        code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[plugin, OPTIONS])
+    if plugin.broken:
+        raise KeyFailure("\n".join(plugin.broken))
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-        raise KeyFailure(f"pytest could not run: {said.getvalue()[-2000:]}")
+        raise KeyFailure(f"pytest could not run: {output.getvalue()[-2000:]}")

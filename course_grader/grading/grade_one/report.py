@@ -1,4 +1,4 @@
-"""What grading produces: a report for each submission, made of one row for each hidden test and each cell."""
+"""The report of one submission: one row for each hidden test and each cell."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -28,12 +28,12 @@ class Row:
 
 @dataclass(frozen=True)
 class SubmissionReport:
-    """How one submission did.
+    """The points, messages and rows of one submission.
 
     Parameters
     ----------
     learner, exercise : str
-        Whose, and of what.
+        The names of the learner and of the exercise.
     status : {"graded", "stopped", "rejected", "missing", "error"}
         ``stopped``: its kernel died or broke a limit at least once, and what did that counts as not passed.
         ``rejected``: the file could not be graded. ``missing``: there is none. ``error``: the exercise or the
@@ -48,7 +48,7 @@ class SubmissionReport:
         Where the code ran: ``"bubblewrap"``, ``"bubblewrap, warm"`` if forked there from a process that had imported
         what the exercise needs, ``"none"``, or ``""`` when it did not run.
     starved : bool
-        Whether it was late although it had a processor for less than half of its time. It is not part of the record.
+        Whether it ran out of time while it had a processor for less than half of it. It is not part of the record.
     """
 
     learner: str

@@ -1,4 +1,4 @@
-"""Let learners see how they stand: run their own notebook's visible checks on their own machine.
+"""Run the visible checks of a learner's own notebook, on their own machine.
 
 Nothing but the notebook is needed. What each check must print, and a fingerprint of the code of checks and given cells,
 travel in the cells' metadata, so a saved output that was edited or cleared makes no difference.
@@ -7,25 +7,24 @@ travel in the cells' metadata, so a saved output that was edited or cleared make
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from course_grader.grading.exercises import submitted_notebook
 from course_grader.grading.exercises.exercise import TOTAL_FACTOR
-from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
-from course_grader.grading.exercises.ungraded_cells import LeftOut
-from course_grader.grading.grade_one import pytest_session
+from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission, course_metadata, read_submission
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.learner_messages import report_ungraded
+from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, run_session
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.kernel.kernel import Kernel, Stopped
 from course_grader.grading.sandbox import scratch_dirs
 from course_grader.grading.sandbox.bubblewrap import NONE
 from course_grader.grading.sandbox.limits import Limits
 from course_grader.grading.text import one_line
-from course_grader.notebooks.exercise import digest
+from course_grader.notebooks.exercise_notebooks import code_digest
 from course_lib.errors import InputError, NotebookError
 
 __all__ = ["SelfCheck", "check_notebook"]
@@ -36,7 +35,7 @@ FRESH = "copy it from a fresh notebook"
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """The exercise, one row for each visible check or failing cell, and what to beware of."""
+    """The result of ``course check``: a row for each visible check or failing cell, and warnings."""
 
     exercise: str
     title: str
@@ -58,7 +57,7 @@ def check_notebook(path: Path) -> SelfCheck:
         If the file is not a notebook of an exercise.
     """
     try:
-        submission = submitted_notebook.read(path.resolve())  # a link is fine on the learner's own machine
+        submission = read_submission(path.resolve())  # a link is fine on the learner's own machine
     except NotebookError as error:
         raise InputError(f"{path}: {error}") from error
     cells = [cell for cell in submission.cells if cell.course.get("kind") in KINDS and cell.names]
@@ -66,21 +65,20 @@ def check_notebook(path: Path) -> SelfCheck:
         raise InputError(
             f"{path}: expected the notebook of an exercise, found one without its checks; start from a fresh copy"
         )
-    rows = _run(NotebookNode(cells=[_node(cell) for cell in cells]), _limits(submission), path)
-    aside = LeftOut.of(submission)
-    rows = [replace(row, message=aside.explain(row.message)) for row in rows]
+    ungraded = UngradedCells.of(submission)
+    rows = _run(NotebookNode(cells=[_runnable_cell(cell) for cell in cells]), ungraded, _read_limits(submission), path)
     shown = [row for row in rows if row.kind == "check" or row.status != "passed"]
-    course = submitted_notebook.course_of(submission.metadata)
+    course = course_metadata(submission.metadata)
     exercise = one_line(course.get("exercise") or min(submission.exercises, default=path.stem))
     return SelfCheck(
         exercise,
         one_line(course.get("title", exercise)),
         tuple(shown),
-        (*_warnings(submission, cells), *aside.notes()),
+        (*_warn_of_edits(submission, cells), *report_ungraded(ungraded)),
     )
 
 
-def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
+def _run(notebook: NotebookNode, ungraded: UngradedCells, limits: Limits, path: Path) -> list[Row]:
     """Run the cells beside the notebook, so that files lying there are found."""
     folder = path.resolve().parent
     try:
@@ -88,27 +86,27 @@ def _run(notebook: NotebookNode, limits: Limits, path: Path) -> list[Row]:
             tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
             Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel,
         ):
-            plan = pytest_session.Session(notebook=notebook, kernel=kernel)
-            return pytest_session.run(plan, folder=Path(name).resolve())
-    except (Stopped, pytest_session.KeyFailure) as error:
+            plugin = NotebookPlugin(notebook, kernel=kernel, ungraded=ungraded)
+            return run_session(plugin, folder=Path(name).resolve())
+    except (Stopped, KeyFailure) as error:
         raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
 
 
-def _limits(submission: Submission) -> Limits:
+def _read_limits(submission: Submission) -> Limits:
     """Take the time limit from the notebook; on the learner's own machine nothing else needs a limit."""
-    seconds: Any = submitted_notebook.course_of(submission.metadata).get("timeout_seconds")
+    seconds = course_metadata(submission.metadata).get("timeout_seconds")
     seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
     return Limits(cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, enforced=False)
 
 
-def _name(cell: CodeCell) -> str:
+def _cell_name(cell: CodeCell) -> str:
     return one_line(cell.course.get("cell") or cell.names[0], chars=80)
 
 
-def _node(cell: CodeCell) -> NotebookNode:
+def _runnable_cell(cell: CodeCell) -> NotebookNode:
     """Build the cell to run, with the output that a check must print."""
     kind, expect = cell.course["kind"], cell.course.get("expect")
-    node = NotebookNode(id=_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
+    node = NotebookNode(id=_cell_name(cell), cell_type="code", source=cell.source, execution_count=None, outputs=[])
     node.metadata = NotebookNode(course=NotebookNode(kind=kind))
     if kind == "check":
         tolerance = cell.course.get("tolerance")
@@ -120,21 +118,21 @@ def _node(cell: CodeCell) -> NotebookNode:
     return node
 
 
-def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
-    """Say where a result may not mean what it seems to."""
+def _warn_of_edits(submission: Submission, cells: list[CodeCell]) -> list[str]:
+    """Warn of edited, missing and repeated cells, which make a result mean less than it seems to."""
     said = [
-        f"the check {_name(cell)} was edited, so its result may not mean anything: take it from a fresh copy"
+        f"the check {_cell_name(cell)} was edited, so its result may not mean anything: take it from a fresh copy"
         for cell in cells
-        if cell.course["kind"] == "check" and cell.course.get("digest") != digest(cell.source)
+        if cell.course["kind"] == "check" and cell.course.get("digest") != code_digest(cell.source)
     ]
     said += [
-        f"the given cell {_where(cell)} was edited: the checks here ran it as it is now, and grading runs it as it was "
-        f"handed out; undo the change, or {FRESH}"
+        f"the given cell {_describe_cell(cell)} was edited: the checks here ran it as it is now, and grading runs it "
+        f"as it was handed out; undo the change, or {FRESH}"
         for cell in cells
-        if cell.course["kind"] == "given" and cell.course.get("digest", "") not in ("", digest(cell.source))
+        if cell.course["kind"] == "given" and cell.course.get("digest", "") not in ("", code_digest(cell.source))
     ]
-    said += _missing(submission, {_name(cell) for cell in cells})
-    answers = Counter(_name(cell) for cell in cells if cell.course["kind"] == "answer")
+    said += _warn_of_missing(submission, {_cell_name(cell) for cell in cells})
+    answers = Counter(_cell_name(cell) for cell in cells if cell.course["kind"] == "answer")
     said += [
         f"the answer cell `{name}` is there {count} times, and grading takes one at most: keep one, with all of it"
         for name, count in answers.items()
@@ -143,15 +141,15 @@ def _warnings(submission: Submission, cells: list[CodeCell]) -> list[str]:
     return said
 
 
-def _where(cell: CodeCell) -> str:
-    """Say which cell it is to one who sees no names, by how it begins."""
+def _describe_cell(cell: CodeCell) -> str:
+    """Name a cell by its name and its first line: the editor shows no names."""
     begins = one_line(next((line for line in cell.source.splitlines() if line.strip()), ""), chars=60)
-    return f"`{_name(cell)}` (`{begins}`)" if begins else f"`{_name(cell)}` (empty now)"
+    return f"`{_cell_name(cell)}` (`{begins}`)" if begins else f"`{_cell_name(cell)}` (empty now)"
 
 
-def _missing(submission: Submission, there: set[str]) -> Iterator[str]:
-    """Name the answers and checks that were handed out, and are not in the notebook any more."""
-    handed_out = submitted_notebook.course_of(submission.metadata).get("cells")
+def _warn_of_missing(submission: Submission, there: set[str]) -> Iterator[str]:
+    """Warn of answers and checks that were handed out and are not in the notebook any more."""
+    handed_out = course_metadata(submission.metadata).get("cells")
     for cell, kind in handed_out.items() if isinstance(handed_out, dict) else ():
         name = one_line(cell, chars=80)
         if name not in there and kind == "answer":

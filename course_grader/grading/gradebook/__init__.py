@@ -1,23 +1,23 @@
-"""The gradebook: every attempt with its points, kept in SQLite or PostgreSQL, and which of them counts."""
+"""Keep a gradebook in SQLite or PostgreSQL: attempts, points given by hand, late penalties, final grades."""
 
-from course_grader.grading.gradebook.policy import Policies, Policy, read_policies
-from course_grader.grading.gradebook.records import Attempt, ManualPoints
-from course_grader.grading.gradebook.run import Outcome, grade_into, standings
-from course_grader.grading.gradebook.standing import Standing, standing
-from course_grader.grading.gradebook.store import Gradebook
-from course_grader.grading.gradebook.submitted import read_times
+from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
+from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade, compute_final_grades
+from course_grader.grading.gradebook.gradebook import Gradebook
+from course_grader.grading.gradebook.incremental_grading import Outcome, grade_into
+from course_grader.grading.gradebook.late_policy import Policies, Policy, read_policies
+from course_grader.grading.gradebook.submission_times import read_times
 
 __all__ = [
     "Attempt",
+    "FinalGrade",
     "Gradebook",
     "ManualPoints",
     "Outcome",
     "Policies",
     "Policy",
-    "Standing",
+    "compute_final_grade",
+    "compute_final_grades",
     "grade_into",
     "read_policies",
     "read_times",
-    "standing",
-    "standings",
 ]

@@ -1,11 +1,11 @@
-"""Grades as JUnit XML, which continuous-integration services show: a suite per submission, a case per test or cell."""
+"""Write grades as JUnit XML, which CI services show: a suite per submission, a case per test or cell."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from course_grader.grading.grade_one.report import Row
-from course_grader.grading.gradebook.standing import Standing
+from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_lib.extras import load
 
 __all__ = ["as_junit"]
@@ -13,28 +13,28 @@ __all__ = ["as_junit"]
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
 
 
-def as_junit(standings: Sequence[Standing]) -> str:
-    """Return JUnit XML. What the tests' ``detail`` says is left out, since learners read what such services show.
+def as_junit(grades: Sequence[FinalGrade]) -> str:
+    """Return grades as JUnit XML, without the tests' ``detail``: learners read what such services show.
 
     A failure carries the learner's message, what could not run is skipped, and a fault of the key is an error.
     """
     junit: Any = load("junitparser", extra="grade")
-    document = junit.JUnitXml(_text("grades"))
-    for standing in standings:
-        report = standing.report
-        suite = junit.TestSuite(_text(f"{report.exercise}: {report.learner}"))
-        suite.add_property("points", f"{standing.points:g}")
+    document = junit.JUnitXml(_xml_text("grades"))
+    for grade in grades:
+        report = grade.report
+        suite = junit.TestSuite(_xml_text(f"{report.exercise}: {report.learner}"))
+        suite.add_property("points", f"{grade.points:g}")
         suite.add_property("max_points", f"{report.max_points:g}")
         suite.add_property("sandbox", report.sandbox or "not run")
         rows = report.rows or (Row(report.status, "submission", "failed", message=" ".join(report.messages)),)
-        suite.add_testcases([_case(junit, row, f"{report.exercise}.{report.learner}") for row in rows])
+        suite.add_testcases([_make_case(junit, row, f"{report.exercise}.{report.learner}") for row in rows])
         document.add_testsuite(suite)
     return str(document.tostring().decode("utf-8")) + "\n"
 
 
-def _case(junit: Any, row: Row, where: str) -> Any:
-    case = junit.TestCase(_text(row.title or row.name), classname=_text(where), time=0)
-    message = _text(row.message)
+def _make_case(junit: Any, row: Row, where: str) -> Any:
+    case = junit.TestCase(_xml_text(row.title or row.name), classname=_xml_text(where), time=0)
+    message = _xml_text(row.message)
     match row.status:
         case "passed":
             pass
@@ -47,6 +47,6 @@ def _case(junit: Any, row: Row, where: str) -> Any:
     return case
 
 
-def _text(text: str) -> str:
+def _xml_text(text: str) -> str:
     """Return text without the characters that XML has no way to write."""
     return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -42,7 +42,7 @@ def norm_from(learner, grads):
     by_hand(learner, "global_norm")
     came = learner.call("global_norm", grads)
     if came is None or isinstance(came, (dict, list, tuple, str)):
-        raise Mistake(f"`global_norm` returned {expect.described(came)}; it must return one number")
+        raise Mistake(f"`global_norm` returned {expect.describe(came)}; it must return one number")
     return float(expect.array(came, name="global_norm", shape=()))
 
 
@@ -58,7 +58,7 @@ def run(learner, name, *args):
     if name == "step":
         needed["clip"] = lambda: clipped_by(learner, grads, 1.0)
     try:
-        with expect.resting(name, needed):
+        with expect.blame_dependency(name, needed):
             return learner.run(name, *args)
     except Mistake as mistake:
         if "`step` raised TypeError: tuple indices" in str(mistake):
@@ -70,7 +70,7 @@ def run(learner, name, *args):
 def clipped_by(learner, grads, max_norm):
     """Return what the learner's clip gives, as a dict of arrays and a number, or say what is wrong with the form."""
     what = "the clipped gradients and the norm"
-    clipped, norm = expect.two(call(learner, "clip", grads, max_norm), what, name="clip")
+    clipped, norm = expect.pair(call(learner, "clip", grads, max_norm), what, name="clip")
     if isinstance(norm, dict) and not isinstance(clipped, dict):
         raise Mistake("`clip` returns the norm first: the dict of clipped gradients comes first, and then the norm")
     if not isinstance(clipped, dict) or set(clipped) != set(grads):
@@ -247,7 +247,7 @@ def test_dtypes(learner, rng):
     dtypes = dict(zip(grads, [np.float32, np.float16, np.float64, np.float32], strict=True))
     grads = {name: g.astype(dtypes[name]) for name, g in grads.items()}
     done = [call(learner, "clip", grads, max_norm) for max_norm in (1.0, 100.0)]
-    expect.reaction(*done, name="clip")
+    expect.depends_on_input(*done, name="clip")
     for clipped in done:
         clipped = clipped[0] if isinstance(clipped, (tuple, list)) and clipped else {}
         for name, dtype in dtypes.items():
@@ -269,7 +269,7 @@ def test_arguments_are_left_alone(learner, rng):
         for args, call in zip(both, done, strict=True):
             if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
                 raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
-        expect.reaction(*(call.value for call in done), name=name)
+        expect.depends_on_input(*(call.value for call in done), name=name)
     for max_norm in (1.0, 100.0):
         try:
             same = learner.call("is_the_same_dict", grads, max_norm)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from course_grader import Mistake, expect, points
-from course_grader.grading.exercises.name_analysis import bare
+from course_grader.grading.exercises.name_analysis import strip_comments_and_strings
 
 REFUSED = {
     "different than None": "`backward` returns a gradient for p, which is a plain number: return None in its place",
@@ -49,7 +49,7 @@ def call(learner, name, *args):
     """Call, and say in the exercise's words what torch says of a backward pass that it refuses."""
     if name.startswith("verdict"):
         return learner.call(name, *args)  # about rules that are not the learner's
-    if re.search(r"\bapply\s*=|\bdef\s+apply\b", bare(learner.source("leaky_power"))):
+    if re.search(r"\bapply\s*=|\bdef\s+apply\b", strip_comments_and_strings(learner.source("leaky_power"))):
         raise Mistake("`LeakyPower` has an `apply` of its own: torch's own `apply` must call `forward` and `backward`")
     try:
         return learner.call(name, *args)
@@ -211,7 +211,7 @@ def test_overwriting(learner, rng):
     """A changed input is refused, not used; and the upstream gradient is not overwritten."""
     x, a, _ = make(rng, 2, 5)
     if call(learner, "notices_overwriting", x, a, 2.0) is not True:
-        if "save_for_backward" in bare(learner.source("leaky_power")):
+        if "save_for_backward" in strip_comments_and_strings(learner.source("leaky_power")):
             raise Mistake(
                 "an x that was overwritten after the forward pass goes unnoticed: save x itself, since "
                 "writing into x changes neither a copy of it nor what `forward` computed from it"
@@ -236,7 +236,7 @@ def judged(learner, rng, *fault, inputs=None, asked="verdict"):
             raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
         raise Mistake(str(mistake).replace(f"`{asked}` raised", "`agrees` raised", 1)) from None
     if said.dtype != bool or said.ndim:
-        what = expect.described(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
+        what = expect.describe(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
         raise Mistake(f"`agrees` must return True or False; it returned {what}")
     return bool(said)
 
@@ -346,7 +346,7 @@ def test_float32_is_refused(learner):
 def test_inputs_are_left_alone(learner, rng):
     """The inputs hold the same values afterwards, to the bit."""
     x, a = (rng.uniform(1, 2, size=4) * 1e-10 for _ in range(2))  # so small that a step forth and back rounds
-    expect.reaction(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
+    expect.depends_on_input(*(judged(learner, rng, *fault) for fault in ((), ("scaled", 0, 0, 3.0))), name="agrees")
     found = call(learner, "verdict", x, a)
     if not (np.array_equal(np.asarray(found["x"]), x) and np.array_equal(np.asarray(found["a"]), a)):
         raise Mistake("`agrees` leaves an input changed: put back the exact value, since adding and subtracting rounds")

@@ -44,7 +44,7 @@ def agree(came, right, *, tolerance=1e-7):
 def arrays(tree, *, what):
     """Check that there is an array for each parameter, and return all in one row."""
     if not isinstance(tree, dict):
-        raise Mistake(f"{what} are {expect.described(tree)}; they must be a dict with the keys of params")
+        raise Mistake(f"{what} are {expect.describe(tree)}; they must be a dict with the keys of params")
     for name, shape in SHAPES.items():
         if name not in tree:
             raise Mistake(f"{what} have no {name}")
@@ -62,7 +62,7 @@ def run(learner, name, *args):
     """Run; where it raises because of what it may rest on, say what to mend first."""
     needed = {"accumulate": lambda: answered(learner, "accumulate", *draw(np.random.default_rng(0), 3, 2))}
     try:
-        with expect.resting(name, needed if name in ("train", "accumulate_padded") else {}, maybe=True):
+        with expect.blame_dependency(name, needed if name in ("train", "accumulate_padded") else {}, maybe=True):
             return learner.run(name, *args)
     except Mistake as mistake:
         if f"`{name}` raised AttributeError: 'NoneType' object has no attribute" in str(mistake):
@@ -72,7 +72,7 @@ def run(learner, name, *args):
 
 
 def answered(learner, function, *args):
-    loss, grads = expect.two(call(learner, function, *args), "the loss and the gradients", name=function)
+    loss, grads = expect.pair(call(learner, function, *args), "the loss and the gradients", name=function)
     if isinstance(loss, dict) and not isinstance(grads, dict):
         raise Mistake(f"`{function}` returns the gradients first: the loss comes first, and then the gradients")
     return float(expect.array(loss, name="the loss", shape=())), arrays(grads, what="the gradients")
@@ -321,7 +321,7 @@ def test_arguments_are_left_alone(learner, rng):
         for args, call in zip(both, done, strict=True):
             if not all(map(same, args, call.args)):
                 raise Mistake(f"`{name}` changed an array it was given: make new ones")
-        expect.reaction(*(call.value for call in done), name=name)
+        expect.depends_on_input(*(call.value for call in done), name=name)
 
 
 def same(given, left):

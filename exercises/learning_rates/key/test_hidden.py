@@ -18,7 +18,7 @@ def with_curvatures(rng, curvatures):
 
 def number(value, *, name):
     if value is None or isinstance(value, (str, dict)):
-        raise Mistake(f"{name} must be one number, but it is {expect.described(value)}")
+        raise Mistake(f"{name} must be one number, but it is {expect.describe(value)}")
     came = expect.array(value, name=name)
     if came.size != 1:
         raise Mistake(f"{name} must be one number, but it has shape {came.shape}")
@@ -165,7 +165,7 @@ def test_descend(learner, rng):
     """Weights and losses of a run are right."""
     n, d, steps, rate = 6, 3, 4, 0.05
     x, y, w = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
-    result = expect.two(learner.call("descend", x, y, w, rate, steps), "the weights and the losses", name="descend")
+    result = expect.pair(learner.call("descend", x, y, w, rate, steps), "the weights and the losses", name="descend")
     came, losses = (expect.array(part, name=name) for part, name in zip(result, ("w", "the losses"), strict=True))
     if came.shape == (steps + 1,) and losses.shape == (d,):
         raise Mistake("`descend` returns the losses first: the weights come first, and then the losses")
@@ -208,7 +208,7 @@ def test_descend(learner, rng):
     if not agree(losses, right[1][1]):
         raise Mistake("the weights are right, but the losses are not those of the weights before and after each step")
     near = np.linalg.lstsq(x, y, rcond=None)[0] + 1e-9
-    settled = expect.two(learner.call("descend", x, y, near, rate, 9), "the weights and the losses", name="descend")
+    settled = expect.pair(learner.call("descend", x, y, near, rate, 9), "the weights and the losses", name="descend")
     if expect.array(settled[1], name="the losses").shape != (10,):
         raise Mistake("`descend` stops before its last step where little changes: take as many as it is asked for")
 
@@ -237,7 +237,7 @@ def named(learner, runs):
             raise Mistake(f"{said}; it must return a list of names, in the order of the dict") from None
         raise
     if not isinstance(found, (list, tuple, np.ndarray)) or not all(isinstance(name, str) for name in found):
-        raise Mistake(f"`diverged` returned {expect.described(found)}; it must return a list of names")
+        raise Mistake(f"`diverged` returned {expect.describe(found)}; it must return a list of names")
     return [str(name) for name in found]
 
 
@@ -344,7 +344,7 @@ def test_arguments_are_left_alone(learner, rng):
         for args, call in zip(both, done, strict=True):
             if not all(map(np.array_equal, args, call.args)):
                 raise Mistake(f"`{name}` changed an array it was given: work on a copy")
-        expect.reaction(*(call.value for call in done), name=name)
+        expect.depends_on_input(*(call.value for call in done), name=name)
     runs = {"falls": np.array([3.0, 1.0]), "rises": np.array([1.0, 9.0]), "breaks": np.array([1.0, np.inf])}
     try:
         (left,) = learner.run("diverged", runs).args

@@ -114,7 +114,7 @@ def mistaken(out, stack, weights):
 def run_forward_of_theirs(learner, x, weights):
     """Call `forward`; return its output and stack as arrays, or say what is wrong with their form."""
     expect.by_hand(learner, ["forward"], among=CELLS, instead_of=LIBRARY)
-    out, stack = expect.two(learner.call("forward", x, weights), "out and the stack", name="forward")
+    out, stack = expect.pair(learner.call("forward", x, weights), "out and the stack", name="forward")
     if isinstance(out, (list, tuple)) and isinstance(stack, np.ndarray) and stack.ndim == 2:
         raise Mistake("`forward` returns the stack first: `out` comes first, and then the stack")
     out = expect.array(out, name="out")
@@ -131,13 +131,13 @@ def check_backward_by_hand(learner):
 
 def form(value, weights):
     """Return gradients as a list of arrays, and that of x, or say what is wrong with their form."""
-    gradients, g_x = expect.two(value, "the list of gradients and the gradient of x", name="backward")
+    gradients, g_x = expect.pair(value, "the list of gradients and the gradient of x", name="backward")
     if isinstance(g_x, (list, tuple)) and isinstance(gradients, np.ndarray) and gradients.ndim == 2:
         raise Mistake("`backward` returns the gradient of x first: the list comes first, and then the gradient of x")
     if isinstance(gradients, np.ndarray) and gradients.ndim == 3:
         gradients = list(gradients)
     if not isinstance(gradients, (list, tuple)):
-        what = expect.described(gradients)
+        what = expect.describe(gradients)
         raise Mistake(f"the gradients of the weights that `backward` returns are {what}; they must be a list")
     if len(gradients) != len(weights):
         came, must = len(gradients), len(weights)
@@ -261,7 +261,7 @@ def test_stack(learner, rng):
         x, weights = make(rng, b=5, widths=widths)
         out, stack = run_forward_of_theirs(learner, x, weights)
         if not isinstance(stack, (list, tuple, np.ndarray)):
-            raise Mistake(f"the stack is {expect.described(stack)}; it must be a list")
+            raise Mistake(f"the stack is {expect.describe(stack)}; it must be a list")
         came = [expect.array(h, name=f"stack[{i}]") for i, h in enumerate(stack)]
         _, right = run_forward(x, weights)
         if len(came) == len(right) + 1 and agree(came[-1], out):
@@ -486,7 +486,7 @@ def listed(came, weights, uses):
     if isinstance(came, np.ndarray) and came.ndim == 3:
         came = list(came)
     if not isinstance(came, (list, tuple)):
-        raise Mistake(f"`tied_gradients` returns {expect.described(came)}; it must return a list of gradients")
+        raise Mistake(f"`tied_gradients` returns {expect.describe(came)}; it must return a list of gradients")
     if len(came) == len(uses) != len(weights):
         raise Mistake("`tied_gradients` returns one gradient for each layer: add up those of one weight")
     if any(g is None for g in came):

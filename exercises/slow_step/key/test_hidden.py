@@ -134,7 +134,7 @@ def run(learner, case):
 def numbers(found, which):
     """Return the loss of both steps (0), or the accuracy (1)."""
     name, what = ("the loss", "the accuracy")[which], "the loss and the accuracy"
-    came = [expect.two(found[step], what, name="fast_step")[which] for step in ("first", "second")]
+    came = [expect.pair(found[step], what, name="fast_step")[which] for step in ("first", "second")]
     return [float(expect.array(number, name=name, shape=())) for number in came]
 
 
@@ -258,7 +258,7 @@ def practised(learner, *steps):
         raise Mistake(str(mistake).replace("`practice`", "`calls`", 1)) from None
     counts = found["counts"]
     if not isinstance(counts, dict):
-        raise Mistake(f"`calls` must return a dict from names to counts; it returned {expect.described(counts)}")
+        raise Mistake(f"`calls` must return a dict from names to counts; it returned {expect.describe(counts)}")
     if not counts:
         raise Mistake(
             "`calls` returns an empty dict: run the step while the profiler records, and read the profile after it"
@@ -329,7 +329,7 @@ def named(learner, small, large):
     if isinstance(came, np.ndarray) and came.dtype.kind == "U":
         came = came.tolist()
     if not isinstance(came, list | tuple):
-        raise Mistake(f"`growing` must return a list of names; it returned {expect.described(came)}")
+        raise Mistake(f"`growing` must return a list of names; it returned {expect.describe(came)}")
     if any(not isinstance(name, str) for name in came):
         raise Mistake("`growing` must return names alone, without their counts")
     return [str(name) for name in came]

@@ -97,7 +97,7 @@ def loss_of(learner, x, y, params):
 
 
 def run_theirs(learner, x, y, params):
-    loss, cache = expect.two(learner.call("forward", x, y, params), "the loss and the cache", name="forward")
+    loss, cache = expect.pair(learner.call("forward", x, y, params), "the loss and the cache", name="forward")
     if isinstance(loss, dict) and not isinstance(cache, dict):
         raise Mistake("`forward` returns the cache first: the loss comes first, and then the cache")
     return loss, cache
@@ -108,7 +108,7 @@ def run_backward_of_theirs(learner, cache):
     # What `forward` keeps, `backward` may return.
     expect.by_hand(learner, ["backward", "forward"], among=CELLS, instead_of=INSTEAD)
     needed = {"loss_backward": lambda: slope_of_logits(learner, cache["logits"], cache["y"])}
-    with expect.resting("backward", needed, maybe=True):
+    with expect.blame_dependency("backward", needed, maybe=True):
         return learner.call("backward", cache)
 
 
@@ -124,7 +124,7 @@ def slope_of_logits(learner, logits, y, *, shape=None):
 def gradients(learner, x, y, params):
     grads = run_backward_of_theirs(learner, cache_for(learner, x, y, params))
     if not isinstance(grads, dict):
-        raise Mistake(f"`backward` returned {expect.described(grads)}; it must return a dict with the keys of params")
+        raise Mistake(f"`backward` returned {expect.describe(grads)}; it must return a dict with the keys of params")
     for name in NAMES:
         if name not in grads:
             keys = ", ".join(str(key)[:10] for key in list(grads)[:6])
@@ -170,7 +170,7 @@ def check_loss_backward_works(learner, rng):
         return slope_of_logits(learner, *args, shape=logits.shape)
 
     first = came(logits, y)
-    expect.reaction(first, came(-logits, y), name="loss_backward")
+    expect.depends_on_input(first, came(-logits, y), name="loss_backward")
     if np.array_equal(first, came(logits, (y + 1) % 7)) and not agree(came(logits + 1, y), first):
         raise Mistake("`loss_backward` has neither labels nor a softmax in it: this point is for one that works")
 
@@ -297,7 +297,7 @@ def check_hidden_layers(cache, right):
 def check_cache(cache, right):
     """Say which array of the cache is missing, or is not what the text says."""
     if not isinstance(cache, dict):
-        raise Mistake(f"the cache is {expect.described(cache)}; it must be a dict")
+        raise Mistake(f"the cache is {expect.describe(cache)}; it must be a dict")
     for name in (*CACHED, "x", "y", "params"):
         if name not in cache:
             raise Mistake(f"the cache has no `{name}`")
@@ -378,7 +378,7 @@ def check_slope(learner, x, y, params, name, index, eps=0.5):
     """Say what is wrong with one slope; return whether the learner's own loss has any there."""
     params[name][index] = 1e-9  # so small that a step forth and back rounds
     try:
-        with expect.resting("slope", {"forward": lambda: loss_of(learner, x, y, params)}):
+        with expect.blame_dependency("slope", {"forward": lambda: loss_of(learner, x, y, params)}):
             call = learner.run("slope", x, y, params, name, index, eps)
     except Mistake as mistake:
         if "'tuple' and 'tuple'" in str(mistake):
@@ -595,7 +595,7 @@ def test_arguments_are_left_alone(learner, rng):
             changed = [path for given, left in zip(args, call.args, strict=True) for path in differences(given, left)]
             if changed:
                 raise Mistake(f"`{name}` changed {changed[0] or 'its argument'}, which it was given: work on a copy")
-        expect.reaction(*(call.value for call in done), name=name)
+        expect.depends_on_input(*(call.value for call in done), name=name)
     check_forward_works(learner, rng)
     check_loss_backward_works(learner, rng)
     check_backward_works(learner, rng)

@@ -94,7 +94,7 @@ RAISED = {
 def call(learner, name, *case):
     """Call; where it raises, say what to mend first, and what the commonest errors come from."""
     try:
-        with expect.resting(name, {"gains": lambda: gains_from(learner, case)} if name == "verdict" else {}):
+        with expect.blame_dependency(name, {"gains": lambda: gains_from(learner, case)} if name == "verdict" else {}):
             return learner.call(name, *case)
     except Mistake as mistake:
         for sign, why in RAISED.items():
@@ -214,7 +214,7 @@ def judge(learner, case, wanted, *, kind):
     if isinstance(came, int | float | np.number | np.ndarray):
         came = float(expect.array(came, name="verdict(...)", shape=()))
     elif came not in ("healthy", "everywhere"):
-        said = f"the text {came[:30]!r}" if isinstance(came, str) else expect.described(came)
+        said = f"the text {came[:30]!r}" if isinstance(came, str) else expect.describe(came)
         raise Mistake(f'`verdict` must return "healthy", "everywhere", or the number of a layer; it returned {said}')
     if came == wanted:
         return
@@ -333,7 +333,7 @@ def test_healthy(learner, rng, what):
     case = drawn(rng, "healthy", make)
     judge(learner, case, "healthy", kind="")
     broken = drawn(rng, 3, lambda rng: network(rng, "tanh", (8,) * 8, scales={3: 1e-5}))
-    expect.reaction(call(learner, "verdict", *case), call(learner, "verdict", *broken), name="verdict")
+    expect.depends_on_input(call(learner, "verdict", *case), call(learner, "verdict", *broken), name="verdict")
     if what == "small first weights":
         case = drawn(rng, 3, lambda rng: network(rng, "tanh", (8,) * 8, scales={3: 1e-5, 0: 1e-7}))
         came = call(learner, "verdict", *case)
@@ -365,7 +365,7 @@ def narrowing(rng):
 def told_apart(learner, case, at, right, *, blames):
     came = call(learner, "cause", *case, at)
     if not isinstance(came, str) or came not in ("weights", "activation"):
-        said = f"the text {came[:30]!r}" if isinstance(came, str) else expect.described(came)
+        said = f"the text {came[:30]!r}" if isinstance(came, str) else expect.describe(came)
         raise Mistake(f'`cause` must return "weights" or "activation"; it returned {said}')
     if came != right:
         raise Mistake(f"`cause` blames {blames}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from course_grader import Mistake, expect, points
-from course_grader.grading.exercises.name_analysis import bare
+from course_grader.grading.exercises.name_analysis import strip_comments_and_strings
 
 DEEP, DIAMONDS = 30_000, 100
 
@@ -184,7 +184,7 @@ def orders(learner, steps, *results, sets=True):
     came = []
     for kind, order in call(learner, "users_first", "orders_found", steps, *results):
         if kind in ("NoneType", "Value", "int", "bool", "dict", "str"):
-            what = expect.described(None) if kind == "NoneType" else f"something of the type {kind}"
+            what = expect.describe(None) if kind == "NoneType" else f"something of the type {kind}"
             raise Mistake(f"`users_first` must return a list of Values; it returned {what}")
         strange = [entry for entry in order if not isinstance(entry, int)]
         if strange:
@@ -441,7 +441,7 @@ def endless(mistake):
 
 def keeps_the_limit(learner, cell):
     """Check that no code of the cell, whatever its comments say, raises Python's limit for calls."""
-    if "setrecursionlimit" in bare(learner.source(cell)):
+    if "setrecursionlimit" in strip_comments_and_strings(learner.source(cell)):
         raise Mistake(f"`{cell}` raises Python's limit for calls: keep a list of what is still to do instead")
 
 

@@ -61,7 +61,7 @@ def number(value, what):
     try:
         array = expect.array(value, name=what)
     except Mistake:
-        raise Mistake(f"{what} is {expect.described(value)}; it must be one number") from None
+        raise Mistake(f"{what} is {expect.describe(value)}; it must be one number") from None
     if array.size != 1 or array.dtype.kind == "c":
         raise Mistake(f"{what} has shape {array.shape}; it must be one number")
     return float(array.reshape(()))
@@ -90,9 +90,9 @@ def gradients(rng, *, offset=0.7):
 
 def rows_of(found, names):
     """Return the rows and the total, the former for these names at least."""
-    rows, total = expect.two(found["said"], "the rows and the total norm", name="record")
+    rows, total = expect.pair(found["said"], "the rows and the total norm", name="record")
     if not isinstance(rows, dict):
-        raise Mistake(f"the rows of `record` are {expect.described(rows)}; they must be a dict by name")
+        raise Mistake(f"the rows of `record` are {expect.describe(rows)}; they must be a dict by name")
     for name in names:
         if f".{name}" in rows:
             raise Mistake("`record` puts a dot in front of a name: a parameter of the model itself has none")
@@ -107,7 +107,7 @@ def entry(rows, name, key):
     if row is None:
         raise Mistake("`record` gives None for a parameter that has a gradient")
     if not isinstance(row, dict):
-        raise Mistake(f"a row of `record` is {expect.described(row)}; it must be a dict")
+        raise Mistake(f"a row of `record` is {expect.describe(row)}; it must be a dict")
     if key not in row:
         raise Mistake(f'there is no "{key}" in a row of `record`')
     return number(row[key], f'the "{key}" of a gradient')
@@ -310,7 +310,7 @@ def test_large_and_small(learner, rng):
                     f"{what} is {came} where its squares are {end} for float32: use double precision, and round nothing"
                 )
         seen.append(total)
-    expect.reaction(*seen, name="record")
+    expect.depends_on_input(*seen, name="record")
 
 
 @points(0.5)
@@ -333,7 +333,7 @@ def test_record_leaves_no_trace(learner, rng):
         raise Mistake("`record` changes gradients that are in float64: .double() and .to() copy only if they convert")
     if found["tensors"]:
         raise Mistake("`record` returns tensors, which a log would keep in memory: turn them into plain numbers")
-    expect.reaction(found["said"], call(learner, "recorded", *gradients(rng))["said"], name="record")
+    expect.depends_on_input(found["said"], call(learner, "recorded", *gradients(rng))["said"], name="record")
 
 
 # 2. Where the first nan is made.
@@ -367,7 +367,7 @@ def named(learner, *args, **kwargs):
     """Return the name that came."""
     said = call(learner, "searched", *args, **kwargs)["said"]
     if said is not None and not isinstance(said, str):
-        raise Mistake(f"`first_nonfinite` must return one name or None; it returned {expect.described(said)}")
+        raise Mistake(f"`first_nonfinite` must return one name or None; it returned {expect.describe(said)}")
     if said and "(" not in said and said not in CLASSES and said.split(".")[-1] not in names_in(args[0]):
         raise Mistake("`first_nonfinite` names what this model does not have: does it keep what another call found?")
     return said
@@ -580,7 +580,7 @@ def step(rng, dtype, scale=1.0):
 def ratios_of(found, names):
     said = found["said"]
     if not isinstance(said, dict):
-        raise Mistake(f"`ratios` must return a dict by name; it returned {expect.described(said)}")
+        raise Mistake(f"`ratios` must return a dict by name; it returned {expect.describe(said)}")
     if set(names) - set(said):
         raise Mistake("`ratios` leaves a parameter out: names are those of model.named_parameters()")
     return said
@@ -708,4 +708,4 @@ def test_ratios_leave_no_trace(learner, rng):
         said = ratios_of(found, arrays)
         seen.append([said[name] for name in arrays])
     if any(seen[0]) or not found["keeps"]:  # ratios that are 0 since no copy was kept are another test's business
-        expect.reaction(*seen, name="ratios")
+        expect.depends_on_input(*seen, name="ratios")

@@ -1,0 +1,73 @@
+"""Run the ``course`` command line: build it from the commands, and print an error as one line."""
+
+import atexit
+import gc
+import importlib
+import inspect
+import signal
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from course_grader.grading.text import one_line
+from course_lib import extras
+from course_lib.errors import CourseError
+
+__all__ = ["main"]
+
+# Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
+COMMANDS = ("check", "grade", "points", "similar", "package", "demo", "notebooks")
+BAD_INPUT, INTERRUPTED = 2, 130
+MESSAGE_CHARS = 5000
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run ``course``: exit status 0 for success, 1 for a notebook that does not pass, 2 for input it cannot use."""
+    atexit.register(gc.freeze)  # for a quarter of a second Python would look through all that was loaded, for nothing
+    if arguments is None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
+    try:
+        with _start_workers_early(sys.argv[1:] if arguments is None else arguments) as foreman:
+            _build_app()(args=arguments, prog_name="course", obj=foreman)
+    except CourseError as error:
+        print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        print(f"course: expected a file or folder that can be used, found: {error}; check the path", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _start_workers_early(words: list[str]) -> AbstractContextManager[object]:
+    """Start the process from which ``course grade`` forks its workers, so that both load at the same time."""
+    if sys.platform != "linux" or words[:1] != ["grade"] or "--help" in words:
+        return nullcontext()
+    from course_grader.grading.grade_class.foreman import Foreman
+    from course_grader.grading.grade_class.workers import serve
+
+    return Foreman(serve)
+
+
+def _build_app() -> Any:
+    """Build the command line from its commands; its packages come with the extra ``grade``."""
+    typer: Any = extras.load("typer", extra="grade")
+    extras.load("rich", extra="grade")
+    app = typer.Typer(
+        name="course",
+        help="The Backward Pass: check your notebook, grade a class, build the course.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name in COMMANDS:
+        command = getattr(importlib.import_module(f"course_grader.cli.commands.{name}"), name)
+        # What looks like an option but is not one is an argument: points below zero, or a learner called "-".
+        settings = {"ignore_unknown_options": name == "points"}
+        app.command(name, help=_unwrap_paragraphs(command.__doc__), context_settings=settings)(command)
+    return app
+
+
+def _unwrap_paragraphs(docstring: str) -> str:
+    """Put each paragraph of a docstring on one line, so that it wraps where the terminal ends."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))

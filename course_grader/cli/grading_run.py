@@ -1,0 +1,201 @@
+"""Run ``course grade``: check the request, grade into the gradebook, report."""
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import typer
+
+from course_grader.cli.progress import Progress
+from course_grader.cli.result_tables import grades_table, similar_pairs_table
+from course_grader.cli.terminal_output import make_console
+from course_grader.grading import reports
+from course_grader.grading.exercises.exercise import find_exercise
+from course_grader.grading.grade_class.find_submissions import Task, strays
+from course_grader.grading.grade_class.graders import Graders
+from course_grader.grading.grade_class.similarity import Comparison
+from course_grader.grading.gradebook import (
+    FinalGrade,
+    Gradebook,
+    Outcome,
+    Policies,
+    compute_final_grades,
+    grade_into,
+    read_policies,
+    read_times,
+)
+from course_grader.grading.gradebook.database import database_url
+from course_grader.grading.gradebook.submission_times import SubmissionTimes
+from course_grader.grading.text import join_names
+from course_lib.errors import InputError
+
+__all__ = ["BOOK", "RULES", "GradingRun"]
+
+BOOK, RULES = "gradebook.sqlite", Path("course.toml")
+INTERRUPTED = 130
+
+
+@dataclass
+class GradingRun:
+    """The request of one ``course grade``, and its outcomes so far."""
+
+    tasks: list[Task]
+    submissions: Path
+    out: Path
+    gradebook: str | None
+    reports: list[str]
+    exercises: Path = Path("exercises")
+    key: Path | None = None
+    policies: Policies = field(default_factory=Policies)
+    times: SubmissionTimes = field(default_factory=dict)
+    grades: list[FinalGrade] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    compared: Comparison = field(default_factory=Comparison)
+
+    def read_rules(self, rules: Path | None, submitted: Path | None) -> None:
+        """Read the cohort's rules and the times of submission, and check what will be written."""
+        if strange := [name for name in self.reports if name not in reports.REPORT_KINDS]:
+            raise InputError(
+                f"expected --report to be one of {', '.join(reports.REPORT_KINDS)}, found {strange[0]!r}; correct it"
+            )
+        self._check_out()
+        if rules is not None or RULES.is_file():
+            self.policies = read_policies(rules or RULES)
+        if submitted is not None:
+            self.times = read_times(submitted)
+        self._note_ungraded_files()
+        self._note_unused_rules()
+        self._note_missing_times()
+        reports.check_reports(self.out, self.reports)
+
+    def _note_ungraded_files(self) -> None:
+        """Note files that are not graded: among the learners' folders, or beside a graded notebook."""
+        if loose := strays(self.submissions):
+            typer.echo(
+                f"note: {self.submissions} has {join_names(loose)}, in no learner's folder, and so not graded; if it "
+                "was handed in, unpack it, or put it there as <learner>/<exercise>.ipynb",
+                err=True,
+            )
+        graded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for task in self.tasks:
+            if task.passed_over and task.path is not None:
+                graded.setdefault((task.learner, task.passed_over), []).append(task.path.name)
+        for (learner, passed_over), names in graded.items():
+            typer.echo(
+                f"note: {learner}: {_names_with_verb(names)} graded, {_names_with_verb(passed_over)} passed over: "
+                "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, "
+                "move it there or rename it",
+                err=True,
+            )
+
+    def _note_unused_rules(self) -> None:
+        """Note rules and times that match no notebook: a name may be misspelled."""
+        here = {(task.learner, task.exercise.slug) for task in self.tasks if task.exercise}
+        slugs = {slug for _, slug in here}
+        for slug in sorted(self.policies.exercises.keys() - slugs):
+            typer.echo(
+                f"note: there are rules for the exercise {slug}, but no notebook of it; is its name right?", err=True
+            )
+        if strange := sorted(self.times.keys() - here):
+            learner, slug = strange[0]
+            more = f", and for {len(strange) - 1} more like it" if len(strange) > 1 else ""
+            typer.echo(
+                f"note: there is a time for {slug} of {learner}, but no notebook{more}; are the names right?", err=True
+            )
+
+    def _note_missing_times(self) -> None:
+        """Note notebooks that the table of times leaves out: a file's own time may be that of a copy."""
+        missing: dict[str, list[str]] = {}
+        for task in self.tasks if self.times else ():
+            if task.exercise and task.path is not None and (task.learner, task.exercise.slug) not in self.times:
+                missing.setdefault(task.exercise.slug, []).append(task.learner)
+        for slug, learners in missing.items():
+            typer.echo(
+                f"note: --submitted has no time for {slug} of {join_names(learners)}: what an earlier table said "
+                "counts, else when the file was last changed; add what is missing",
+                err=True,
+            )
+
+    def _check_out(self) -> None:
+        """Refuse to write among the submissions: the next run would take the reports for a learner's folder."""
+        folder = Path(os.path.realpath(self.out))
+        if any(place.exists() and place.samefile(self.submissions) for place in (folder, *folder.parents)):
+            raise InputError(
+                f"expected --out outside the folder of submissions, found {self.out}; name another folder with --out"
+            )
+
+    @property
+    def book(self) -> str:
+        """The address of the gradebook."""
+        return self.gradebook or str(self.out / BOOK)
+
+    def _hidden_folders(self) -> list[Path]:
+        """Return the folders to hide from learners' code."""
+        folders = [self.submissions, self.exercises, self.out]
+        folders += [self.key] if self.key else []
+        url = database_url(self.book)
+        return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
+
+    def grade(self, graders: Graders, *, regrade: bool) -> None:
+        """Grade into the gradebook, with a progress bar; Ctrl-C ends it cleanly."""
+        if not self.gradebook:
+            self.out.mkdir(parents=True, exist_ok=True)
+        graders.hide(self._hidden_folders())
+        with Gradebook(self.book) as book:
+            run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)
+            try:
+                with closing(run), Progress(total=len(self.tasks)) as progress:
+                    for outcome in run:
+                        self.outcomes.append(outcome)
+                        progress.show(outcome)
+                        self.compared.add(outcome.task)  # while others are graded
+            except KeyboardInterrupt:
+                self._report_interrupt()
+            self.grades = compute_final_grades(book, (outcome.report for outcome in self.outcomes), self.policies)
+
+    def _report_interrupt(self) -> None:
+        done = sum(outcome.report.status not in ("missing", "error") for outcome in self.outcomes)
+        shown = self.book.split("://")[0] + "://..." if "://" in self.book else self.book
+        make_console(stderr=True).print(
+            f"course: stopped with {done} of {len(self.tasks)} submissions in {shown}; "
+            "run the same command again to go on from there",
+            markup=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED)
+
+    def report(self) -> None:
+        """Write the reports of all who are in the gradebook, and print the table of this run."""
+        pairs = self.compared.pairs()
+        written = reports.write_reports(self.grades, self.out, kinds=self.reports, titles=self._titles(), pairs=pairs)
+        console = make_console()
+        came = {(outcome.report.learner, outcome.report.exercise) for outcome in self.outcomes}
+        here = [each for each in self.grades if (each.report.learner, each.report.exercise) in came]
+        console.print(grades_table(here, width=console.width))
+        if pairs:
+            console.print(similar_pairs_table(pairs))
+        counts = Counter(outcome.already_graded for outcome in self.outcomes)
+        if counts[True]:
+            line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
+            console.print(line, markup=False)
+        if others := len(self.grades) - len(here):
+            line = f"the reports also have {others} from the gradebook, not part of this run"
+            console.print(line, markup=False)
+        console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
+
+    def _titles(self) -> dict[str, str]:
+        """Return the titles of the exercises, including those that only the gradebook has, if they can be found."""
+        titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
+        for slug in {each.report.exercise for each in self.grades} - {"", *titles}:
+            with contextlib.suppress(InputError):
+                titles[slug] = find_exercise(slug, exercises=self.exercises, key=self.key).title
+        return titles
+
+
+def _names_with_verb(names: Sequence[str]) -> str:
+    """Join names as the subject of a sentence, with its verb."""
+    return f"{join_names(names)} {'is' if len(names) == 1 else 'are'}"

@@ -1,0 +1,39 @@
+"""Tell learners about their notebook: answers that are missing or repeated, cells that are not graded."""
+
+from collections.abc import Iterable, Iterator
+
+from course_grader.grading.exercises.answers import AnswerFault, Fault
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+
+__all__ = ["explain_missing", "report_fault", "report_ungraded"]
+
+
+def report_fault(answer: AnswerFault) -> str:
+    """Return the message on an answer cell that is not graded: what is wrong, and what to do."""
+    match answer.fault:
+        case Fault.MISSING:
+            return f"the answer cell `{answer.cell}` is missing, so it counts as unanswered: put it back"
+        case Fault.AMBIGUOUS:
+            return (
+                f"the answer cell `{answer.cell}` is there {answer.count} times, so it counts as unanswered: keep one"
+            )
+        case Fault.SPLIT:
+            return (
+                f"the answer cell `{answer.cell}` is there {answer.count} times, and only the one that was handed out "
+                "is graded: keep one, with all of the answer"
+            )
+
+
+def report_ungraded(cells: UngradedCells) -> Iterator[str]:
+    """Yield a message on cells that are not graded, if there are any."""
+    if cells.count:
+        cells_are = "1 cell of your own was" if cells.count == 1 else f"{cells.count} cells of your own were"
+        yield f"{cells_are} left out, since only answer cells are graded: what an answer needs must be inside it"
+
+
+def explain_missing(message: str, missing: Iterable[str], cells: UngradedCells) -> str:
+    """Add to a message on missing names that one of them is defined in a cell which is not graded."""
+    for name in missing:
+        if name in cells.names:
+            return f"{message}; `{name}` is in a cell of your own, which is not graded: put it into the answer cell"
+    return message

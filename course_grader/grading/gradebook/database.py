@@ -1,0 +1,151 @@
+"""Open a database as a gradebook: make its tables in an empty one, and leave any other alone."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from course_grader.grading.gradebook.sql_tables import VERSION, Tables, VersionRow
+from course_lib.errors import CourseError, InputError
+from course_lib.extras import load
+
+__all__ = ["database_url", "explain_database_errors", "open_database"]
+
+WAIT_SECONDS = 30
+OTHER = "name another with --gradebook"
+UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
+
+
+def database_url(address: str) -> URL:
+    """Return the database URL of a gradebook: a path is an SQLite file.
+
+    Raises
+    ------
+    InputError
+        If it is neither a path nor the URL of SQLite or PostgreSQL.
+
+    Examples
+    --------
+    >>> database_url("grades/gradebook.sqlite")
+    sqlite:///grades/gradebook.sqlite
+    >>> database_url("postgresql://ada:secret@db/course")
+    postgresql+psycopg://ada:***@db/course
+    """
+    if "://" not in address:
+        return URL.create("sqlite", database=address)
+    try:
+        url = make_url(address)
+    except UNUSABLE:
+        url = URL.create("nothing")
+    match url.get_backend_name():
+        case "sqlite" if url.database:
+            return url.set(drivername="sqlite")
+        case "postgresql":
+            return url.set(drivername="postgresql+psycopg")
+    came = address.split("://")[0]  # the rest may hold a password
+    raise InputError(f"expected a file or postgresql://USER@HOST/DATABASE as gradebook, found {came}://...; {OTHER}")
+
+
+def open_database(address: str, *, create: bool = True) -> Engine:
+    """Open a database that is a gradebook, or make one of an empty database.
+
+    Parameters
+    ----------
+    address : str
+        A file, or a URL.
+    create : bool
+        Whether an empty or missing one becomes a gradebook.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or holds something else.
+    """
+    url = database_url(address)
+    shown = _without_passwords(url)
+    try:
+        engine = _make_engine(url, create=create)
+        try:
+            with engine.begin() as connection:
+                _check_tables(connection, shown, create=create)
+        except BaseException:
+            engine.dispose()
+            raise
+    except CourseError:  # has its sentence; some are a ValueError or an ImportError, too
+        raise
+    except UNUSABLE as error:
+        raise InputError(f"expected a gradebook at {shown}, found: {_database_message(error)}; {OTHER}") from error
+    return engine
+
+
+@contextmanager
+def explain_database_errors() -> Iterator[None]:
+    """Turn a database's errors while a gradebook is in use, such as a lock or a full disk, into one sentence."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        wrong = f"the gradebook could not be read or written: {_database_message(error)}"
+        raise InputError(f"{wrong}; run the same command again") from error
+
+
+def _make_engine(url: URL, *, create: bool) -> Engine:
+    """Return an engine that has not looked at its database yet."""
+    if url.get_backend_name() == "postgresql":
+        load("psycopg", extra="grade")
+        return create_engine(url)
+    _check_file(Path(str(url.database)), create=create)
+    engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+    event.listen(engine, "connect", _disable_implicit_begin)
+    event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _without_passwords(url: URL) -> str:
+    """Return a URL without its passwords, which PostgreSQL takes among the options as well."""
+    return url.difference_update_query([name for name in url.query if "pass" in name]).render_as_string()
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise InputError(f"expected a file for the gradebook, found a folder at {path}; {OTHER}")
+    if not path.exists() and not create:
+        raise InputError(f"expected a gradebook at {path}, found none; grade first, or {OTHER}")
+    if not path.parent.is_dir():
+        raise InputError(f"expected a folder for the gradebook at {path.parent}, found none; make it, or {OTHER}")
+
+
+def _disable_implicit_begin(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    """Take the write lock first: two graders then wait for each other, and never end up both waiting."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
+    """Check the tables that are there before writing any."""
+    found = set(inspect(connection).get_table_names())
+    if not found and create:
+        Tables.metadata.create_all(connection)
+        connection.execute(insert(VersionRow).values(version=VERSION))
+        return
+    if VersionRow.__tablename__ not in found:
+        came = f"tables of something else ({', '.join(sorted(found)[:3])})" if found else "an empty database"
+        raise InputError(f"expected a gradebook at {shown}, found {came}; {OTHER}")
+    version = connection.scalar(select(VersionRow.version))
+    if version != VERSION:
+        raise InputError(
+            f"expected version {VERSION} of the gradebook at {shown}, found {version}; use the grader that wrote it"
+        )
+    Tables.metadata.create_all(connection)  # what was not there yet when this one was made; nothing else is touched
+
+
+def _database_message(error: Exception) -> str:
+    """Return the database's own message, without the statement and the link to documentation."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -1,0 +1,183 @@
+"""The gradebook: record attempts and points given by hand, each in one transaction, and read them back."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from sqlalchemy import Engine, Select, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from course_grader.grading.grade_one.report import Row, SubmissionReport
+from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
+from course_grader.grading.gradebook.database import explain_database_errors, open_database
+from course_grader.grading.gradebook.sql_tables import AttemptRow, ManualPointsRow, ResultRow, SubmissionTimeRow
+
+__all__ = ["Gradebook"]
+
+
+class Gradebook:
+    """An open gradebook; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    address : str
+        A file (SQLite), or ``postgresql://USER@HOST/DATABASE``.
+    create : bool
+        Whether to make one that is empty or missing.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or is something else.
+
+    Examples
+    --------
+    >>> with Gradebook(":memory:") as book:
+    ...     book.attempts(exercise="two_layer_gradients")
+    []
+    """
+
+    def __init__(self, address: str, *, create: bool = True) -> None:
+        self._engine: Engine = open_database(address, create=create)
+
+    def __enter__(self) -> "Gradebook":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._engine.dispose()
+
+    def record(self, attempt: Attempt) -> None:
+        """Record an attempt; the same notebook of the same learner replaces its former results, and keeps its place.
+
+        All of it is written, or nothing: a process killed here leaves the gradebook as it was.
+        """
+        with explain_database_errors():
+            with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
+                self._record(attempt)
+                return
+            self._record(attempt)
+
+    def _record(self, attempt: Attempt) -> None:
+        values = _attempt_columns(attempt)
+        with Session(self._engine) as session, session.begin():
+            row = session.scalar(_select_attempt(attempt))
+            if row is None:
+                session.add(row := AttemptRow(**values))
+            else:
+                values["submitted_at"] = min(row.submitted_at, attempt.submitted_at)
+                values["last_submitted_at"] = max(row.last_submitted_at, attempt.last_submitted_at)
+                for name, value in values.items():
+                    setattr(row, name, value)
+                session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
+            session.flush()
+            # One statement for all: an object for each row takes as long as all the rest of this.
+            results = enumerate(attempt.report.rows)
+            if rows := [{"attempt_id": row.id, "position": position, **vars(result)} for position, result in results]:
+                session.execute(insert(ResultRow), rows)
+
+    def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime) -> None:
+        """Record that a notebook was handed in again, at this time."""
+        with explain_database_errors(), Session(self._engine) as session, session.begin():
+            row = session.scalar(_select_attempt(attempt))
+            if row is not None and not row.submitted_at <= submitted_at <= row.last_submitted_at:
+                row.submitted_at = min(row.submitted_at, submitted_at)
+                row.last_submitted_at = max(row.last_submitted_at, submitted_at)
+
+    def set_submission_times(self, times: Mapping[tuple[str, str, str], datetime]) -> None:
+        """Set when notebooks were handed in, by learner, exercise and hash, in place of what was set before.
+
+        These times take precedence over all others, also over those recorded later, so that a time that was wrong once
+        can be put right.
+        """
+        with explain_database_errors(), Session(self._engine) as session, session.begin():
+            for key, time in times.items():
+                learner, exercise, notebook_hash = key
+                row = SubmissionTimeRow(
+                    learner=learner, exercise=exercise, notebook_hash=notebook_hash, submitted_at=time
+                )
+                session.merge(row)
+
+    def attempts(self, *, exercise: str, learner: str | None = None) -> list[Attempt]:
+        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in."""
+        query = select(AttemptRow).where(AttemptRow.exercise == exercise)
+        if learner is not None:
+            query = query.where(AttemptRow.learner == learner)
+        with explain_database_errors(), Session(self._engine) as session:
+            set_times = session.scalars(select(SubmissionTimeRow).where(SubmissionTimeRow.exercise == exercise))
+            times = {(row.learner, row.notebook_hash): row.submitted_at for row in set_times}
+            rows = session.scalars(query.order_by(AttemptRow.id))
+            found = [_read_attempt(row, times.get((row.learner, row.notebook_hash))) for row in rows]
+        return sorted(found, key=lambda attempt: attempt.submitted_at)
+
+    def exercises(self) -> list[str]:
+        """Return every exercise with an attempt or with points given by hand, by name."""
+        with explain_database_errors(), Session(self._engine) as session:
+            return sorted(
+                {slug for row in (AttemptRow, ManualPointsRow) for slug in session.scalars(select(row.exercise))}
+            )
+
+    def learners(self) -> list[str]:
+        """Return every learner with an attempt, by name."""
+        with explain_database_errors(), Session(self._engine) as session:
+            return sorted(session.scalars(select(AttemptRow.learner).distinct()))
+
+    def add_points(self, points: ManualPoints) -> float:
+        """Record points given by hand; return the sum of those this learner has for this exercise."""
+        with explain_database_errors(), Session(self._engine) as session, session.begin():
+            session.add(ManualPointsRow(**asdict(points)))
+            session.flush()
+            mine = (ManualPointsRow.learner == points.learner, ManualPointsRow.exercise == points.exercise)
+            return float(session.scalar(select(func.sum(ManualPointsRow.points)).where(*mine)) or 0)
+
+    def manual_points(self, *, exercise: str) -> list[ManualPoints]:
+        """Return all points given by hand for an exercise, in the order they were given."""
+        with explain_database_errors(), Session(self._engine) as session:
+            rows = session.scalars(
+                select(ManualPointsRow).where(ManualPointsRow.exercise == exercise).order_by(ManualPointsRow.id)
+            )
+            return [ManualPoints(row.learner, row.exercise, row.points, row.why, row.given_at) for row in rows]
+
+
+def _select_attempt(attempt: Attempt) -> Select[AttemptRow]:
+    return select(AttemptRow).where(
+        AttemptRow.learner == attempt.report.learner,
+        AttemptRow.exercise == attempt.report.exercise,
+        AttemptRow.notebook_hash == attempt.notebook_hash,
+    )
+
+
+def _attempt_columns(attempt: Attempt) -> dict[str, object]:
+    """Return an attempt as the columns of its row."""
+    report = attempt.report
+    return {
+        "learner": report.learner,
+        "exercise": report.exercise,
+        "notebook_hash": attempt.notebook_hash,
+        "key_hash": attempt.key_hash,
+        "submitted_at": attempt.submitted_at,
+        "last_submitted_at": attempt.last_submitted_at,
+        "graded_at": attempt.graded_at,
+        "grader_version": attempt.grader_version,
+        "sandbox": report.sandbox,
+        "status": report.status,
+        "points": report.points,
+        "max_points": report.max_points,
+        "messages": list(report.messages),
+    }
+
+
+def _read_attempt(row: AttemptRow, submitted_at: datetime | None) -> Attempt:
+    """Build an attempt from its row, with the submission time that was set for it, if any."""
+    names = ("name", "kind", "status", "points", "max_points", "title", "message", "detail")
+    results = tuple(Row(**{name: getattr(result, name) for name in names}) for result in row.results)
+    report = SubmissionReport(
+        row.learner, row.exercise, row.status, row.points, row.max_points, tuple(row.messages), results, row.sandbox
+    )
+    hashes = (row.notebook_hash, row.key_hash)
+    times = (row.submitted_at, row.last_submitted_at, row.graded_at)
+    attempt = Attempt(report, *hashes, *times, row.grader_version)
+    if submitted_at is None:
+        return attempt
+    return replace(attempt, submitted_at=submitted_at, last_submitted_at=submitted_at)

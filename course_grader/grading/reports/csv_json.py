@@ -1,0 +1,71 @@
+"""Write a class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import course_lib
+from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.grade_one.report import SCHEMA_VERSION
+from course_grader.grading.gradebook.final_grade import FinalGrade
+from course_grader.grading.reports.safe_files import csv_text
+
+__all__ = ["as_csv", "as_json"]
+
+COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
+
+
+def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
+    """Return all grades as JSON: ``docs/grades.schema.json`` describes it; ``detail`` is for the instructor only."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": course_lib.__version__,
+        "submissions": [_submission_entry(grade) for grade in grades],
+        "similar": [asdict(pair) for pair in pairs],
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    unseen = [char for char in set(text) if char != "\n" and not char.isprintable()]  # a terminal may obey them
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
+
+
+def _submission_entry(grade: FinalGrade) -> dict[str, object]:
+    """Return one submission: its report, its final points and messages, and how they were computed."""
+    entry = grade.report.as_dict()
+    return entry | {"points": grade.points, "messages": list(grade.messages), "grade": _grade_entry(grade)}
+
+
+def _grade_entry(grade: FinalGrade) -> dict[str, object]:
+    counted = grade.counted
+    return {
+        "tests": grade.report.points,
+        "days_late": grade.days_late,
+        "percent_taken": grade.percent_taken,
+        "automatic": grade.automatic,
+        "manual": [
+            {"points": given.points, "why": given.why, "given_at": given.given_at.isoformat()} for given in grade.manual
+        ],
+        "attempts": grade.attempts,
+        "submitted_at": counted.submitted_at.isoformat() if counted else None,
+        "graded_at": counted.graded_at.isoformat() if counted else None,
+        "notebook_hash": counted.notebook_hash if counted else None,
+        "key_hash": counted.key_hash if counted else None,
+        "grader_version": counted.grader_version if counted else None,
+    }
+
+
+def as_csv(grades: Sequence[FinalGrade]) -> str:
+    """Return CSV with one line for each submission, safe to open in a spreadsheet.
+
+    Examples
+    --------
+    >>> from course_grader.grading.grade_one.report import SubmissionReport
+    >>> print(as_csv([FinalGrade(SubmissionReport("=1+1", "demo", "graded", 1.0, 2.0))]).splitlines()[1])
+    '=1+1,demo,1,2,graded,,
+    """
+    return csv_text([COLUMNS, *map(_csv_line, grades)])
+
+
+def _csv_line(grade: FinalGrade) -> list[str]:
+    report, said = grade.report, " | ".join(grade.messages)
+    numbers = [f"{grade.points:g}", f"{report.max_points:g}"]
+    return [report.learner, report.exercise, *numbers, report.status, report.sandbox, said]

@@ -1,0 +1,106 @@
+"""Write files atomically, under names and with cells that are safe whatever a learner is called."""
+
+import csv
+import hashlib
+import io
+import os
+import re
+import tempfile
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+from course_lib.errors import InputError
+
+__all__ = ["check_folder", "csv_text", "safe_file_name", "write_atomically"]
+
+NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
+DIGESTED = re.compile(r".*-[0-9a-f]{8}")  # what is made of another name could look like it
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+CELL_CHARS = 16_000  # a spreadsheet takes 32,767, of which apostrophes may be half
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = tuple(
+    "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
+
+
+def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.json")) -> None:
+    """Check before grading that these files can be written to ``folder``.
+
+    Raises
+    ------
+    InputError
+        If something else is there, or it may not be written to.
+    """
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"expected a folder for the grades, found a file at {nearest}; name another with --out")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(
+            f"expected a folder that can be written to, found {nearest}, which cannot; name another with --out"
+        )
+    for name in files:
+        if (folder / name).is_dir():
+            raise InputError(f"expected to write {folder / name}, found a folder there; name another folder with --out")
+
+
+def safe_file_name(name: str) -> str:
+    """Return a safe file name for a learner: their name if it is plain, else its plain parts and a digest.
+
+    Examples
+    --------
+    >>> safe_file_name("ada.lovelace")
+    'ada.lovelace'
+    >>> safe_file_name("../../etc/passwd")
+    'etc-passwd-3754d6cb'
+    >>> safe_file_name("Zoë Müller")
+    'Zoe-Muller-d6e575a6'
+    """
+    if PLAIN.fullmatch(name) and not DIGESTED.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    letters = unicodedata.normalize("NFKD", name[:60]).encode("ascii", "ignore").decode()[:60]  # without their accents
+    return "-".join([*re.findall(r"[A-Za-z0-9]+", letters), digest])
+
+
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
+    """Return CSV that is safe to open in a spreadsheet.
+
+    Examples
+    --------
+    >>> print(csv_text([["=1+1", "-1.5", "a,b", "c;=1+1"]]))
+    '=1+1,-1.5,"a,b",c;'=1+1
+    <BLANKLINE>
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_plain_cell(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _plain_cell(cell: str) -> str:
+    """Return one printable line, no part of which a spreadsheet takes for a formula.
+
+    Where decimals have a comma, spreadsheets open the file with semicolons between cells: what follows one in a
+    cell then begins a cell of its own, quotes or not.
+    """
+    if NUMBER.fullmatch(cell):
+        return cell
+    cell = "".join(char if char.isprintable() else " " for char in cell[:CELL_CHARS])
+    return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
+
+
+def write_atomically(path: Path, text: str) -> Path:
+    """Write a file beside its place and rename it, so that a reader never sees half of it; return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path

@@ -1,0 +1,188 @@
+"""Make the notebooks of an exercise from its text: the learner's, and the one with the reference answers."""
+
+import hashlib
+import math
+from typing import TypeGuard
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from course_lib.errors import NotebookError
+
+__all__ = ["code_digest", "learner_notebook", "pictures_of", "reference_notebook", "without_pictures"]
+
+KINDS = ("answer", "check", "picture", "solution")
+GRADED = ("answer", "check")
+# In the book a check is folded away; learners see it where they work.
+FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
+WORKING = """\
+**Work** on this notebook in Colab (the rocket at the top of its page in the book), or download it and open it in
+Jupyter. **Check** it by running the cell below each answer, or all of them in a terminal with `course check {}.ipynb`.
+To **hand in**, save the notebook and bring the file to where your course collects work.
+"""
+SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
+
+
+def learner_notebook(source: NotebookNode) -> NotebookNode:
+    """Make the notebook a learner works in: stubs to fill, checks with the output they must print, no solutions.
+
+    Parameters
+    ----------
+    source : NotebookNode
+        The exercise's text as :func:`course_grader.notebooks.read_text` reads it. Front matter ``course:`` holds
+        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds`` and ``tolerance``; code cells are tagged
+        ``answer``, ``solution``, ``check``, ``picture`` or not at all.
+
+    Returns
+    -------
+    NotebookNode
+        Not executed: the outputs are the text's ``:expect:``, and pictures have none yet. Each code cell says in
+        ``metadata.course`` which cell of which exercise it is, because Colab and nbformat 4.4 drop cell ids; the
+        notebook's own ``metadata.course`` has the names and kinds of answers and checks once more, so that a deleted
+        one is noticed.
+
+    Raises
+    ------
+    NotebookError
+        If an answer has no solution after it, a solution no answer before it, a check no ``:expect:``, or the front
+        matter has an unknown setting or an impossible value.
+    """
+    return _derive_notebook(source, solved=False)
+
+
+def reference_notebook(source: NotebookNode) -> NotebookNode:
+    """Return the same notebook with each stub replaced by its solution."""
+    return _derive_notebook(source, solved=True)
+
+
+def pictures_of(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook of the very cells that draw: running it draws them."""
+    cells = [cell for cell in notebook.cells if _is_picture(cell)]
+    return NotebookNode(notebook, metadata=NotebookNode(notebook.metadata), cells=cells)
+
+
+def without_pictures(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without the cells that draw: they are for readers, and no other cell depends on them."""
+    return NotebookNode(notebook, cells=[cell for cell in notebook.cells if not _is_picture(cell)])
+
+
+def _is_picture(cell: NotebookNode) -> bool:
+    return bool(cell.get("metadata", {}).get("course", {}).get("kind") == "picture")
+
+
+def code_digest(code: str) -> str:
+    """Return a short fingerprint of a cell's code, to tell whether it is still what was handed out."""
+    return hashlib.sha256("\n".join(code.splitlines()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _derive_notebook(source: NotebookNode, *, solved: bool) -> NotebookNode:
+    notebook = NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(source.metadata), cells=[])
+    course = source.metadata.get("course")
+    if not isinstance(course, NotebookNode) or not isinstance(course.get("exercise"), str):
+        raise NotebookError("an exercise's front matter must name it: course: {exercise: its_name}")
+    _check_settings(course)
+    previous: NotebookNode | None = None
+    for cell in [*source.cells, None]:
+        kind = _cell_kind(cell) if cell is not None else "end"
+        if previous is not None and (kind != "solution" or cell.metadata["name"] != previous.id):
+            raise NotebookError(f"the answer {previous.id!r} must be followed directly by a solution of the same name")
+        if cell is None:
+            break
+        if kind == "solution":
+            if previous is None:
+                raise NotebookError(
+                    f"the solution {cell.id!r} must follow the answer it solves, but what comes before is not tagged "
+                    f"answer; put :tags: [answer] and :name: {cell.metadata['name']} there"
+                )
+            previous.source = cell.source if solved else previous.source
+            previous = None
+            continue
+        derived = _derive_cell(cell, kind, settings=course)
+        notebook.cells.append(derived)
+        previous = derived if kind == "answer" else None
+    _add_instructions(notebook.cells[0], course["exercise"])
+    courses = (cell.metadata.course for cell in notebook.cells if cell.cell_type == "code")
+    graded = NotebookNode({each.cell: each.kind for each in courses if each.kind in GRADED})
+    notebook.metadata.course = NotebookNode(course, cells=graded)
+    return notebook
+
+
+def _add_instructions(opening: NotebookNode, exercise: str) -> None:
+    """Add how to work and hand in to the introduction, before the first section."""
+    if opening.cell_type != "markdown":
+        raise NotebookError(
+            "an exercise must begin with its title, as Markdown: # Title; put that before the first cell"
+        )
+    introduction, heading, rest = opening.source.partition("\n## ")
+    opening.source = f"{introduction.rstrip()}\n\n{WORKING.format(exercise)}{heading}{rest}".rstrip()
+
+
+def _cell_kind(cell: NotebookNode) -> str:
+    kinds = [tag for tag in cell.metadata.get("tags", []) if tag in KINDS] if cell.cell_type == "code" else []
+    if len(kinds) > 1:
+        raise NotebookError(f"the cell {cell.id!r} is tagged {' and '.join(kinds)}; it can be only one of them")
+    if kinds and "name" not in cell.metadata:
+        first = cell.source.strip().splitlines()[:1]
+        raise NotebookError(f"a cell tagged {kinds[0]} needs a :name:; the one that begins {first} has none")
+    if "expect" in cell.metadata and kinds != ["check"]:
+        raise NotebookError(
+            f"a cell with an :expect: must be tagged check, but {cell.id!r} is not; write :tags: [check]"
+        )
+    return kinds[0] if kinds else "given"
+
+
+def _check_settings(course: NotebookNode) -> None:
+    """Refuse unknown settings, which would be ignored in silence, and values that are not usable."""
+    if unknown := sorted(set(course) - set(SETTINGS)):
+        raise NotebookError(
+            f"course: in the front matter may hold only {', '.join(SETTINGS)}, but got {unknown[0]!r}; remove it"
+        )
+    if not isinstance(title := course.get("title", ""), str):
+        raise NotebookError(f"title: in the front matter must be text, but got {title!r}; put it in quotes")
+    seconds = course.get("timeout_seconds", 1)
+    if not _is_number(seconds) or not 0 < seconds < math.inf:
+        raise NotebookError(
+            f"timeout_seconds: in the front matter must be a number above 0, but got {seconds!r}; try 20"
+        )
+    tolerance = course.get("tolerance", 0)
+    if not _is_number(tolerance) or not 0 <= tolerance < math.inf:
+        raise NotebookError(
+            f"tolerance: in the front matter must be a finite number of 0 or more, but got {tolerance!r}; try 1.0e-6"
+        )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> NotebookNode:
+    if cell.cell_type != "code":
+        return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
+    course = NotebookNode(exercise=settings["exercise"], cell=cell.id, kind=kind)
+    if kind != "answer":
+        course.digest = code_digest(cell.source)
+    metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
+    code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=cell.source)
+    code.update(execution_count=None, outputs=[])
+    if kind == "picture":
+        metadata.tags.append("hide-input")
+    if kind == "check":
+        _add_expected(code, cell.metadata.get("expect"))
+        if "tolerance" in settings:
+            course.tolerance = settings["tolerance"]
+    return code
+
+
+def _add_expected(check: NotebookNode, expect: object) -> None:
+    """Store what the reference prints as the check's output, with the count that makes nbval compare it."""
+    if not isinstance(expect, str):
+        came = "there is none" if expect is None else f"got {expect!r}; put it in quotes"
+        raise NotebookError(
+            f"the check {check.id!r} needs an :expect: with what the reference answer prints, as text, but {came}"
+        )
+    text = expect.rstrip("\n") + "\n" if expect.strip() else ""
+    check.execution_count = 1
+    check.outputs = [new_output("stream", name="stdout", text=text)] if text else []
+    check.metadata.update(editable=False, deletable=False, mystnb=NotebookNode(FOLDED))
+    check.metadata.tags.append("hide-input")
+    check.metadata.course.expect = text

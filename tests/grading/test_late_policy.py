@@ -1,0 +1,110 @@
+"""Deadlines and late penalties, and the tables that cohorts write: rules, and times of submission."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from course_grader.grading.gradebook import (
+    Policy,
+    read_policies,
+    read_times,
+)
+from course_lib.errors import InputError
+
+DUE = datetime(2026, 10, 5, 22, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(0, 100), max_size=4).map(sorted),
+    st.integers(0, 60),
+    st.timedeltas(-2 * DAY, 9 * DAY),
+    st.timedeltas(timedelta(0), 5 * DAY),
+)
+def test_lateness_never_pays(percents, grace, after, more):
+    """With percents that do not fall, whoever hands in later never keeps more; before the deadline all is kept."""
+    policy = Policy(due=DUE, late_percent=tuple(percents), grace=timedelta(minutes=grace))
+    assert policy.percent_taken(DUE + after) <= policy.percent_taken(DUE + after + more)
+    assert policy.percent_taken(DUE - abs(after)) == 0
+
+
+def test_the_rules_of_a_cohort_are_read(tmp_path):
+    """An exercise's own come before the defaults; ten percent a day are all of them after ten days."""
+    (path := tmp_path / "course.toml").write_text(
+        '[defaults]\nlate_percent_per_day = 10\ngrace_minutes = 5\n[exercises.double]\nattempts = "last"\n'
+        "due = 2026-10-05T23:59:00+02:00\n[exercises.halve]\nlate_percent = [50, 100]\ndue = 2026-10-05T20:00:00Z\n"
+    )
+    policies = read_policies(path)
+    double, halve = policies.of("double"), policies.of("halve")
+    assert (double.attempts, double.grace, double.due) == ("last", 5 * timedelta(minutes=1), DUE - timedelta(minutes=1))
+    assert [double.percent_taken(double.due + days * DAY) for days in (1, 2, 10, 99)] == [10, 20, 100, 100]
+    assert (halve.late_percent, halve.attempts) == ((50, 100), "best")
+    assert policies.of("other").days_late(DUE + 99 * DAY) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("due = ", "expected TOML"),
+        ("due = 2026-10-05", "expected [defaults] and [exercises.<name>], found 'due'"),
+        ("[exercises.e]\ndue = 2026-10-05T10:00:00", "expected a date and time with its offset"),
+        ("[exercises.e]\ndue = 2026-10-05", "expected a date and time with its offset"),
+        ('[exercises.e]\ndue = "tomorrow"', "found tomorrow; write the offset"),
+        ('[exercises.e]\nattempts = "worst"', 'expected "best" or "last", found \'worst\''),
+        ("[exercises.e]\nlate_percent_per_day = 101", "expected a number from 0 to 100, found 101"),
+        ("[exercises.e]\nlate_percent = 10", "expected a list of percents"),
+        ("[exercises.e]\nlate_percent = [true]", "expected a number from 0 to 100, found True"),
+        ("[exercises.e]\ngrace_minutes = -1", "expected a number from 0 to 1440, found -1"),
+        ("[exercises.e]\nlate_percent = [1]\nlate_percent_per_day = 1", "found both; keep one"),
+        ("[defaults]\ndeu = 1", "expected one of due, attempts, grace_minutes, late_percent"),
+        ("exercises = 1", "expected tables [exercises.<name>], found 1"),
+        ("[exercises]\ne = 1", "expected a table, found 1"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_named(tmp_path, text, came):
+    """Which, where, and what it must be."""
+    (path := tmp_path / "course.toml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_policies(path)
+    assert came in str(caught.value)
+    assert ";" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("learner,exercise\nada,double\n", "line 1: expected the columns learner, exercise, submitted"),
+        ("learner,exercise\nada,double\n", "found 'learner,exercise'; name the columns there"),
+        ("", "line 1: expected the columns learner, exercise, submitted, with commas between them, found nothing;"),
+        ("learner;exercise;submitted\nada;double;2026-10-05T10:00Z\n", "found 'learner;exercise;submitted'; "),
+        ("learner;exercise;submitted\n", "; write commas in place of the semicolons, in all lines"),
+        ("learner\texercise\tsubmitted\n", "; write commas in place of the tabs, in all lines"),
+        (
+            "learner,exercise,submitted\nada,double,\n",
+            "line 2: expected the columns learner, exercise, submitted, found",
+        ),
+        ("learner,exercise,submitted\nada,double,noon\n", "found 'noon'; write the offset"),
+        ("learner,exercise,submitted\nada,double,2026-10-05T10:00\n", "expected a time with its offset"),
+        (
+            "learner,exercise,submitted\nada,double,2026-10-05T10:00Z\nada,double,2026-10-06T10:00Z\n",
+            "line 3: expected one time for double of ada, found 2026-10-06T10:00:00+00:00 after 2026-10-05",
+        ),
+    ],
+)
+def test_a_time_that_cannot_be_used_is_named(tmp_path, text, came):
+    """With its line."""
+    (path := tmp_path / "times.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_times(path)
+    assert came in str(caught.value)
+
+
+def test_a_time_may_be_said_twice(tmp_path):
+    """In two time zones, too."""
+    (path := tmp_path / "times.csv").write_text(
+        "learner,exercise,submitted\nada,double,2026-10-05T10:00Z\nada,double,2026-10-05T12:00+02:00\n"
+    )
+    assert list(read_times(path)) == [("ada", "double")]
