@@ -10,8 +10,8 @@ from course_lib.autograd.graph.node import Node
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import take_arrays
 from course_lib.autograd.ops.normalizers import softmax_of
-from course_lib.autograd.ops.primitive import Op, Primitive, Variable, record, wrap_result
-from course_lib.autograd.variable import Tensor, Value
+from course_lib.autograd.ops.primitive import Op, Primitive, record, wrap_result
+from course_lib.autograd.variable import Tensor, Value, Variable
 from course_lib.types import Array
 
 __all__ = ["fast_cross_entropy", "fast_mse_loss"]

@@ -16,17 +16,16 @@ from course_lib.errors import AutogradError
 if TYPE_CHECKING:
     from course_lib.autograd.graph.node import Node
 
-__all__ = ["NodeHooks", "RemovableHandle", "hooks_of", "retain_grad", "run_hooks", "saved_tensors_hooks"]
-
+__all__ = ["Hook", "NodeHooks", "RemovableHandle", "hooks_of", "retain_grad", "run_hooks", "saved_tensors_hooks"]
 
 Hook: TypeAlias = Callable[..., Any]
-Hooks: TypeAlias = "dict[RemovableHandle, Hook]"
+_Hooks: TypeAlias = "dict[RemovableHandle, Hook]"
 
 
 class RemovableHandle:
     """Handle of a registered hook; :meth:`remove` unregisters it."""
 
-    def __init__(self, hooks: Hooks, hook: Hook) -> None:
+    def __init__(self, hooks: _Hooks, hook: Hook) -> None:
         self.hooks = hooks
         hooks[self] = hook
 
@@ -43,10 +42,10 @@ class NodeHooks:
     def __init__(self) -> None:
         # or a weak reference: a graph does not keep its leaves alive
         self.tensor: Callable[[], Tensor | None] = lambda: None
-        self.on_tensor: Hooks = {}
-        self.on_accumulate: Hooks = {}
-        self.on_enter: Hooks = {}
-        self.on_leave: Hooks = {}
+        self.on_tensor: _Hooks = {}
+        self.on_accumulate: _Hooks = {}
+        self.on_enter: _Hooks = {}
+        self.on_leave: _Hooks = {}
 
     def receive(self, g: Value | None, *, accumulate: bool, last: bool) -> Value | None:
         """Run the hooks on a complete cotangent, and add it to ``.grad``; a ``last`` one is not passed on."""
@@ -70,7 +69,7 @@ class NodeHooks:
         return g
 
 
-def run_hooks(hooks: Hooks, gs: list[Value | None], *given: tuple[Tensor | None, ...]) -> list[Value | None]:
+def run_hooks(hooks: _Hooks, gs: list[Value | None], *given: tuple[Tensor | None, ...]) -> list[Value | None]:
     """Run hooks on the gradients that enter or leave a node: each receives what the one before returned."""
     for hook in tuple(hooks.values()):
         new = hook(tuple(map(as_tensor, gs)), *given)

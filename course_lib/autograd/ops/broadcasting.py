@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from course_lib.autograd import grad_mode
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor, Variable, new_tensor, no_tensor_error
-from course_lib.autograd.variable import Operand, Shape
+from course_lib.autograd.ops.primitive import Primitive, no_tensor_error
+from course_lib.autograd.variable import Operand, Shape, Tensor, Variable, new_tensor
+from course_lib.errors import AutogradError
 from course_lib.types import Array
 
 __all__ = [

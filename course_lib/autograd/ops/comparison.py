@@ -7,8 +7,8 @@ import numpy as np
 
 from course_lib.autograd.ops.broadcasting import as_tensor_like, mismatch_error
 from course_lib.autograd.ops.pointwise import set_name
-from course_lib.autograd.ops.primitive import Op, Tensor, new_tensor
-from course_lib.autograd.variable import Operand
+from course_lib.autograd.ops.primitive import Op
+from course_lib.autograd.variable import Operand, Tensor, new_tensor
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "eq", "equal", "ge", "gt", "isfinite", "isnan", "le",

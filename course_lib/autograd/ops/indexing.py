@@ -9,9 +9,10 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import expand_to
-from course_lib.autograd.ops.primitive import AutogradIndexError, Primitive, Tensor, Variable
+from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.shape import normalize_dim, view_as
-from course_lib.autograd.variable import Shape
+from course_lib.autograd.variable import Shape, Tensor, Variable
+from course_lib.errors import AutogradIndexError
 from course_lib.types import Array
 
 __all__ = ["gather", "index_select"]

@@ -6,9 +6,10 @@ import numpy as np
 
 from course_lib.autograd.ops.broadcasting import as_tensor_like, expand_to, promote
 from course_lib.autograd.ops.elementwise import add, mul
-from course_lib.autograd.ops.primitive import AutogradError, Primitive, Tensor
+from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.shape import swap_dims, view_as
-from course_lib.autograd.variable import Shape, Value
+from course_lib.autograd.variable import Shape, Tensor, Value
+from course_lib.errors import AutogradError
 from course_lib.types import Array
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]

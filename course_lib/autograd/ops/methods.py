@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from course_lib.autograd.ops import comparison, elementwise, indexing, inplace, linalg, normalizers, reductions, shape
-from course_lib.autograd.ops.primitive import Op, Tensor
+from course_lib.autograd.ops.primitive import Op
+from course_lib.autograd.variable import Tensor
 
 __all__ = ["Arithmetic", "Comparisons", "ElementaryFunctions", "InPlace", "Products", "Reductions", "Shapes"]
 

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from course_lib.autograd.ops.broadcasting import cast_to, cast_to_floating
 from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign
-from course_lib.autograd.ops.primitive import Primitive, Tensor
+from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.reductions import (
     Dim,
     normalize_dims,
@@ -20,7 +20,7 @@ from course_lib.autograd.ops.reductions import (
     sum_over,
 )
 from course_lib.autograd.ops.shape import normalize_dim
-from course_lib.autograd.variable import Shape, Value
+from course_lib.autograd.variable import Shape, Tensor, Value
 from course_lib.types import Array
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "vector_norm"]

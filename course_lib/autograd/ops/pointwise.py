@@ -9,8 +9,8 @@ import numpy as np
 from course_lib.autograd.fast.elementwise import fast_binary, fast_unary
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, mismatch_error, promote, sum_to
-from course_lib.autograd.ops.primitive import Op, Primitive, Variable, no_tensor_error
-from course_lib.autograd.variable import Operand, Shape, Tensor, Value
+from course_lib.autograd.ops.primitive import Op, Primitive, no_tensor_error
+from course_lib.autograd.variable import Operand, Shape, Tensor, Value, Variable
 from course_lib.types import Array
 
 __all__ = ["binary", "set_name", "unary"]

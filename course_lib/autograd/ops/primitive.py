@@ -20,10 +20,7 @@ from course_lib.autograd.variable import Parents, Shape, Tensor, Variable, new_t
 from course_lib.errors import AutogradError, AutogradIndexError
 from course_lib.types import Array
 
-__all__ = [
-    "AutogradError", "AutogradIndexError", "Op", "Primitive", "Tensor", "Variable", "new_tensor", "no_tensor_error",
-    "record", "wrap_result",
-]  # fmt: skip
+__all__ = ["Op", "Primitive", "no_tensor_error", "record", "wrap_result"]
 
 Op = Callable[..., Tensor]
 _ndarray, _new = np.ndarray, object.__new__

@@ -9,9 +9,10 @@ from numpy.typing import DTypeLike
 from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
 from course_lib.autograd.ops.pointwise import set_name
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive, Tensor, Variable, new_tensor
+from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.ops.shape import normalize_dim, view_as
-from course_lib.autograd.variable import Shape, Value
+from course_lib.autograd.variable import Shape, Tensor, Value, Variable, new_tensor
+from course_lib.errors import AutogradError
 
 __all__ = ["amax", "amin", "argmax", "cumsum", "mean", "prod", "std", "sum", "var"]
 

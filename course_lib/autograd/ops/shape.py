@@ -9,8 +9,9 @@ import numpy as np
 
 from course_lib.autograd.ops.broadcasting import cast_to, expand_to
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, AutogradIndexError, Op, Primitive, Tensor
-from course_lib.autograd.variable import Shape
+from course_lib.autograd.ops.primitive import Op, Primitive
+from course_lib.autograd.variable import Shape, Tensor
+from course_lib.errors import AutogradError, AutogradIndexError
 
 __all__ = [
     "cat", "clone", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "stack", "t", "transpose",

@@ -7,8 +7,9 @@ import numpy as np
 from course_lib.autograd.creation import generator
 from course_lib.autograd.ops.elementwise import erf, exp, mul, select, sigmoid, tanh
 from course_lib.autograd.ops.pointwise import unary
-from course_lib.autograd.ops.primitive import AutogradError, Op, Primitive
+from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Tensor, Value
+from course_lib.errors import AutogradError
 
 __all__ = ["dropout", "elu", "gelu", "leaky_relu", "silu", "softplus"]
 

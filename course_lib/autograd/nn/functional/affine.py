@@ -3,7 +3,7 @@
 from course_lib.autograd.fast.linear import fast_linear
 from course_lib.autograd.ops.elementwise import add
 from course_lib.autograd.ops.linalg import check_dtypes, matmul
-from course_lib.autograd.ops.primitive import Tensor
+from course_lib.autograd.variable import Tensor
 
 __all__ = ["linear"]
 
