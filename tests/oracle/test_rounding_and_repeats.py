@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from course_lib.oracle import compare
-from course_lib.oracle.engines import Autograd
-from course_lib.oracle.mistakes import mistakes
-from course_lib.oracle.tape import record
-from course_lib.oracle.walks import wrong_walks
+from course_lib.oracle.engines import AutogradEngine
+from course_lib.oracle.planted_bugs import plant_bugs, record_tape
+from course_lib.oracle.planted_bugs.wrong_order import visit_in_wrong_order
 from tests.oracle.planted import FAST, arrays, first, grads, instead
 
 LOST = {"overwritten instead of accumulated", "detached path"}
@@ -172,18 +171,18 @@ def chain(length, *, doubled):
             x = x + xp.sin(x) if doubled else xp.sin(x)
         return x
 
-    tape = record(Autograd(loss), {"x": np.ones(())}, {})
+    tape = record_tape(AutogradEngine(loss), {"x": np.ones(())}, {})
     assert tape is not None
     return tape
 
 
 def test_a_walk_that_does_not_end_soon_is_given_up():
     """Of twenty blocks with a skip each, a walk that visits again at each arrival would take a million steps."""
-    words = [mistake.words for mistake in wrong_walks(chain(20, doubled=True))]
+    words = [bug.words for bug in visit_in_wrong_order(chain(20, doubled=True))]
     assert len(words) == 4
     assert all("visits each node when it is first reached" in said for said in words)
 
 
 def test_in_a_long_graph_some_of_the_mistakes_are_made():
     """Three hundred steps admit more than a thousand, and each is a walk through all of them."""
-    assert sum(1 for _ in mistakes(chain(300, doubled=False))) < 1000
+    assert sum(1 for _ in plant_bugs(chain(300, doubled=False))) < 1000
