@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from course_lib.figures.layers import place
+from course_lib.figures.graphs.layout import place_nodes
 
 
 def drawn_at_random(seed, count=25):
@@ -19,7 +19,7 @@ def drawn_at_random(seed, count=25):
 def test_what_a_node_was_made_from_stands_above_it(seed):
     """In every graph."""
     count, edges = drawn_at_random(seed)
-    nodes = place(count, edges).nodes
+    nodes = place_nodes(count, edges).nodes
     assert all(nodes[b][1] < nodes[a][1] for a, b in edges)
 
 
@@ -27,7 +27,7 @@ def test_what_a_node_was_made_from_stands_above_it(seed):
 def test_nothing_stands_in_the_way(seed):
     """No two nodes overlap, and no lane passes through one: a node is 1 wide."""
     count, edges = drawn_at_random(seed)
-    layout = place(count, edges)
+    layout = place_nodes(count, edges)
     assert all(y1 != y2 or abs(x1 - x2) > 0.99 for (x1, y1), (x2, y2) in itertools.combinations(layout.nodes, 2))
     lanes = {point for route in layout.routes.values() for point in route}
     assert all(y1 != y2 or abs(x1 - x2) > 0.6 for (x1, y1) in lanes for (x2, y2) in layout.nodes)
@@ -36,7 +36,7 @@ def test_nothing_stands_in_the_way(seed):
 def test_the_drawing_begins_at_zero():
     """The leftmost node's edge is at the margin, whatever is left of it."""
     count, edges = drawn_at_random(0)
-    layout = place(count, edges)
+    layout = place_nodes(count, edges)
     assert min(y for _, y in layout.nodes) == 0
     assert min(x for x, _ in layout.nodes) >= 0
 
@@ -44,7 +44,7 @@ def test_the_drawing_begins_at_zero():
 def test_a_leaf_stands_just_above_its_first_user():
     """A weight of the last layer is beside that layer, not at the top."""
     chain_with_weights = [(0, 1), (0, 4), (1, 2), (1, 5), (2, 3)]
-    nodes = place(6, chain_with_weights).nodes
+    nodes = place_nodes(6, chain_with_weights).nodes
     assert nodes[4][1] == nodes[1][1] == nodes[0][1] - 1
     assert nodes[5][1] == nodes[2][1]
 
@@ -53,18 +53,18 @@ def test_edges_that_lead_to_one_node_share_their_lanes():
     """A weight used at every step of a long chain takes one lane, not one for each step."""
     steps = 20
     edges = [(i, i + 1) for i in range(steps)] + [(i, steps + 1) for i in range(steps)]
-    layout = place(steps + 2, edges)
+    layout = place_nodes(steps + 2, edges)
     assert max(x for x, _ in layout.nodes) < 2
     assert layout.routes[0, steps + 1][-1] == layout.routes[5, steps + 1][-1]
 
 
 def test_edges_that_need_not_cross_do_not():
     """Two products of two leaves each: each product's leaves are side by side, whatever their order."""
-    nodes = place(7, [(0, 1), (0, 2), (1, 3), (2, 4), (1, 5), (2, 6)]).nodes
+    nodes = place_nodes(7, [(0, 1), (0, 2), (1, 3), (2, 4), (1, 5), (2, 6)]).nodes
     ordered = sorted(range(3, 7), key=lambda i: nodes[i])
     assert [set(ordered[:2]), set(ordered[2:])] in ([{3, 5}, {4, 6}], [{4, 6}, {3, 5}])
 
 
 def test_the_same_graph_is_placed_the_same_way():
     """The outputs are committed."""
-    assert place(*drawn_at_random(3)) == place(*drawn_at_random(3))
+    assert place_nodes(*drawn_at_random(3)) == place_nodes(*drawn_at_random(3))

@@ -1,11 +1,10 @@
-"""Maps of a loss over two parameters, with the paths that training took across them."""
+"""Draw the loss surface over two parameters, and the paths that training took across it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from course_lib.errors import InputError
-from course_lib.figures.canvas import Drawing, canvas
-from course_lib.figures.lines import STYLES
+from course_lib.figures.charts.canvas import Drawing, canvas
+from course_lib.figures.charts.lines import STYLES
 
 __all__ = ["surface"]
 
@@ -14,7 +13,7 @@ DARKEST = 0.16  # how much of the page's colour the highest level gets: paths mu
 
 
 def surface(
-    values: Any,
+    values: Iterable[Iterable[float]],
     *,
     x: Sequence[float],
     y: Sequence[float],
@@ -69,11 +68,12 @@ def surface(
         axes.set(xlabel=x_label, ylabel=y_label, xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
         if paths:
             page.figure.legend(frameon=False, loc="outside upper center", ncols=2, handlelength=2.6)
-    said = [_in_words(name, points, x, y) for name, points in (paths or {}).items()]
+    said = [_describe_path(name, points, x, y) for name, points in (paths or {}).items()]
     return page.drawing(" ".join([f"{title}. Between {low:.3g} and {high:.3g}.", *said]))
 
 
-def _in_words(name: str, points: Sequence[tuple[float, float]], x: Sequence[float], y: Sequence[float]) -> str:
+def _describe_path(name: str, points: Sequence[tuple[float, float]], x: Sequence[float], y: Sequence[float]) -> str:
+    """Describe one path in words."""
     (a, b), (c, d) = points[0], points[-1]
     inside = x[0] <= c <= x[-1] and y[0] <= d <= y[-1]
     return f"{name}: from ({a:.3g}, {b:.3g}) to ({c:.3g}, {d:.3g}){'' if inside else ', which is off the map'}."

@@ -1,22 +1,23 @@
-"""Run the real backward pass over a graph, and note what each node was given and what it gave."""
+"""Run the backward pass of a graph with hooks, and record what each node receives and returns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from course_lib.errors import AutogradError
-from course_lib.figures.brief import Array, array_of
-from course_lib.figures.nodes import Graph
+from course_lib.figures.graphs.recorded_graph import RecordedGraph
+from course_lib.figures.short_numbers import Array, convert_to_array
+from course_lib.types import AnyTensor
 
-__all__ = ["Visit", "Walk", "walk"]
+__all__ = ["BackwardRun", "Visit", "run_backward"]
 
 Arrays = tuple[Array | None, ...]
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One node's turn: the cotangents of its outputs and of its inputs, and what a leaf's ``.grad`` was and became."""
+    """Visit of a node: the cotangents of its outputs and of its inputs, and what a leaf's ``.grad`` was and became."""
 
     node: int
     arrived: Arrays
@@ -26,14 +27,14 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Walk:
-    """All visits, in the engine's own order, and what each node had saved, by the engine's names for it."""
+class BackwardRun:
+    """Backward pass that was run: all visits in order, and what each node had saved, by the engine's names for it."""
 
     visits: tuple[Visit, ...]
     saved: tuple[Mapping[str, Any], ...]
 
 
-def walk(graph: Graph, gradient: Any = None) -> Walk:
+def run_backward(graph: RecordedGraph, gradient: AnyTensor | None = None) -> BackwardRun:
     """Run ``backward`` with hooks on every node; the graph can be walked again, and every ``.grad`` is as it was.
 
     Raises
@@ -45,21 +46,21 @@ def walk(graph: Graph, gradient: Any = None) -> Walk:
     arrived: dict[int, Arrays] = {}
     sent: dict[int, Arrays] = {}
 
-    def before(i: int) -> Any:
-        def hook(grad_outputs: Any) -> None:
+    def before(i: int) -> Callable[..., None]:
+        def hook(grad_outputs: Iterable[AnyTensor | None]) -> None:
             order.append(i)
-            arrived[i] = _arrays(grad_outputs)
+            arrived[i] = _convert_arrays(grad_outputs)
 
         return hook
 
-    def after(i: int) -> Any:
-        def hook(grad_inputs: Any, _: Any) -> None:
-            sent[i] = _arrays(grad_inputs)
+    def after(i: int) -> Callable[..., None]:
+        def hook(grad_inputs: Iterable[AnyTensor | None], _: object) -> None:
+            sent[i] = _convert_arrays(grad_inputs)
 
         return hook
 
     handles = []
-    with _grads_put_back(graph) as grads_before:
+    with _restore_grads(graph) as grads_before:
         try:
             for i, node in enumerate(graph.nodes):
                 handles += [node.register_prehook(before(i)), node.register_hook(after(i))]
@@ -72,24 +73,25 @@ def walk(graph: Graph, gradient: Any = None) -> Walk:
         finally:
             for handle in handles:
                 handle.remove()
-        visits = tuple(_visit(graph, i, arrived[i], sent.get(i, ()), grads_before.get(i)) for i in order)
-    return Walk(visits, tuple(map(_saved, graph.nodes)))
+        visits = tuple(_make_visit(graph, i, arrived[i], sent.get(i, ()), grads_before.get(i)) for i in order)
+    return BackwardRun(visits, tuple(map(_read_saved, graph.nodes)))
 
 
-def _arrays(tensors: Any) -> Arrays:
-    return tuple(None if tensor is None else array_of(tensor) for tensor in tensors)
+def _convert_arrays(tensors: Iterable[AnyTensor | None]) -> Arrays:
+    """Convert gradients to arrays; None stays."""
+    return tuple(None if tensor is None else convert_to_array(tensor) for tensor in tensors)
 
 
-def _visit(graph: Graph, i: int, arrived: Arrays, sent: Arrays, grad: Array | None) -> Visit:
+def _make_visit(graph: RecordedGraph, i: int, arrived: Arrays, sent: Arrays, grad: Array | None) -> Visit:
     if not graph.is_leaf(i):
         return Visit(i, arrived, sent)
     leaf = graph.nodes[i].variable
-    return Visit(i, arrived, (), grad, None if leaf is None or leaf.grad is None else array_of(leaf.grad))
+    return Visit(i, arrived, (), grad, None if leaf is None or leaf.grad is None else convert_to_array(leaf.grad))
 
 
 @contextmanager
-def _grads_put_back(graph: Graph) -> Iterator[dict[int, Array]]:
-    """Let the walk add to copies, and then put every ``.grad`` back; yields what the leaves had, by node."""
+def _restore_grads(graph: RecordedGraph) -> Iterator[dict[int, Array]]:
+    """Restore every ``.grad`` after a backward pass; yield those that the leaves had before, by node."""
     candidates = [getattr(node, "variable", None) for node in graph.nodes]
     candidates += [graph.result, *graph.names.values()]
     kept = {id(t): t for t in candidates if t is not None and t.requires_grad and (t.is_leaf or t.retains_grad)}
@@ -98,7 +100,7 @@ def _grads_put_back(graph: Graph) -> Iterator[dict[int, Array]]:
         tensor.grad = None if found[key] is None else found[key].detach().clone()
     try:
         yield {
-            i: array_of(found[id(t)]) for i, t in enumerate(candidates[: len(graph.nodes)])
+            i: convert_to_array(found[id(t)]) for i, t in enumerate(candidates[: len(graph.nodes)])
             if t is not None and found[id(t)] is not None
         }  # fmt: skip
     finally:
@@ -106,7 +108,7 @@ def _grads_put_back(graph: Graph) -> Iterator[dict[int, Array]]:
             tensor.grad = found[key]
 
 
-def _saved(node: Any) -> Mapping[str, Any]:
+def _read_saved(node: Any) -> Mapping[str, Any]:
     """Return what a node keeps from the forward pass: the mini engine lists it, torch has an attribute for each."""
     if hasattr(node, "op"):
         return dict(zip(getattr(node.op, "saves", ()), node.saved, strict=False))

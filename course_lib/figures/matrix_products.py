@@ -1,4 +1,4 @@
-"""Draw products of matrices to scale, so that one sees which shapes fit."""
+"""Draw matrix products to scale, so that one sees which shapes fit."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from course_lib.errors import InputError
-from course_lib.figures.frame import framed
+from course_lib.figures.html_frame import frame_figure
 
-__all__ = ["ShapesFigure", "shapes"]
+__all__ = ["MatrixProductsFigure", "matrix_products"]
 
 UNIT, GAP, MARGIN, LABEL = 15, 12, 26, 20
 OPERATOR_WIDTH = 18
@@ -16,7 +16,7 @@ SHARED = "var(--pst-color-primary, #1b6ca8)"
 
 
 @dataclass(frozen=True)
-class Matrix:
+class _Matrix:
     """A name, and the names of its two dimensions."""
 
     name: str
@@ -24,22 +24,24 @@ class Matrix:
     columns: str
 
 
-Part = Matrix | str
+_Part = _Matrix | str
 
 
 @dataclass(frozen=True)
-class ShapesFigure:
-    """Equations between matrices: an inline SVG in a notebook or a page, lines of text anywhere else."""
+class MatrixProductsFigure:
+    """Diagram of equations between matrices: an inline SVG in a notebook or a page, lines of text anywhere else."""
 
-    equations: tuple[tuple[Part, ...], ...]
+    equations: tuple[tuple[_Part, ...], ...]
     sizes: Mapping[str, int]
     title: str
 
     def describe(self) -> str:
-        """Say in words what the drawing shows: every matrix with its shape."""
-        return f"{self.title}. " + "; ".join(" ".join(map(self._words, parts)) for parts in self.equations) + "."
+        """Describe the drawing in words: every matrix with its shape."""
+        return (
+            f"{self.title}. " + "; ".join(" ".join(map(self._describe_part, parts)) for parts in self.equations) + "."
+        )
 
-    def _words(self, part: Part) -> str:
+    def _describe_part(self, part: _Part) -> str:
         if isinstance(part, str):
             return part
         return f"{part.name} ({self.sizes[part.rows]}, {self.sizes[part.columns]})"
@@ -47,8 +49,8 @@ class ShapesFigure:
     def _repr_html_(self) -> str:
         y, width, drawn = 0.0, 0.0, []
         for parts in self.equations:
-            tallest = max(self.sizes[part.rows] for part in parts if isinstance(part, Matrix)) * UNIT
-            x, pieces = self._equation(parts, middle=y + LABEL + tallest / 2)
+            tallest = max(self.sizes[part.rows] for part in parts if isinstance(part, _Matrix)) * UNIT
+            x, pieces = self._draw_equation(parts, middle=y + LABEL + tallest / 2)
             drawn.append(pieces)
             width, y = max(width, x), y + tallest + 2 * LABEL + GAP
         label = html.escape(self.describe(), quote=True)
@@ -57,32 +59,32 @@ class ShapesFigure:
             f'aria-label="{label}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" '
             f'font-size="13" text-anchor="middle" fill="currentColor">{"".join(drawn)}</svg>'
         )
-        return framed(svg, self.title)
+        return frame_figure(svg, self.title)
 
     def __repr__(self) -> str:
         return self.describe()
 
-    def _equation(self, parts: Sequence[Part], *, middle: float) -> tuple[float, str]:
+    def _draw_equation(self, parts: Sequence[_Part], *, middle: float) -> tuple[float, str]:
         """Draw one equation, centred on ``middle``; return where it ends, too."""
         x, drawn = 0.0, []
-        inner = _inner_dimensions(parts)
+        inner = _find_inner_dimensions(parts)
         for i, part in enumerate(parts):
             if isinstance(part, str):
                 drawn.append(f'<text x="{x + OPERATOR_WIDTH / 2:g}" y="{middle + 5:g}">{html.escape(part)}</text>')
                 x += OPERATOR_WIDTH
             else:
                 x += MARGIN
-                drawn.append(self._matrix(part, x, middle, shared=inner.get(i, set())))
+                drawn.append(self._draw_matrix(part, x, middle, shared=inner.get(i, set())))
                 x += self.sizes[part.columns] * UNIT + GAP
         return x, "".join(drawn)
 
-    def _matrix(self, part: Matrix, x: float, middle: float, *, shared: set[str]) -> str:
+    def _draw_matrix(self, part: _Matrix, x: float, middle: float, *, shared: set[str]) -> str:
         width, height = self.sizes[part.columns] * UNIT, self.sizes[part.rows] * UNIT
         top = middle - height / 2
         grid = "".join(f"M{x + i * UNIT:g},{top:g}v{height:g}" for i in range(1, self.sizes[part.columns]))
         grid += "".join(f"M{x:g},{top + i * UNIT:g}h{width:g}" for i in range(1, self.sizes[part.rows]))
-        rows = self._dimension(part.rows, x - 5, middle + 4, "end", bold="rows" in shared)
-        columns = self._dimension(part.columns, x + width / 2, top - 5, "middle", bold="columns" in shared)
+        rows = self._write_dimension(part.rows, x - 5, middle + 4, "end", bold="rows" in shared)
+        columns = self._write_dimension(part.columns, x + width / 2, top - 5, "middle", bold="columns" in shared)
         return (
             f'<path d="{grid}" stroke="currentColor" stroke-opacity=".22" fill="none"/>'
             f'<rect x="{x:g}" y="{top:g}" width="{width:g}" height="{height:g}" fill="none" stroke="currentColor" '
@@ -90,13 +92,13 @@ class ShapesFigure:
             f'<text x="{x + width / 2:g}" y="{top + height + 15:g}" font-weight="600">{html.escape(part.name)}</text>'
         )
 
-    def _dimension(self, name: str, x: float, y: float, anchor: str, *, bold: bool) -> str:
+    def _write_dimension(self, name: str, x: float, y: float, anchor: str, *, bold: bool) -> str:
         """Write a dimension's name and size; the one that a product sums over is bold, underlined and coloured."""
         style = f' font-weight="700" text-decoration="underline" style="fill:{SHARED}"' if bold else ""
         return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="12"{style}>{html.escape(name)}</text>'
 
 
-def shapes(equations: Sequence[str], *, sizes: Mapping[str, int], title: str) -> ShapesFigure:
+def matrix_products(equations: Sequence[str], *, sizes: Mapping[str, int], title: str) -> MatrixProductsFigure:
     """Draw equations between matrices, each a grid of as many cells as it has entries.
 
     Parameters
@@ -116,24 +118,27 @@ def shapes(equations: Sequence[str], *, sizes: Mapping[str, int], title: str) ->
 
     Examples
     --------
-    >>> shapes(["x:b,d @ w:d,f = z:b,f"], sizes={"b": 4, "d": 3, "f": 5}, title="A layer")
+    >>> matrix_products(["x:b,d @ w:d,f = z:b,f"], sizes={"b": 4, "d": 3, "f": 5}, title="A layer")
     A layer. x (4, 3) @ w (3, 5) = z (4, 5).
     """
-    return ShapesFigure(tuple(tuple(_part(word) for word in line.split()) for line in equations), dict(sizes), title)
+    return MatrixProductsFigure(
+        tuple(tuple(_parse_word(word) for word in line.split()) for line in equations), dict(sizes), title
+    )
 
 
-def _part(word: str) -> Part:
+def _parse_word(word: str) -> _Part:
+    """Parse a matrix, such as ``w:d,f``; anything else is an operator."""
     if ":" not in word:
         return word
     name, dimensions = word.split(":")
     rows, columns = dimensions.split(",")
-    return Matrix(name, rows, columns)
+    return _Matrix(name, rows, columns)
 
 
-def _inner_dimensions(parts: Sequence[Part]) -> dict[int, set[str]]:
+def _find_inner_dimensions(parts: Sequence[_Part]) -> dict[int, set[str]]:
     """Return which side of which matrix a product sums over; refuse a product that does not exist."""
     inner: dict[int, set[str]] = {}
-    for (i, left), (j, right) in pairwise((i, part) for i, part in enumerate(parts) if isinstance(part, Matrix)):
+    for (i, left), (j, right) in pairwise((i, part) for i, part in enumerate(parts) if isinstance(part, _Matrix)):
         if list(parts[i + 1 : j]) != ["@"]:
             continue
         if left.columns != right.rows:

@@ -1,4 +1,4 @@
-"""Line charts that follow the page's colours, and that can be read without them."""
+"""Draw line charts that follow the page's colours, and that can be read without them."""
 
 import math
 import textwrap
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from course_lib.errors import InputError
 from course_lib.extras import load
-from course_lib.figures.canvas import Drawing, canvas
+from course_lib.figures.charts.canvas import Drawing, canvas
 
 __all__ = ["lines"]
 
@@ -68,13 +68,13 @@ def lines(
     >>> lines({"loss": [2.0, 1.0, 0.5]}, x_label="step", y_label="loss", title="The loss over three steps")
     The loss over three steps. loss: from 2 to 0.5, between 0.5 and 2.
     """
-    series, marks = _plain("series", series), _plain("marks", marks or {})
-    _check(series, marks, x)
+    series, marks = _convert_series("series", series), _convert_series("marks", marks or {})
+    _check_series(series, marks, x)
     _check_scales(x_scale=x_scale, y_scale=y_scale)
     with canvas(title) as page:
         axes = page.figure.subplots()
         handles = {
-            name: _drawn(axes, values, marks.get(name), style, x)
+            name: _draw_series(axes, values, marks.get(name), style, x)
             for (name, values), style in zip(series.items(), STYLES, strict=False)
         }
         if x is None:
@@ -93,24 +93,24 @@ def lines(
         if len(handles) > 1:
             page.figure.legend(list(handles.values()), list(handles), **legend)
     said = {**series, **{f"{name}, measured": values for name, values in marks.items()}}
-    words = [_in_words(name, values, log=y_scale == "log") for name, values in said.items()]
+    words = [_describe_series(name, values, log=y_scale == "log") for name, values in said.items()]
     if target is not None:
         words.append(f"{target[0]}: a level line at {target[1]:.3g}.")
     return page.drawing(f"{title}. {' '.join(words)}")
 
 
-def _drawn(
+def _draw_series(
     axes: Any, values: Values, marks: Values | None, style: tuple[str, str, str], x: Sequence[float] | None
 ) -> Any:
-    """Draw a series, and what was measured beside it; return what stands for it in the legend."""
+    """Draw a series, and what was measured beside it; return its handle for the legend."""
     colour, dashes, marker = style
-    numbers, at = _numbers(values), range(len(values)) if x is None else x[: len(values)]
-    dotted = _alone(numbers) if x is None or marks is not None else list(range(len(numbers)))
+    numbers, at = _fill_gaps(values), range(len(values)) if x is None else x[: len(values)]
+    dotted = _find_isolated_points(numbers) if x is None or marks is not None else list(range(len(numbers)))
     on_line = {"marker": marker, "markevery": dotted} if dotted else {}
     drawn = axes.plot(at, numbers, dashes, color=colour, linewidth=2, **on_line)
     if marks is not None:
         at = range(len(marks)) if x is None else x[: len(marks)]
-        drawn += axes.plot(at, _numbers(marks), marker, color=colour, markersize=5)
+        drawn += axes.plot(at, _fill_gaps(marks), marker, color=colour, markersize=5)
     return tuple(drawn) if len(drawn) > 1 else drawn[0]
 
 
@@ -136,8 +136,8 @@ def _name_values(axis: Any) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequence[float] | None) -> None:
-    """Refuse what would be drawn without a name, or not at all."""
+def _check_series(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequence[float] | None) -> None:
+    """Refuse series and marks that would be drawn without a name, or not at all."""
     if len(series) > len(STYLES):
         raise InputError(
             f"a chart must have at most {len(STYLES)} series, but there are {len(series)}. Draw two charts."
@@ -154,16 +154,19 @@ def _check(series: Mapping[str, Values], marks: Mapping[str, Values], x: Sequenc
             )
 
 
-def _plain(what: str, series: Any) -> dict[str, list[float | None]]:
-    """Return numbers in lists, whatever library they came from, or refuse what is not a number for each point."""
+def _convert_series(what: str, series: object) -> dict[str, list[float | None]]:
+    """Convert series of any library to lists of numbers; refuse what is not one number for each point."""
     if not isinstance(series, Mapping):
         raise InputError(
             f'{what} must be a mapping of names to numbers, but got a {type(series).__name__}. Pass {{"loss": losses}}.'
         )
-    return {name: [_number(name, value) for value in _items(name, values)] for name, values in series.items()}
+    return {
+        name: [_convert_number(name, value) for value in _list_values(name, values)] for name, values in series.items()
+    }
 
 
-def _items(name: str, values: Any) -> list[Any]:
+def _list_values(name: str, values: object) -> list[Any]:
+    """List the values of one series."""
     values = values.detach() if hasattr(values, "detach") else values
     values = values.tolist() if hasattr(values, "tolist") else values  # of torch also in bfloat16, which NumPy lacks
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -171,7 +174,8 @@ def _items(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def _number(name: str, value: Any) -> float | None:
+def _convert_number(name: str, value: Any) -> float | None:
+    """Convert one value to a float; None stays."""
     try:
         if isinstance(value, (str, bytes, complex)):  # float() would read the first two, or drop half of the third
             raise TypeError
@@ -185,28 +189,31 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def _check_scales(**scales: str) -> None:
+    """Refuse a scale that is neither linear nor logarithmic."""
     for name, scale in scales.items():
         if scale not in ("linear", "log"):
             raise InputError(f'{name} must be "linear" or "log", but it is {scale!r}. Pass one of the two.')
 
 
-def _numbers(values: Values) -> list[float]:
+def _fill_gaps(values: Values) -> list[float]:
+    """Write NaN where there is no value."""
     return [math.nan if value is None else value for value in values]
 
 
-def _alone(numbers: Sequence[float]) -> list[int]:
-    """Find what stands between two gaps, where there is no line to be seen.
+def _find_isolated_points(numbers: Sequence[float]) -> list[int]:
+    """Find points between two gaps, where no line can be seen.
 
     Examples
     --------
-    >>> _alone([1.0, 2.0, math.nan, 3.0])
+    >>> _find_isolated_points([1.0, 2.0, math.nan, 3.0])
     [3]
     """
     there = [False, *map(math.isfinite, numbers), False]
     return [i for i, (a, b, c) in enumerate(zip(there, there[1:], there[2:], strict=False)) if b and not (a or c)]
 
 
-def _in_words(name: str, values: Values, *, log: bool) -> str:
+def _describe_series(name: str, values: Values, *, log: bool) -> str:
+    """Describe one series in words."""
     there = [value for value in values if value is not None]
     drawn = [value for value in there if math.isfinite(value) and (value > 0 or not log)]
     wanted = "finite and above 0" if log and any(value <= 0 for value in there) else "finite"

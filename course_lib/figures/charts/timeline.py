@@ -1,11 +1,11 @@
-"""A timeline of calls, drawn as a trace viewer draws it: what was called inside a call stands below it."""
+"""Draw a timeline of calls as a trace viewer does: calls made inside a call stand below it."""
 
 import math
 from collections.abc import Sequence
 
-from course_lib.figures.canvas import Drawing, canvas
+from course_lib.figures.charts.canvas import Drawing, canvas
 
-__all__ = ["depths", "timeline"]
+__all__ = ["nesting_depths", "timeline"]
 
 ROW_INCHES, ROOM_INCHES = 0.36, 0.75
 LETTER = 0.018  # of the width, for a letter of a label
@@ -31,7 +31,7 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
     """
     ordered = sorted(spans, key=lambda span: (span[1], -span[2]))
     start, end = min(s for _, s, _ in ordered), max(s + length for _, s, length in ordered)
-    rows, names = depths(ordered), list(dict.fromkeys(name for name, _, _ in ordered))
+    rows, names = nesting_depths(ordered), list(dict.fromkeys(name for name, _, _ in ordered))
     numbered: list[str] = []
     with canvas(title, height=ROOM_INCHES + ROW_INCHES * (max(rows) + 1)) as page:
         axes = page.figure.subplots()
@@ -46,24 +46,27 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
                 axes.text(begin - start + length / 2, -row, label, ha="center", va="center", fontsize=9)
         axes.set(xlabel=unit, yticks=[], xlim=(0, end - start))
         axes.spines[["top", "right", "left"]].set_visible(False)
-    own = [length - math.fsum(inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
+    own = [length - math.fsum(_inner_lengths(i, ordered, rows)) for i, (_, _, length) in enumerate(ordered)]
     told = zip(ordered, own, strict=True)
-    said = (f"{name}: {_short(length)} {unit}, of which {_short(rest)} its own." for (name, _, length), rest in told)
+    said = (
+        f"{name}: {_format_short(length)} {unit}, of which {_format_short(rest)} its own."
+        for (name, _, length), rest in told
+    )
     key = ", ".join(f"{i}: {name}" for i, name in enumerate(numbered, start=1))
     return page.drawing(f"{title}. {' '.join(said)}", key=key)
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     """Format a time to three digits, or to all those before its point."""
     return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
-def depths(ordered: Sequence[tuple[str, float, float]]) -> list[int]:
-    """Say how deep each call lies, for calls in the order of their starts.
+def nesting_depths(ordered: Sequence[tuple[str, float, float]]) -> list[int]:
+    """Return the nesting depth of each call, for calls in the order of their starts.
 
     Examples
     --------
-    >>> depths([("step", 0, 10), ("linear", 1, 6), ("addmm", 2, 3), ("relu", 7, 2)])
+    >>> nesting_depths([("step", 0, 10), ("linear", 1, 6), ("addmm", 2, 3), ("relu", 7, 2)])
     [0, 1, 2, 1]
     """
     found, open_until = [], list[float]()
@@ -75,7 +78,7 @@ def depths(ordered: Sequence[tuple[str, float, float]]) -> list[int]:
     return found
 
 
-def inner_lengths(i: int, ordered: Sequence[tuple[str, float, float]], rows: Sequence[int]) -> list[float]:
+def _inner_lengths(i: int, ordered: Sequence[tuple[str, float, float]], rows: Sequence[int]) -> list[float]:
     """Return the lengths of the calls that call ``i`` made itself."""
     found = []
     for (_, _, length), row in zip(ordered[i + 1 :], rows[i + 1 :], strict=True):

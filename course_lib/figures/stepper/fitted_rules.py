@@ -1,50 +1,49 @@
-"""Find the rule of a node, and fit it to the settings that the node has saved."""
+"""Find the backward rule of a node, and fit it to the settings that the node has saved."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from course_lib.figures.stepper.vocabulary import NORMALIZED, RULES, Rule
+from course_lib.figures.stepper.rule_table import NORMALIZED, RULES, Rule
 
-__all__ = ["UNKNOWN", "Rule", "operation_of", "rule_for"]
+__all__ = ["find_rule", "operation_name"]
 
-UNKNOWN = "the vjp of"
 NONE, MEAN, SUM = 0, 1, 2  # torch's numbers for reductions
 ALIASES = {"Log1P": "Log1p", "NllLoss2D": "NllLoss", "CudnnBatchNorm": "NativeBatchNorm"}
 
 Saved = Mapping[str, Any]
 
 
-def rule_for(name: str, inputs: int, saved: Saved) -> Rule:
+def find_rule(name: str, inputs: int, saved: Saved) -> Rule:
     """Return the rule of the node called ``name``; for one that is not known here, only what it is called.
 
     Examples
     --------
-    >>> rule_for("MulBackward0", 2, {}).gives
+    >>> find_rule("MulBackward0", 2, {}).gives
     ('{v} * {1}', '{v} * {0}')
-    >>> rule_for("LeakyReluBackward0", 1, {"negative_slope": 0.1}).gives
+    >>> find_rule("LeakyReluBackward0", 1, {"negative_slope": 0.1}).gives
     ('{v} where {0} > 0, else {v} * 0.1',)
-    >>> rule_for("MyFunctionBackward", 1, {}).gives
+    >>> find_rule("MyFunctionBackward", 1, {}).gives
     ('the vjp of my_function',)
     """
-    operation = operation_of(name)
+    operation = operation_name(name)
     fitted = FITTED[operation](inputs, saved) if operation in FITTED else None
     rule = fitted or RULES.get(f"{operation}/{inputs}") or RULES.get(operation)
     if rule is not None and len(rule.gives) == inputs:
         return rule
     called = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", operation).lower()
     arguments = ", ".join(f"{{{i}}}" for i in range(inputs))
-    return Rule(f"{called}({arguments})", (f"{UNKNOWN} {called}",) * inputs)
+    return Rule(f"{called}({arguments})", (f"the vjp of {called}",) * inputs, known=False)
 
 
-def operation_of(name: str) -> str:
+def operation_name(name: str) -> str:
     """Return the operation that a node is named after."""
     operation = re.sub(r"Backward\d*$", "", name)
     return ALIASES.get(operation, operation)
 
 
-def _power(_: int, saved: Saved) -> Rule | None:
+def _fit_power(_: int, saved: Saved) -> Rule | None:
     """Write n * x ** (n - 1) as one would by hand; the exponent may also be the input."""
     n, base = saved.get("exponent", saved.get("n")), saved.get("self")
     if isinstance(base, int | float):
@@ -57,7 +56,7 @@ def _power(_: int, saved: Saved) -> Rule | None:
     return Rule(f"{{0}} ** {n:g}", (f"{{v}} * {n:g}{rest}",))
 
 
-def _scaled(operation: str) -> Callable[[int, Saved], Rule | None]:
+def _fit_alpha(operation: str) -> Callable[[int, Saved], Rule | None]:
     """Put torch's factor ``alpha`` in, and for an operand without a node the number that was saved, if it was."""
 
     def fit(inputs: int, saved: Saved) -> Rule | None:
@@ -74,7 +73,7 @@ def _scaled(operation: str) -> Callable[[int, Saved], Rule | None]:
     return fit
 
 
-def _product(operation: str) -> Callable[[int, Saved], Rule | None]:
+def _fit_product(operation: str) -> Callable[[int, Saved], Rule | None]:
     """Put ``alpha`` and ``beta`` in; the mini engine's addmm takes the weight as ``nn.Linear`` keeps it."""
 
     def fit(_: int, saved: Saved) -> Rule | None:
@@ -90,7 +89,7 @@ def _product(operation: str) -> Callable[[int, Saved], Rule | None]:
     return fit
 
 
-def _bounded(_: int, saved: Saved) -> Rule:
+def _fit_clamp(_: int, saved: Saved) -> Rule:
     low, high = saved.get("min", saved.get("min_val")), saved.get("max", saved.get("max_val"))
     inside = " ".join(
         [*([f"{low:g} <="] if low is not None else []), "{0}", *([f"<= {high:g}"] if high is not None else [])]
@@ -98,12 +97,12 @@ def _bounded(_: int, saved: Saved) -> Rule:
     return Rule("clamp({0})", (f"{{v}} where {inside}, else 0",))
 
 
-def _leaky(_: int, saved: Saved) -> Rule:
+def _fit_leaky_relu(_: int, saved: Saved) -> Rule:
     slope = saved.get("slope", saved.get("negative_slope", 0.01))
     return Rule("leaky_relu({0})", (f"{{v}} where {{0}} > 0, else {{v}} * {slope:g}",))
 
 
-def _elu(_: int, saved: Saved) -> Rule | None:
+def _fit_elu(_: int, saved: Saved) -> Rule | None:
     alpha, scale = saved.get("alpha", 1.0), saved.get("scale", 1)
     if saved.get("input_scale", 1) != 1:
         return None
@@ -112,19 +111,19 @@ def _elu(_: int, saved: Saved) -> Rule | None:
     return Rule(f"{called}({{0}})", (f"{{v}}{above} where {{0}} > 0, else {{v}}{below} * exp({{0}})",))
 
 
-def _softplus(_: int, saved: Saved) -> Rule:
+def _fit_softplus(_: int, saved: Saved) -> Rule:
     beta, threshold = saved.get("beta", 1.0), saved.get("threshold", 20.0)
     x = "{0}" if beta == 1 else f"{beta:g} * {{0}}"
     straight = "" if threshold >= 20 else f", {{v}} where {x} > {threshold:g}"  # the sigmoid is 1 there to 8 digits
     return Rule("softplus({0})", (f"{{v}} * sigmoid({x}){straight}",))
 
 
-def _log_sigmoid(_: int, saved: Saved) -> Rule | None:
+def _fit_log_sigmoid(_: int, saved: Saved) -> Rule | None:
     """In the mini engine this is the loss -log(sigmoid(x)), which saves its input as ``x``."""
     return Rule("-log(sigmoid({0}))", ("-{v} * sigmoid(-{0})",)) if "x" in saved else None
 
 
-def _spread(forward: str, template: str) -> Callable[[int, Saved], Rule]:
+def _fit_variance(forward: str, template: str) -> Callable[[int, Saved], Rule]:
     """Divide by the degrees of freedom: the mini engine saves their number, torch how far it is below n."""
 
     def fit(_: int, saved: Saved) -> Rule:
@@ -135,7 +134,7 @@ def _spread(forward: str, template: str) -> Callable[[int, Saved], Rule]:
     return fit
 
 
-def _norm(_: int, saved: Saved) -> Rule:
+def _fit_norm(_: int, saved: Saved) -> Rule:
     p = float(saved.get("ord", saved.get("p", 2)))
     if p == 2:
         return Rule("norm({0})", ("{v} * {0} / {out}",))
@@ -145,15 +144,15 @@ def _norm(_: int, saved: Saved) -> Rule:
     return Rule(f"norm({{0}}, {p:g})", (f"{{v}} * sign({{0}}) * (abs({{0}}) / {{out}}) ** {p - 1:g}",))
 
 
-def _joined(called: str) -> Callable[[int, Saved], Rule]:
+def _fit_concatenation(called: str) -> Callable[[int, Saved], Rule]:
     def fit(inputs: int, _: Saved) -> Rule:
         arguments = ", ".join(f"{{{i}}}" for i in range(inputs))
-        return Rule(f"{called}({arguments})", ("its part of {v}",) * inputs)
+        return Rule(f"{called}({arguments})", ("its part of {v}",) * inputs, in_words=tuple(range(inputs)))
 
     return fit
 
 
-def _normalized(called: str, over: str) -> Callable[[int, Saved], Rule | None]:
+def _fit_normalization(called: str, over: str) -> Callable[[int, Saved], Rule | None]:
     """Write torch's fused form with weight and bias; in evaluation, batch norm only scales."""
 
     def fit(inputs: int, saved: Saved) -> Rule | None:
@@ -173,17 +172,17 @@ def _normalized(called: str, over: str) -> Callable[[int, Saved], Rule | None]:
     return fit
 
 
-def _mean(saved: Saved, n: str) -> str:
+def _mean_factor(saved: Saved, n: str) -> str:
     """Return the factor that a mean over n puts in; the mini engine's fused losses are means."""
     return f" / {n}" if saved.get("reduction", MEAN) == MEAN else ""
 
 
-def _squares(_: int, saved: Saved) -> Rule:
-    factor = f"{{v}} * 2{_mean(saved, '{count}')}"
+def _fit_mse(_: int, saved: Saved) -> Rule:
+    factor = f"{{v}} * 2{_mean_factor(saved, '{count}')}"
     return Rule("mse_loss({0}, {1})", (f"{factor} * ({{0}} - {{1}})", f"-{factor} * ({{0}} - {{1}})"))
 
 
-def _likelihood(_: int, saved: Saved) -> Rule:
+def _fit_nll(_: int, saved: Saved) -> Rule:
     """In the mini engine this operation includes the softmax."""
     if "p" in saved:
         rows = len(saved["right"])
@@ -192,47 +191,47 @@ def _likelihood(_: int, saved: Saved) -> Rule:
     total = saved.get("total_weight")
     n = "n" if total is None or not total.numel() else f"{total.item():g}"
     weight = "" if saved.get("weight") is None else " * its weight"
-    return Rule("nll_loss({0})", (f"-{{v}}{_mean(saved, n)}{weight} at the class of each row, else 0",), ("",))
+    return Rule("nll_loss({0})", (f"-{{v}}{_mean_factor(saved, n)}{weight} at the class of each row, else 0",), ("",))
 
 
-def _weighted(saved: Saved) -> str:
+def _mention_weights(saved: Saved) -> str:
     return "" if saved.get("weight") is None and saved.get("pos_weight") is None else ", with the weights"
 
 
-def _yes_or_no(_: int, saved: Saved) -> Rule:
-    factor, weighted = f"{{v}}{_mean(saved, '{count}')}", _weighted(saved)
+def _fit_bce_with_logits(_: int, saved: Saved) -> Rule:
+    factor, weighted = f"{{v}}{_mean_factor(saved, '{count}')}", _mention_weights(saved)
     gives = (f"{factor} * (sigmoid({{0}}) - {{1}}){weighted}", f"-{factor} * {{0}}{weighted}")
     return Rule("bce_with_logits({0}, {1})", gives)
 
 
-def _yes_or_no_of_probabilities(_: int, saved: Saved) -> Rule:
-    factor, weighted = f"{{v}}{_mean(saved, '{count}')}", _weighted(saved)
+def _fit_bce(_: int, saved: Saved) -> Rule:
+    factor, weighted = f"{{v}}{_mean_factor(saved, '{count}')}", _mention_weights(saved)
     gives = (f"{factor} * ({{0}} - {{1}}) / ({{0}} * (1 - {{0}}))", f"{factor} * (log(1 - {{0}}) - log({{0}}))")
     gives = (gives[0] + weighted, gives[1] + weighted)
     return Rule("bce({0}, {1})", gives)
 
 
 FITTED: dict[str, Callable[[int, Saved], Rule | None]] = {
-    "Pow": _power,
-    **{name: _scaled(name) for name in ("Add", "Sub", "Mul", "Div")},
+    "Pow": _fit_power,
+    **{name: _fit_alpha(name) for name in ("Add", "Sub", "Mul", "Div")},
     "Rsub": lambda _, saved: Rule("constant - {0}", ("-{v}",)) if saved.get("alpha", 1) == 1 else None,
-    "Addmm": _product("Addmm"),
-    "Baddbmm": _product("Baddbmm"),
-    "Clamp": _bounded,
-    "Hardtanh": _bounded,
-    "LeakyRelu": _leaky,
-    "Elu": _elu,
-    "Softplus": _softplus,
-    "LogSigmoid": _log_sigmoid,
-    "Var": _spread("var({0})", "{v} * 2 * ({0} - mean({0})) / {n}"),
-    "Std": _spread("std({0})", "{v} * ({0} - mean({0})) / ({n} * {out})"),
-    "LinalgVectorNorm": _norm,
-    "Cat": _joined("cat"),
-    "Stack": _joined("stack"),
-    "NativeLayerNorm": _normalized("layer_norm", "rows"),
-    "NativeBatchNorm": _normalized("batch_norm", "batch"),
-    "MseLoss": _squares,
-    "NllLoss": _likelihood,
-    "BinaryCrossEntropyWithLogits": _yes_or_no,
-    "BinaryCrossEntropy": _yes_or_no_of_probabilities,
+    "Addmm": _fit_product("Addmm"),
+    "Baddbmm": _fit_product("Baddbmm"),
+    "Clamp": _fit_clamp,
+    "Hardtanh": _fit_clamp,
+    "LeakyRelu": _fit_leaky_relu,
+    "Elu": _fit_elu,
+    "Softplus": _fit_softplus,
+    "LogSigmoid": _fit_log_sigmoid,
+    "Var": _fit_variance("var({0})", "{v} * 2 * ({0} - mean({0})) / {n}"),
+    "Std": _fit_variance("std({0})", "{v} * ({0} - mean({0})) / ({n} * {out})"),
+    "LinalgVectorNorm": _fit_norm,
+    "Cat": _fit_concatenation("cat"),
+    "Stack": _fit_concatenation("stack"),
+    "NativeLayerNorm": _fit_normalization("layer_norm", "rows"),
+    "NativeBatchNorm": _fit_normalization("batch_norm", "batch"),
+    "MseLoss": _fit_mse,
+    "NllLoss": _fit_nll,
+    "BinaryCrossEntropyWithLogits": _fit_bce_with_logits,
+    "BinaryCrossEntropy": _fit_bce,
 }

@@ -1,9 +1,9 @@
-"""Times as ratios to one of them: a row for each kind of work, a mark for each that did it."""
+"""Draw ratios of times to a baseline: a row for each kind of work, a mark for each that did it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from course_lib.figures.canvas import Drawing, canvas
+from course_lib.figures.charts.canvas import Drawing, canvas
 
 __all__ = ["Ratio", "ratios"]
 
@@ -13,7 +13,7 @@ MARKS = (("o", "#0072b2"), ("s", "#d55e00"), ("^", "#008f68"), ("D", "#b5578f"),
 
 
 class Ratio(NamedTuple):
-    """The median of a ratio, and what half of the measurements lie between."""
+    """Median and quartiles of a ratio."""
 
     low: float
     median: float
@@ -55,15 +55,15 @@ def ratios(rows: Mapping[str, Mapping[str, Ratio]], *, title: str, baseline: str
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
         page.figure.legend(frameon=False, loc="outside upper center", ncols=2, handletextpad=0.2)
-    return page.drawing(f"{title}. {' '.join(in_words(work, row, baseline) for work, row in rows.items())}")
+    return page.drawing(f"{title}. {' '.join(_describe_row(work, row, baseline) for work, row in rows.items())}")
 
 
-def in_words(work: str, row: Mapping[str, Ratio], baseline: str) -> str:
-    """Put a row into words.
+def _describe_row(work: str, row: Mapping[str, Ratio], baseline: str) -> str:
+    """Describe one row in words.
 
     Examples
     --------
-    >>> in_words("a chain", {"engine": Ratio(3.0, 3.5, 4.0)}, "NumPy")
+    >>> _describe_row("a chain", {"engine": Ratio(3.0, 3.5, 4.0)}, "NumPy")
     'a chain: engine 3.5 times NumPy.'
     """
     return f"{work}: {', '.join(f'{name} {ratio.median:.3g}' for name, ratio in row.items())} times {baseline}."

@@ -1,19 +1,20 @@
-"""Say what happens at each step of a walk."""
+"""Write the script of a backward pass: what happens at each step, in sentences."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.figures.brief import Array, brief
-from course_lib.figures.nodes import Graph
+from course_lib.figures.graphs.recorded_graph import RecordedGraph
+from course_lib.figures.short_numbers import Array, format_briefly, format_elements
+from course_lib.figures.stepper.backward_run import BackwardRun, Visit
 from course_lib.figures.stepper.labels import Labels
-from course_lib.figures.stepper.rules import UNKNOWN
-from course_lib.figures.stepper.walk import Visit, Walk
 
-__all__ = ["Script", "Step", "equals"]
+__all__ = ["Script", "Step", "write_equation"]
 
 NOTHING = "nothing"
+ROOM = 44  # characters for numbers in a sentence
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Script:
         How many cotangents each output of each node waits for.
     """
 
-    def __init__(self, graph: Graph, walked: Walk) -> None:
+    def __init__(self, graph: RecordedGraph, walked: BackwardRun) -> None:
         self.graph = graph
         self.visits = walked.visits
         self.labels = Labels(graph, walked)
@@ -56,41 +57,42 @@ class Script:
         self.expected = Counter(self.targets)
         self.turn = {visit.node: step for step, visit in enumerate(walked.visits, 1)}
         self.received: dict[tuple[int, int], list[tuple[int, Array]]] = {target: [] for target in self.targets}
-        self.steps = [self._seed(), *map(self._step, walked.visits)]
+        self.steps = [self._make_seed_step(), *map(self._make_step, walked.visits)]
 
-    def _seed(self) -> Step:
-        name, v = self.labels.names[0], _whole(self.visits[0])
+    def _make_seed_step(self) -> Step:
+        name, v = self.labels.names[0], _format_arrived(self.visits[0])
         why = f"`d{name}/d{name} = 1`" if v == "1" else "the gradient that `backward()` was given"
-        return Step("The seed", "backward", (("Starts", f"`{name}` is given `{equals(self.v, v)}`, {why}."),))
+        seed = write_equation(self.v, _arrived(self.visits[0]), joiner=" and ")
+        return Step("The seed", "backward", (("Starts", f"`{name}` is given `{seed}`, {why}."),))
 
-    def _step(self, visit: Visit) -> Step:
+    def _make_step(self, visit: Visit) -> Step:
         i = visit.node
-        arrives = ("Arrives", f"`{equals(self.v, _whole(visit))}`.")
+        arrives = ("Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
         if self.graph.is_leaf(i):
-            rows = [arrives, *self._hooked(visit), ("Adds up", self._deposit(visit))]
+            rows = [arrives, *self._describe_hook(visit), ("Adds up", self._describe_grad(visit))]
         else:
             rows = [
                 arrives,
-                *self._hooked(visit),
-                *self._sends(visit),
-                *self._gathers(visit),
-                ("Frees", self._frees(i)),
+                *self._describe_hook(visit),
+                *self._describe_rule(visit),
+                *self._describe_sums(visit),
+                ("Frees", self._describe_freed(i)),
             ]
         return Step(self.labels.title(i), self.labels.operation(i), tuple(rows))
 
-    def _hooked(self, visit: Visit) -> list[tuple[str, str]]:
+    def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:
         """Say what was sent, where something else arrives: a hook came between."""
         sent = [v for _, v in self.received.get((visit.node, 0), [])]
         whole, found = sum(sent[1:], sent[0]) if sent else None, visit.arrived[0] if visit.arrived else None
         if whole is None or found is None or whole.shape != found.shape or np.allclose(whole, found, equal_nan=True):
             return []
-        return [("Hook", f"`{brief(whole)}` was sent; a hook on the way replaced it.")]
+        return [("Hook", f"`{format_briefly(whole)}` was sent; a hook on the way replaced it.")]
 
-    def _sends(self, visit: Visit) -> list[tuple[str, str]]:
+    def _describe_rule(self, visit: Visit) -> list[tuple[str, str]]:
         """Say what the rule is, and what it gives with these numbers."""
         rules: list[str] = []
         products: list[str] = []
-        inputs = self.labels.inputs(visit.node)
+        inputs = self.labels.input_names(visit.node)
         for slot, (child, _) in enumerate(self.graph.nodes[visit.node].next_functions):
             sent = visit.sent[slot] if slot < len(visit.sent) else None
             if child is None:
@@ -98,34 +100,34 @@ class Script:
             if sent is None:
                 products.append(f"{NOTHING} to `{inputs[slot]}`")
                 continue
-            rule, product = self._sent(visit, slot, sent)
-            if not rule.startswith(UNKNOWN) or not rules:  # which is the same for each input
-                rules.append(f"{rule} `{inputs[slot]}`{self._shrunk(visit, slot, sent)}")
+            rule, product = self._describe_sent(visit, slot, sent)
+            if self.labels.rules[visit.node].known or not rules:  # an unknown one is called the same for each input
+                rules.append(f"{rule} `{inputs[slot]}`{self._describe_unbroadcast(visit, slot, sent)}")
             else:
                 rules.append(f"`{inputs[slot]}`")
             products.append(f"{product} `{inputs[slot]}`")
-        return ([("Rule", f"{_list(rules)}.")] if rules else []) + [("Sends", f"{_list(products)}.")]
+        return ([("Rule", f"{_join_words(rules)}.")] if rules else []) + [("Sends", f"{_join_words(products)}.")]
 
-    def _sent(self, visit: Visit, slot: int, sent: Array) -> tuple[str, str]:
+    def _describe_sent(self, visit: Visit, slot: int, sent: Array) -> tuple[str, str]:
         """Say what goes to one input, as a formula and in numbers, up to the input's name."""
         v = next(v for v in visit.arrived if v is not None)
-        formula, numbers = self.labels.given(visit.node, slot, v, sent)
-        result, to = brief(sent), "to"
-        if self.labels.rules[visit.node].spreads and v.size == 1:
-            result, to = brief(sent.reshape(-1)[0]), "to every element of"
-        elif self.labels.rules[visit.node].spreads:
+        formula, numbers = self.labels.format_sent(visit.node, slot, v, sent)
+        rule, result, to = self.labels.rules[visit.node], format_briefly(sent), "to"
+        if rule.spreads and v.size == 1:
+            result, to = format_briefly(sent.reshape(-1)[0]), "to every element of"
+        elif rule.spreads:
             formula, numbers = f"{formula}, repeated", None
         product = result if numbers in (None, result) else f"{numbers} = {result}"
-        return f"{formula if formula.startswith(UNKNOWN) else f'`{formula}`'} {to}", f"`{product}` {to}"
+        return f"{f'`{formula}`' if rule.known else formula} {to}", f"`{product}` {to}"
 
-    def _shrunk(self, visit: Visit, slot: int, sent: Array) -> str:
+    def _describe_unbroadcast(self, visit: Visit, slot: int, sent: Array) -> str:
         """Say that a broadcast input gets the sum over its copies."""
         shapes = {v.shape for v in visit.arrived if v is not None}
         if slot not in self.labels.rules[visit.node].broadcasts or sent.shape in shapes:
             return ""
         return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
 
-    def _gathers(self, visit: Visit) -> list[tuple[str, str]]:
+    def _describe_sums(self, visit: Visit) -> list[tuple[str, str]]:
         """Note what the receivers hold by now, and say so for those that wait for more than one contribution."""
         i, now = visit.node, self.turn[visit.node]
         slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
@@ -134,48 +136,54 @@ class Script:
             if v is not None:
                 self.received[to].append((now, v))
         shared = dict.fromkeys(to for to, v in sent if v is not None and self.expected[to] > 1)
-        return [("Adds up", " ".join(self._gathered(to, now) for to in shared))] if shared else []
+        return [("Adds up", " ".join(self._describe_sum(to, now) for to in shared))] if shared else []
 
-    def _gathered(self, to: tuple[int, int], now: int) -> str:
-        name, parts = f"`{self.labels.output(*to)}`", self.received[to]
-        total = _running([v for step, v in parts if step < now], [v for step, v in parts if step == now])
+    def _describe_sum(self, to: tuple[int, int], now: int) -> str:
+        name, parts = f"`{self.labels.output_name(*to)}`", self.received[to]
+        total = _format_running_sum([v for step, v in parts if step < now], [v for step, v in parts if step == now])
         if missing := self.expected[to] - len(parts):
             return f"{name} holds `{total}` and waits for {missing} more."
         return f"{name} now has all it waited for: `{total}`."
 
-    def _deposit(self, visit: Visit) -> str:
+    def _describe_grad(self, visit: Visit) -> str:
         name = f"{self.labels.names[visit.node]}.grad"
         if visit.grad_after is None:
             return "nowhere; nobody holds this leaf any more, and what arrived is dropped."
         if visit.grad_before is None:
-            return f"`{name}` was `None` and is now `{brief(visit.grad_after)}`."
-        return f"`{name}` is now `{brief(visit.grad_before)} + {_whole(visit)} = {brief(visit.grad_after)}`."
+            return f"`{name}` was `None` and is now `{format_briefly(visit.grad_after)}`."
+        before, after = format_briefly(visit.grad_before), format_briefly(visit.grad_after)
+        return f"`{name}` is now `{before} + {_format_arrived(visit)} = {after}`."
 
-    def _frees(self, i: int) -> str:
-        kept = self.labels.kept(i)
-        if not kept:
+    def _describe_freed(self, i: int) -> str:
+        saved = self.labels.describe_saved(i)
+        if not saved:
             return "nothing; this rule needs no value of the forward pass."
-        return (
-            f"{_list([name if name.startswith('the ') else f'`{name}`' for name in kept])}, saved in the forward pass."
-        )
+        return f"{_join_words(saved)}, saved in the forward pass."
 
 
-def equals(name: str, said: str) -> str:
-    """Write what is said of an array: an equation if the elements are shown."""
-    return f"{name}: {said}" if "norm" in said else f"{name} = {said}"
+def write_equation(name: str, values: Sequence[Array], *, joiner: str = " + ", room: int = ROOM) -> str:
+    """Write an equation if the elements of all values are shown, else what the values are like."""
+    said = joiner.join(format_briefly(v, room=room) for v in values) or NOTHING
+    is_exact = all(format_elements(v, room=room) is not None for v in values)
+    return f"{name} = {said}" if is_exact else f"{name}: {said}"
 
 
-def _whole(visit: Visit) -> str:
-    """Write what arrived: one cotangent for each output that was used."""
-    return " and ".join(brief(v) for v in visit.arrived if v is not None) or NOTHING
+def _arrived(visit: Visit) -> list[Array]:
+    """List what arrived: one cotangent for each output that was used."""
+    return [v for v in visit.arrived if v is not None]
 
 
-def _running(before: list[Array], now: list[Array]) -> str:
+def _format_arrived(visit: Visit) -> str:
+    """Write what arrived."""
+    return " and ".join(map(format_briefly, _arrived(visit))) or NOTHING
+
+
+def _format_running_sum(before: list[Array], now: list[Array]) -> str:
     """Write a sum in which what came before is added up already."""
     terms = ([sum(before[1:], before[0])] if before else []) + now
-    total = brief(sum(terms[1:], terms[0]))
-    return total if len(terms) == 1 else f"{' + '.join(map(brief, terms))} = {total}"
+    total = format_briefly(sum(terms[1:], terms[0]))
+    return total if len(terms) == 1 else f"{' + '.join(map(format_briefly, terms))} = {total}"
 
 
-def _list(items: list[str]) -> str:
+def _join_words(items: list[str]) -> str:
     return ", ".join(items[:-1]) + (" and " if items[1:] else "") + "".join(items[-1:])

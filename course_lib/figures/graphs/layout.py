@@ -1,4 +1,4 @@
-"""Place the nodes of a directed acyclic graph in layers: what a node was made from always stands above it."""
+"""Lay out a directed acyclic graph (DAG) in layers: what a node was computed from always stands above it."""
 
 import math
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Layout", "place"]
+__all__ = ["Layout", "place_nodes"]
 
 Edge = tuple[int, int]
 Point = tuple[float, float]
@@ -16,7 +16,7 @@ SWEEPS = 4
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands, in units of one node: x from 0 leftmost, y from 0 at the top.
+    """Places of nodes and edges, in units of one node: x from 0 leftmost, y from 0 at the top.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class Layout:
     routes: Mapping[Edge, tuple[Point, ...]]
 
 
-def place(count: int, edges: Sequence[Edge]) -> Layout:
-    """Lay out ``count`` nodes, by the method of Sugiyama, Tagawa and Toda (1981).
+def place_nodes(count: int, edges: Sequence[Edge]) -> Layout:
+    """Place ``count`` nodes in layers, by the method of Sugiyama, Tagawa and Toda (1981).
 
     A node's height is its longest distance from a result, so that it stands just above its first user. An edge that
     spans several layers takes a lane in each layer between, and shares it with all edges that lead to the same node.
@@ -46,19 +46,19 @@ def place(count: int, edges: Sequence[Edge]) -> Layout:
 
     Examples
     --------
-    >>> place(3, [(0, 1), (0, 2)]).nodes
+    >>> place_nodes(3, [(0, 1), (0, 2)]).nodes
     ((0.5, 1.0), (0.0, 0.0), (1.0, 0.0))
     """
-    layer = _layers(count, edges)
-    layers, neighbours, lanes = _with_lanes(layer, dict.fromkeys(edges))
-    _order(layers, neighbours)
-    x = _spread(layers, is_node=lambda item: item < count)
+    layer = _assign_layers(count, edges)
+    layers, neighbours, lanes = _add_lanes(layer, dict.fromkeys(edges))
+    _order_rows(layers, neighbours)
+    x = _assign_x(layers, is_node=lambda item: item < count)
     depth = {item: float(i) for i, row in enumerate(layers) for item in row}
     nodes = tuple((x[i], depth[i]) for i in range(count))
     return Layout(nodes, {edge: tuple((x[i], depth[i]) for i in lane) for edge, lane in lanes.items()})
 
 
-def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
+def _assign_layers(count: int, edges: Sequence[Edge]) -> list[int]:
     """Return each node's layer, 0 for the topmost, visiting a node after all that were made from it."""
     users, made_from, height = [0] * count, defaultdict(list), [0] * count
     for node, source in edges:
@@ -74,7 +74,7 @@ def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
     return [max(height) - h for h in height]
 
 
-def _with_lanes(
+def _add_lanes(
     layer: list[int], edges: Mapping[Edge, None]
 ) -> tuple[list[list[int]], dict[int, list[int]], dict[Edge, list[int]]]:
     """Return the rows from the top, who is next to whom in them, and each edge's lanes from its lower end up."""
@@ -97,7 +97,7 @@ def _with_lanes(
     return rows, neighbours, lanes
 
 
-def _order(rows: list[list[int]], neighbours: Mapping[int, list[int]]) -> None:
+def _order_rows(rows: list[list[int]], neighbours: Mapping[int, list[int]]) -> None:
     """Order each row by the average place of its items' neighbours in the row before, sweeping up and down."""
     for sweep in range(SWEEPS):
         ordered = rows[::-1] if sweep % 2 == 0 else rows
@@ -112,7 +112,7 @@ def _order(rows: list[list[int]], neighbours: Mapping[int, list[int]]) -> None:
             row.sort(key=barycentre)
 
 
-def _spread(rows: list[list[int]], *, is_node: Callable[[int], bool]) -> dict[int, float]:
+def _assign_x(rows: list[list[int]], *, is_node: Callable[[int], bool]) -> dict[int, float]:
     """Return each item's x: rows are centred over each other, and the leftmost node's centre is 0."""
     widths = {item: 1.0 if is_node(item) else LANE for row in rows for item in row}
     x: dict[int, float] = {}

@@ -1,11 +1,11 @@
-"""The roofline: what a device can do at most, by FLOPs a byte, and what some operations did."""
+"""Draw a roofline: a device's peak by FLOPs a byte, and what some operations reached."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 from course_lib.errors import InputError
-from course_lib.figures.canvas import Drawing, canvas
-from course_lib.figures.ratios import MARKS
+from course_lib.figures.charts.canvas import Drawing, canvas
+from course_lib.figures.charts.ratios import MARKS
 
 __all__ = ["roofline"]
 
@@ -56,7 +56,7 @@ def roofline(
     One operation. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s. a sum: forward 0.1 \
 FLOPs a byte, 3 GFLOP/s.
     """
-    check(points, kinds, peak_gflops, peak_gbytes)
+    _check_points(points, kinds, peak_gflops, peak_gbytes)
     ridge = peak_gflops / peak_gbytes
     reached = [ridge, *(x for pairs in points.values() for x, _ in pairs)]
     low, high = min(reached) / MARGIN, max(reached) * MARGIN
@@ -81,12 +81,12 @@ FLOPs a byte, 3 GFLOP/s.
         page.figure.legend(frameon=False, loc="outside upper center", ncols=columns, handletextpad=0.2)
     rises = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs a byte"
     roof = f"{rises}, then is flat at {peak_gflops:.3g} GFLOP/s"
-    said = " ".join(in_words(*item, kinds) for item in points.items())
+    said = " ".join(_describe_points(*item, kinds) for item in points.items())
     return page.drawing(f"{title}. {roof}. {said}", key=roof)
 
 
-def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: float) -> None:
-    """See that every point can be drawn, and told from the others."""
+def _check_points(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: float) -> None:
+    """Check that every point can be drawn, and told from the others."""
     needs = f"a roofline needs 1 to {len(MARKS)} operations, 1 to {len(kinds)} points of each, and numbers above 0"
     if not 1 <= len(points) <= len(MARKS):
         raise InputError(f"{needs}, but got {len(points)} operations.")
@@ -98,12 +98,12 @@ def check(points: Mapping[str, Sequence[Point]], kinds: Sequence[str], *peaks: f
             raise InputError(f"{needs}, but got {number:g}. Leave out what took no time or did no work.")
 
 
-def in_words(name: str, pairs: Sequence[Point], kinds: Sequence[str]) -> str:
-    """Put the points of one operation into words.
+def _describe_points(name: str, pairs: Sequence[Point], kinds: Sequence[str]) -> str:
+    """Describe the points of one operation in words.
 
     Examples
     --------
-    >>> in_words("a sum", [(0.1, 3.0), (0.2, 4.0)], ["forward", "backward"])
+    >>> _describe_points("a sum", [(0.1, 3.0), (0.2, 4.0)], ["forward", "backward"])
     'a sum: forward 0.1 FLOPs a byte, 3 GFLOP/s, backward 0.2 FLOPs a byte, 4 GFLOP/s.'
     """
     said = (f"{kind} {x:.3g} FLOPs a byte, {y:.3g} GFLOP/s" for kind, (x, y) in zip(kinds, pairs, strict=False))

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from course_lib.figures.nodes import read
+from course_lib.figures.graphs.recorded_graph import read_graph
+from course_lib.figures.stepper.backward_run import run_backward
+from course_lib.figures.stepper.fitted_rules import find_rule, operation_name
 from course_lib.figures.stepper.labels import Labels
-from course_lib.figures.stepper.rules import UNKNOWN, operation_of, rule_for
-from course_lib.figures.stepper.vocabulary import RULES
-from course_lib.figures.stepper.walk import walk
+from course_lib.figures.stepper.rule_table import RULES
 
 sys.path.append(str(Path(__file__).parents[2] / "autograd"))
 
@@ -101,8 +101,8 @@ ENGINES = pytest.mark.parametrize("engine", [Torch(), Ours()], ids=["torch", "ou
 
 def formulas(result, names):
     """Return each formula that is no sentence, as code, with what the engine sent, for all nodes behind a result."""
-    graph = read(result, names)
-    walked = walk(graph)
+    graph = read_graph(result, names)
+    walked = run_backward(graph)
     labels = Labels(graph, walked)
     for visit in walked.visits:
         if graph.is_leaf(visit.node):
@@ -113,8 +113,8 @@ def formulas(result, names):
             v = visit.arrived[0]
             template = labels.rules[visit.node].gives[slot]
             keys = [k for k in range(len(labels.rules[visit.node].gives)) if f"{{{k}}}" in template]
-            values = {f"_{k}": labels._found(visit.node, k) for k in keys}
-            values |= {"v": v, "out": labels._found(visit.node, "out"), "count": max(sent.size // v.size, 1)}
+            values = {f"_{k}": labels._find_value(visit.node, k) for k in keys}
+            values |= {"v": v, "out": labels._find_value(visit.node, "out"), "count": max(sent.size // v.size, 1)}
             values["classes"] = [2, 0]
             code = template.format(*(f"_{k}" for k in range(9)), v="v", out="out", count="count")
             yield (
@@ -176,10 +176,10 @@ def test_formula_and_engine_agree_on_arrays(engine, case):
 def test_the_numbers_shown_are_the_formula_s(engine):
     """What the figure puts in is bracketed where a sign would change the meaning."""
     x = engine.tensor(-2.0, requires_grad=True)
-    graph = read(x**3, {"x": x})
-    walked = walk(graph)
+    graph = read_graph(x**3, {"x": x})
+    walked = run_backward(graph)
     visit = walked.visits[0]
-    _, numbers = Labels(graph, walked).given(visit.node, 0, visit.arrived[0], visit.sent[0])
+    _, numbers = Labels(graph, walked).format_sent(visit.node, 0, visit.arrived[0], visit.sent[0])
     assert (numbers, eval(numbers)) == ("1 * 3 * (-2) ** 2", 12)
 
 
@@ -193,8 +193,8 @@ def test_every_operation_of_the_engine_has_a_rule():
     found = {p.name: p for p in gc.get_objects() if Primitive in type(p).__mro__}  # no look at what is not ours
     assert len(found) > 60
     saved = {name: {key: [0] if key == "right" else 1.0 for key in p.saves} for name, p in found.items()}
-    rules = {name: rule_for(name, len(p.vjps), saved[name]) for name, p in found.items()}
-    assert [name for name, rule in rules.items() if UNKNOWN in rule.gives[0]] == []
+    rules = {name: find_rule(name, len(p.vjps), saved[name]) for name, p in found.items()}
+    assert [name for name, rule in rules.items() if not rule.known] == []
 
 
 @ENGINES
@@ -209,12 +209,12 @@ def test_every_node_behind_every_operation_has_a_rule(engine):
     rng, unknown, operations = np.random.default_rng(0), set(), set()
     for f, shapes, interval in CASES.values():
         inputs = [library.tensor(rng.uniform(*interval, shape), requires_grad=True) for shape in shapes[0]]
-        graph = read(f(library, *inputs))
+        graph = read_graph(f(library, *inputs))
         gradient = None if not graph.result.shape else library.ones(graph.result.shape, dtype=graph.result.dtype)
-        labels = Labels(graph, walk(graph, gradient))
+        labels = Labels(graph, run_backward(graph, gradient))
         for i, rule in enumerate(labels.rules):
-            operations.add(operation_of(labels.operation(i)))
-            unknown |= {labels.operation(i) for given in rule.gives if given.startswith(UNKNOWN)}
+            operations.add(operation_name(labels.operation(i)))
+            unknown |= set() if rule.known else {labels.operation(i)}
     assert unknown == set()
     assert len(operations) > 60
 
@@ -235,11 +235,11 @@ def test_what_only_torch_has_is_known_too():
         torch.atan2(x, x), torch.baddbmm(image[0], image[0], image[0]), x.chunk(3, 1)[0], x.norm(), F.dropout(x),
         torch.einsum("ij,kj->ik", x, x), F.mse_loss(x, x), F.gelu(x, approximate="tanh"),
     ]  # fmt: skip
-    graphs = [read(result) for result in results]
+    graphs = [read_graph(result) for result in results]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rules = [Labels(graph, walk(graph, torch.ones_like(graph.result))).rules for graph in graphs]
-    assert [rule.forward for some in rules for rule in some if any(UNKNOWN in given for given in rule.gives)] == []
+        rules = [Labels(graph, run_backward(graph, torch.ones_like(graph.result))).rules for graph in graphs]
+    assert [rule.forward for some in rules for rule in some if not rule.known] == []
 
 
 def test_every_rule_says_what_goes_to_every_input():
@@ -254,7 +254,7 @@ def test_every_rule_says_what_goes_to_every_input():
 
 def test_powers_are_written_as_by_hand():
     """No exponent of one, no factor of x to the zero."""
-    written = {n: rule_for("PowBackward0", 1, {"exponent": n}).gives[0] for n in (0, 1, 2, 3)}
+    written = {n: find_rule("PowBackward0", 1, {"exponent": n}).gives[0] for n in (0, 1, 2, 3)}
     assert written == {0: "{v} * 0", 1: "{v} * 1", 2: "{v} * 2 * {0}", 3: "{v} * 3 * {0} ** 2"}
 
 
@@ -276,16 +276,16 @@ def test_powers_are_written_as_by_hand():
 )
 def test_settings_are_part_of_the_rule(name, inputs, saved, says):
     """Bounds, slopes, factors, and which way a loss was reduced."""
-    assert rule_for(name, inputs, saved).gives == says
+    assert find_rule(name, inputs, saved).gives == says
 
 
 def test_an_unknown_operation_is_named():
     """The reader is told that there is a rule, and whose."""
-    rule = rule_for("MyOwnBackward", 2, {})
+    rule = find_rule("MyOwnBackward", 2, {})
     assert (rule.forward, rule.gives) == ("my_own({0}, {1})", ("the vjp of my_own",) * 2)
 
 
 @pytest.mark.parametrize(("name", "forward"), [("Maximum", "maximum({0}, {1})"), ("Minimum", "minimum({0}, {1})")])
 def test_what_a_node_computed_is_written_as_code(name, forward):
     """Its two operands in their order."""
-    assert rule_for(f"{name}Backward0", 2, {}).forward == forward
+    assert find_rule(f"{name}Backward0", 2, {}).forward == forward

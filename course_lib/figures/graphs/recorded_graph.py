@@ -1,17 +1,18 @@
-"""Read the graph behind a tensor, as the tensor itself holds it: ``grad_fn`` and ``next_functions``."""
+"""Read the computational graph behind a tensor: ``grad_fn`` and ``next_functions``."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from course_lib.errors import AutogradError
+from course_lib.types import AnyTensor
 
-__all__ = ["Graph", "read"]
+__all__ = ["RecordedGraph", "read_graph"]
 
 
 @dataclass(frozen=True)
-class Graph:
-    """The nodes reached from one tensor, its own first, in order of first visit.
+class RecordedGraph:
+    """Computational graph: the nodes reached from one tensor, its own first, in order of first visit.
 
     Attributes
     ----------
@@ -34,16 +35,16 @@ class Graph:
     slots: tuple[int, ...]
     outputs: tuple[int, ...]
     result: Any
-    names: Mapping[str, Any]
+    names: Mapping[str, AnyTensor]
 
     def is_leaf(self, i: int) -> bool:
-        """Say whether node ``i`` stands for a leaf."""
+        """Return whether node ``i`` stands for a leaf."""
         return not self.nodes[i].next_functions
 
     def used_outputs(self, i: int) -> list[int]:
         """List the outputs of node ``i`` that were used."""
         used = {output for (_, to), output in zip(self.edges, self.outputs, strict=True) if to == i}
-        return sorted(used | ({_output(self.result)} if i == 0 else set()))
+        return sorted(used | ({_output_number(self.result)} if i == 0 else set()))
 
     def name(self, i: int, output: int | None = None) -> str | None:
         """Return the caller's name for what node ``i`` made or stands for: for one output, or for the first named."""
@@ -56,18 +57,18 @@ class Graph:
         candidates = [*self.names.values(), *([self.result] if i == 0 else [])]
         return next((tensor for tensor in candidates if self._belongs(tensor, i, output)), None)
 
-    def _belongs(self, tensor: Any, i: int, output: int | None = None) -> bool:
+    def _belongs(self, tensor: AnyTensor, i: int, output: int | None = None) -> bool:
         if self.is_leaf(i):
             return self.nodes[i].variable is tensor
-        return getattr(tensor, "grad_fn", None) is self.nodes[i] and output in (None, _output(tensor))
+        return getattr(tensor, "grad_fn", None) is self.nodes[i] and output in (None, _output_number(tensor))
 
 
-def _output(tensor: Any) -> int:
-    """Say which of its node's outputs a tensor is; in the mini engine each output has a node of its own."""
-    return getattr(tensor, "output_nr", 0)
+def _output_number(tensor: AnyTensor) -> int:
+    """Return which of its node's outputs a tensor is; in the course's engine each output has a node of its own."""
+    return int(getattr(tensor, "output_nr", 0))
 
 
-def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
+def read_graph(tensor: AnyTensor, names: Mapping[str, AnyTensor] | None = None) -> RecordedGraph:
     """Collect every node below ``tensor``; a leaf on its own is one node.
 
     Raises
@@ -85,9 +86,9 @@ def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
             "a graph is drawn from a tensor that requires grad, but this one does not; "
             "make a leaf with requires_grad=True and compute from it"
         )
-    nodes = [tensor.grad_fn if tensor.grad_fn is not None else _Alone(tensor)]
+    nodes = [tensor.grad_fn if tensor.grad_fn is not None else _LeafNode(tensor)]
     edges, slots, outputs, index = [], [], [], {nodes[0]: 0}
-    for i, node in _growing(nodes):
+    for i, node in _enumerate_growing(nodes):
         for slot, (child, output) in enumerate(node.next_functions):
             if child is None:  # an input that needs no gradient
                 continue
@@ -97,18 +98,18 @@ def read(tensor: Any, names: Mapping[str, Any] | None = None) -> Graph:
             edges.append((i, index[child]))
             slots.append(slot)
             outputs.append(output)
-    return Graph(tuple(nodes), tuple(edges), tuple(slots), tuple(outputs), tensor, names or {})
+    return RecordedGraph(tuple(nodes), tuple(edges), tuple(slots), tuple(outputs), tensor, names or {})
 
 
 @dataclass(frozen=True, eq=False)
-class _Alone:
-    """Stands for the node of a leaf that no operation has used."""
+class _LeafNode:
+    """Node of a leaf that no operation has used."""
 
-    variable: Any
+    variable: AnyTensor
     next_functions: tuple[()] = ()
 
 
-def _growing(nodes: list[Any]) -> Iterator[tuple[int, Any]]:
+def _enumerate_growing(nodes: list[Any]) -> Iterator[tuple[int, Any]]:
     """Enumerate a list that gets longer on the way."""
     i = 0
     while i < len(nodes):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-__all__ = ["Box", "Drawing", "Edge", "Line"]
+__all__ = ["Box", "BoxDrawing", "Edge", "Line"]
 
 BOX_HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN = 46, 18, 54, 12
 NARROWEST, BOX_PADDING = 108, 20
@@ -31,7 +31,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text, shown from one step until another; with no steps, always."""
+    """Line of text, shown from one step until another; with no steps, always."""
 
     text: str
     since: int | None = None
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Box:
-    """One node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``), its words, its own step."""
+    """Box of a node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``), words and step."""
 
     x: float
     y: float
@@ -57,7 +57,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow between two boxes, by index, through points clear of others; from outside if ``source`` is None.
+    """Arrow between two boxes, by index, through points clear of others; from outside if ``source`` is None.
 
     From step ``since`` on, ``carries`` is seen to travel along it.
     """
@@ -70,8 +70,8 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Boxes and arrows, and the words that stand in for them where they cannot be seen."""
+class BoxDrawing:
+    """Drawing of boxes and arrows, with a description for those who cannot see it."""
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
@@ -85,8 +85,8 @@ class Drawing:
         bottom = max(self._centre(box)[1] for box in self.boxes) + BOX_HEIGHT / 2 + MARGIN
         bottom += ENTRY if any(edge.source is None for edge in self.edges) else 0
         paths = [(edge, self._points(i, edge)) for i, edge in enumerate(self.edges)]
-        parts = [_arrow(edge, points) for edge, points in paths] + [self._box(box) for box in self.boxes]
-        parts += [_pill(edge, points) for edge, points in paths if edge.carries]
+        parts = [_draw_arrow(edge, points) for edge, points in paths] + [self._draw_box(box) for box in self.boxes]
+        parts += [_draw_pill(edge, points) for edge, points in paths if edge.carries]
         return (
             f'<svg viewBox="0 0 {width:g} {bottom:g}" width="{width:g}" role="img" '
             f'aria-label="{html.escape(self.description)}" '
@@ -100,7 +100,7 @@ class Drawing:
         """The room that each box's words take, and the arrows between it and one other, side by side."""
         widths = {}
         for box in self.boxes:
-            words = [BOLD * _ems(box.label), *(PLAIN * _ems(note.text) for note in box.notes)]
+            words = [BOLD * _measure_ems(box.label), *(PLAIN * _measure_ems(note.text) for note in box.notes)]
             widths[box] = max(NARROWEST, max(words) + BOX_PADDING)
         for (source, to), times in Counter((edge.source, edge.to) for edge in self.edges).items():
             for box in {self.boxes[to], self.boxes[to if source is None else source]}:
@@ -131,10 +131,12 @@ class Drawing:
         return min(x - half for x, half in spans), max(x + half for x, half in spans)
 
     def _pixels(self, point: Point) -> Point:
+        """Convert a point to pixels."""
         x, y = point
         return MARGIN - self._sides[0] + x * self._unit, MARGIN + BOX_HEIGHT / 2 + y * (BOX_HEIGHT + ROW_GAP)
 
     def _centre(self, box: Box) -> Point:
+        """Return the centre of a box in pixels."""
         return self._pixels((box.x, box.y))
 
     @cached_property
@@ -165,21 +167,21 @@ class Drawing:
         x, y = self._centre(self.boxes[edge.source])
         return [(x + self._ports[i, True], y - BOX_HEIGHT / 2), *map(self._pixels, edge.via), end]
 
-    def _box(self, box: Box) -> str:
+    def _draw_box(self, box: Box) -> str:
         x, y = self._centre(box)
         insets = (0, 4) if box.kind == "result" else (0,)
-        outline = "".join(self._outline(box, inset) for inset in insets)
+        outline = "".join(self._draw_outline(box, inset) for inset in insets)
         label_y = y - 4 if box.notes else y + 5
         words = f'<text x="{x:g}" y="{label_y:g}" font-weight="600">{html.escape(box.label)}</text>'
         notes = "".join(
-            f'<text x="{x:g}" y="{y + 14:g}" font-size="13"{_when(note.since, note.until)}>'
+            f'<text x="{x:g}" y="{y + 14:g}" font-size="13"{_mark_steps(note.since, note.until)}>'
             f"{html.escape(note.text)}</text>"
             for note in box.notes
         )
         step = "" if box.step is None else f' data-step="{box.step}"'
         return f'<g class="bp-box"{step}>{outline}{words}{notes}</g>'
 
-    def _outline(self, box: Box, inset: float) -> str:
+    def _draw_outline(self, box: Box, inset: float) -> str:
         (x, y), width = self._centre(box), self._widths[box]
         radius = BOX_HEIGHT / 2 if box.kind == "leaf" else 6
         return (
@@ -189,13 +191,13 @@ class Drawing:
         )
 
 
-def _when(since: int | None, until: int | None) -> str:
+def _mark_steps(since: int | None, until: int | None) -> str:
     """Mark a part with its steps; one that gives way is not seen unless a script shows it."""
     marks = "" if since is None else f' data-since="{since}"'
     return marks if until is None else f'{marks} data-until="{until}" visibility="hidden"'
 
 
-def _arrow(edge: Edge, points: Sequence[Point]) -> str:
+def _draw_arrow(edge: Edge, points: Sequence[Point]) -> str:
     """Draw a smooth line, upright at each point, with an arrow head at the last; again on top for what it carries."""
     (x, y), path = points[0], f"M{points[0][0]:g},{points[0][1]:g}"
     for to_x, to_y in points[1:]:
@@ -208,26 +210,27 @@ def _arrow(edge: Edge, points: Sequence[Point]) -> str:
     if not edge.carries:
         return plain
     flow = f'<path d="{path} {head}" fill="none" stroke="{FLOW}" stroke-width="3" pathLength="1"'
-    return f'{plain}{flow} class="bp-flow"{_when(edge.since, None)}/>'
+    return f'{plain}{flow} class="bp-flow"{_mark_steps(edge.since, None)}/>'
 
 
-def _pill(edge: Edge, points: Sequence[Point]) -> str:
+def _draw_pill(edge: Edge, points: Sequence[Point]) -> str:
     """Put what an arrow carries on its first stretch, which is its own, beyond the middle, where arrows cross."""
     (x1, y1), (x2, y2) = points[:2]
     t = 0.53 if edge.via else 0.6  # of the curve; a lane goes on beside a box, and the pill must stay below that
     x, y = x1 + (x2 - x1) * (3 - 2 * t) * t**2, y1 + (y2 - y1) * (1.5 * t * (1 - t) + t**3)
     width = _pill_width(edge.carries)
     return (
-        f'<g{_when(edge.since, None)} class="bp-pill"><rect x="{x - width / 2:g}" y="{y - 10:g}" width="{width:g}" '
-        f'height="20" rx="10" fill="{FLOW}"/><text x="{x:g}" y="{y + 4.5:g}" font-size="13" font-weight="600" '
-        f'fill="#fff">{html.escape(edge.carries)}</text></g>'
+        f'<g{_mark_steps(edge.since, None)} class="bp-pill"><rect x="{x - width / 2:g}" y="{y - 10:g}" '
+        f'width="{width:g}" height="20" rx="10" fill="{FLOW}"/><text x="{x:g}" y="{y + 4.5:g}" font-size="13" '
+        f'font-weight="600" fill="#fff">{html.escape(edge.carries)}</text></g>'
     )
 
 
 def _pill_width(carries: str) -> float:
+    """Return the width of what an arrow carries, in pixels."""
     return PILL_CHARACTER * len(carries) + PADDING
 
 
-def _ems(text: str) -> float:
+def _measure_ems(text: str) -> float:
     """Return how wide bold text is at most, in ems."""
     return math.fsum(NARROW.get(letter) or WIDE.get(letter) or EMS for letter in text)  # the same in every Python

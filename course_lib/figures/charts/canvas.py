@@ -1,4 +1,4 @@
-"""A matplotlib canvas that becomes an inline SVG in the colours of the page."""
+"""Draw with matplotlib, and convert the chart to an inline SVG in the colours of the page."""
 
 import html
 import io
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.figures.frame import framed
+from course_lib.figures.html_frame import frame_figure
 
 __all__ = ["Canvas", "Drawing", "canvas"]
 
@@ -24,7 +24,7 @@ _displayed: Counter[str] = Counter()  # how often each title was, in this proces
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as an inline SVG in a notebook or a page, one line of text anywhere else.
+    """Chart as an inline SVG in a notebook or a page, one line of text elsewhere.
 
     Its ids are numbered; where it is displayed, what begins them is the figure's own: its title, and which of that
     title it is on the page. A number alone would meet its like where a reader runs some cells again.
@@ -37,7 +37,7 @@ class Drawing:
     def _repr_html_(self) -> str:
         _displayed[self.title] += 1
         own = f"bp-{zlib.crc32(self.title.encode()):08x}-{_displayed[self.title]}"
-        return framed(re.sub(r'(?<=["#])bp(?=-\d+[")])', own, self.svg), self.title)
+        return frame_figure(re.sub(r'(?<=["#])bp(?=-\d+[")])', own, self.svg), self.title)
 
     def __repr__(self) -> str:
         return self.description
@@ -45,7 +45,7 @@ class Drawing:
 
 @dataclass
 class Canvas:
-    """What is being drawn on; :meth:`drawing` gives the result once the canvas is closed."""
+    """Matplotlib figure to draw on; :meth:`drawing` gives the result once the canvas is closed."""
 
     figure: Any
     title: str
@@ -54,7 +54,7 @@ class Canvas:
     def drawing(self, description: str, *, key: str = "") -> Drawing:
         """Return what was drawn, with words for those who cannot see it, and a ``key`` to go into its caption."""
         title = f"{self.title}. {key}" if key else self.title
-        return Drawing(svg=_inline(self._svg, description), title=title, description=description)
+        return Drawing(svg=_make_inline(self._svg, description), title=title, description=description)
 
 
 @contextmanager
@@ -89,9 +89,9 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
             pyplot.close(page.figure)
 
 
-def _inline(svg: str, description: str) -> str:
-    """Make matplotlib's file fit for a page: no prologue, a name, and the page's colour for black."""
-    svg = _numbered(PLACES.sub(_rounded, svg[svg.index("<svg") :]))
+def _make_inline(svg: str, description: str) -> str:
+    """Convert matplotlib's file for a page: no prologue, a name, and the page's colour for black."""
+    svg = _number_ids(PLACES.sub(_round_coordinates, svg[svg.index("<svg") :]))
     width = float(re.search(r'width="([\d.]+)pt"', svg).group(1)) * 96 / 72  # type: ignore[union-attr]  # always there
     label = html.escape(description, quote=True)
     size = f'width="{width:.0f}" role="img" aria-label="{label}" style="max-width:100%;height:auto" fill="currentColor"'
@@ -102,12 +102,12 @@ def _inline(svg: str, description: str) -> str:
     return svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
 
 
-def _rounded(place: re.Match[str]) -> str:
-    """Round to a hundredth of a point, which nobody can see, so that another processor draws the same."""
+def _round_coordinates(place: re.Match[str]) -> str:
+    """Round coordinates to a hundredth of a point, so that another processor draws the same."""
     return PRECISE.sub(lambda found: f"{float(found[0]):z.2f}".rstrip("0").rstrip("."), place[0])
 
 
-def _numbered(svg: str) -> str:
+def _number_ids(svg: str) -> str:
     """Number the ids that are referred to, and leave out others; matplotlib makes them from unrounded coordinates."""
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     names = {name: ID.format(i) for i, name in enumerate(re.findall(r' id="([^"]+)"', svg), start=1)}

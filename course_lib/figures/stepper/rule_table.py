@@ -1,16 +1,16 @@
-"""What each operation computes and what it sends back, as a reader would write it: one line for each operation.
+"""Table of backward rules: what each operation computes and what it sends back, as a reader would write it.
 
 A rule is words about numbers that the engine computes: nothing here is used to compute a gradient.
 """
 
 from dataclasses import dataclass
 
-__all__ = ["KEPT", "RULES", "Rule"]
+__all__ = ["NORMALIZED", "RULES", "SAVED_WORDS", "Rule"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Templates in which ``{v}`` is what arrives, ``{0}``, ``{1}`` are the inputs and ``{out}`` is the output.
+    """Backward rule: templates with ``{v}`` for what arrives, ``{0}``, ``{1}`` for inputs and ``{out}`` for the output.
 
     Attributes
     ----------
@@ -24,6 +24,10 @@ class Rule:
         Whether one element of what arrives goes to many elements of the input, which get the same.
     broadcasts : tuple of int
         Which inputs are stretched to the shape of the output.
+    in_words : tuple of int
+        For which inputs the template describes, and is no formula to put numbers into.
+    known : bool
+        Whether the rule is of this table; else it is only called by the name of the operation.
     """
 
     forward: str
@@ -31,34 +35,45 @@ class Rule:
     saved: tuple[str, ...] = ("self|x|input", "other|y|mat2|exponent|target")
     spreads: bool = False
     broadcasts: tuple[int, ...] = ()
+    in_words: tuple[int, ...] = ()
+    known: bool = True
 
 
-def _two(forward: str, *gives: str) -> Rule:
+def _binary(forward: str, *gives: str) -> Rule:
     """Write a rule of two inputs that broadcast."""
     return Rule(forward, gives, broadcasts=(0, 1))
 
 
-def _shaped(method: str, back: str) -> Rule:
+def _rearrangement(method: str, back: str) -> Rule:
     """Write a rule of a method that moves elements, and of how they are moved back."""
     return Rule(f"{{0}}.{method}()", (f"{{v}}, {back}",))
 
 
-def _picked(forward: str, back: str) -> Rule:
+def _selection(forward: str, back: str) -> Rule:
+    """Write a rule of a selection: what was not selected gets 0."""
     return Rule(forward, (f"{{v}} {back}, else 0",))
 
 
-SHAPE = "in the shape of {0}"
+def _described(forward: str, back: str) -> Rule:
+    """Write a rule that describes what is sent, without numbers."""
+    return Rule(forward, (back,), in_words=(0,))
+
+
+SHAPE = "{v}, in the shape of {0}"
+TAKEN = "{v} added where it was taken from, else 0"
 NORMALIZED = "({h} - mean({h}) - {xhat} * mean({h} * {xhat})) / sqrt(var({0}) + eps)"
 RULES = {
-    "Add": _two("{0} + {1}", "{v}", "{v}"),
-    "Sub": _two("{0} - {1}", "{v}", "-{v}"),
-    "Mul": _two("{0} * {1}", "{v} * {1}", "{v} * {0}"),
-    "Div": _two("{0} / {1}", "{v} / {1}", "-{v} * {0} / {1} ** 2"),
-    "Maximum": _two("maximum({0}, {1})", *(f"{{v}} where {{{i}}} is larger, half at a tie, else 0" for i in (0, 1))),
-    "Minimum": _two("minimum({0}, {1})", *(f"{{v}} where {{{i}}} is smaller, half at a tie, else 0" for i in (0, 1))),
-    "Where": _two("where(c, {0}, {1})", "{v} where c is true, else 0", "{v} where c is false, else 0"),
-    "Pow": _two("{0} ** {1}", "{v} * {1} * {0} ** ({1} - 1)", "{v} * {out} * log({0})"),
-    "Atan2": _two(
+    "Add": _binary("{0} + {1}", "{v}", "{v}"),
+    "Sub": _binary("{0} - {1}", "{v}", "-{v}"),
+    "Mul": _binary("{0} * {1}", "{v} * {1}", "{v} * {0}"),
+    "Div": _binary("{0} / {1}", "{v} / {1}", "-{v} * {0} / {1} ** 2"),
+    "Maximum": _binary("maximum({0}, {1})", *(f"{{v}} where {{{i}}} is larger, half at a tie, else 0" for i in (0, 1))),
+    "Minimum": _binary(
+        "minimum({0}, {1})", *(f"{{v}} where {{{i}}} is smaller, half at a tie, else 0" for i in (0, 1))
+    ),
+    "Where": _binary("where(c, {0}, {1})", "{v} where c is true, else 0", "{v} where c is false, else 0"),
+    "Pow": _binary("{0} ** {1}", "{v} * {1} * {0} ** ({1} - 1)", "{v} * {out} * log({0})"),
+    "Atan2": _binary(
         "atan2({0}, {1})", "{v} * {1} / ({0} ** 2 + {1} ** 2)", "-{v} * {0} / ({0} ** 2 + {1} ** 2)"
     ),
     "Neg": Rule("-{0}", ("-{v}",)),
@@ -92,7 +107,7 @@ RULES = {
     "Amin": Rule("amin({0})", ("{v} where {0} is smallest, shared by equals, else 0",)),
     "Max": Rule("max({0})", ("{v} where {0} is largest, else 0",)),
     "Min": Rule("min({0})", ("{v} where {0} is smallest, else 0",)),
-    "Prod": Rule("prod({0})", ("{v} * the product of the other elements of {0}",)),
+    "Prod": _described("prod({0})", "{v} * the product of the other elements of {0}"),
     "Cumsum": Rule("cumsum({0})", ("{v}, summed from each place to the end",)),
     "Softmax": Rule("softmax({0})", ("{out} * ({v} - sum({v} * {out}))",)),
     "LogSoftmax": Rule("log_softmax({0})", ("{v} - exp({out}) * sum({v})",)),
@@ -116,46 +131,48 @@ RULES = {
         "conv({0}, {1}) + {2}",
         ("{v}, spread by the transpose of {1}", "{0}, correlated with {v}", "{v}, summed over batch and places"),
         ("input", "weight"),
+        in_words=(0,),
     ),
     "T": Rule("{0}.T", ("{v}.T",)),
     **{
-        name: _shaped(method, SHAPE)
+        name: _described(f"{{0}}.{method}()", SHAPE)
         for name, method in {"View": "view", "UnsafeView": "view", "ReshapeAlias": "reshape", "Squeeze": "squeeze",
                              "Unsqueeze": "unsqueeze"}.items()
     },
-    "Transpose": _shaped("transpose", "transposed back"),
-    "Permute": _shaped("permute", "its dimensions put back"),
-    "Flip": _shaped("flip", "flipped back"),
-    "Expand": _shaped("expand", "summed over the copies"),
-    "Repeat": _shaped("repeat", "summed over the copies"),
-    "SumToSize": _shaped("sum_to_size", SHAPE),
-    "ToCopy": _shaped("to", "in the dtype of {0}"),
-    "Tril": _shaped("tril", "its lower triangle"),
-    "Triu": _shaped("triu", "its upper triangle"),
+    "Transpose": _rearrangement("transpose", "transposed back"),
+    "Permute": _rearrangement("permute", "its dimensions put back"),
+    "Flip": _rearrangement("flip", "flipped back"),
+    "Expand": _rearrangement("expand", "summed over the copies"),
+    "Repeat": _rearrangement("repeat", "summed over the copies"),
+    "SumToSize": _described("{0}.sum_to_size()", SHAPE),
+    "ToCopy": _described("{0}.to()", "{v}, in the dtype of {0}"),
+    "Tril": _rearrangement("tril", "its lower triangle"),
+    "Triu": _rearrangement("triu", "its upper triangle"),
     **{
-        name: Rule(f"{{0}}.{method}()", ("the pieces of {v}, joined",))
+        name: _described(f"{{0}}.{method}()", "the pieces of {v}, joined")
         for name, method in {"Split": "split", "SplitWithSizes": "split", "Unbind": "unbind"}.items()
     },
     "Clone": Rule("{0}.clone()", ("{v}",)),
     "Alias": Rule("{0}", ("{v}",)),
     "Fill": Rule("{0}.fill_()", ("{v} * 0",)),
-    **{name: _picked("{0}[...]", "where it was taken from") for name in ("Select", "Slice")},
-    "Index": _picked("{0}[...]", "added where it was taken from"),
-    "IndexSelect": _picked("index_select({0})", "added where it was taken from"),
-    "Gather": _picked("gather({0})", "added where it was taken from"),
-    "Embedding": _picked("embedding({0})", "added to the rows that were looked up"),
-    "IndexPut": _picked("index_put({0})", "where it was put"),
+    **{name: _described("{0}[...]", "{v} where it was taken from, else 0") for name in ("Select", "Slice")},
+    "Index": _described("{0}[...]", TAKEN),
+    "IndexSelect": _described("index_select({0})", TAKEN),
+    "Gather": _described("gather({0})", TAKEN),
+    "Embedding": _selection("embedding({0})", "added to the rows that were looked up"),
+    "IndexPut": _described("index_put({0})", "{v} where it was put, else 0"),
     "IndexPut/2": Rule(
-        "{0} with {1} put in", ("{v}, but 0 where it was put in", "{v} where it was put in"), ("", ""), broadcasts=(1,)
+        "{0} with {1} put in", ("{v}, but 0 where it was put in", "{v} where it was put in"), ("", ""), broadcasts=(1,),
+        in_words=(0, 1),
     ),
-    "MaskedFill": _picked("masked_fill({0})", "where the mask is false"),
-    "MaxPool2DWithIndices": _picked("max_pool2d({0})", "where {0} is largest in its window"),
-    "AvgPool2D": _shaped("avg_pool2d", "shared evenly by its window"),
-    "AdaptiveAvgPool2D": _shaped("adaptive_avg_pool2d", "shared evenly by its window"),
+    "MaskedFill": _selection("masked_fill({0})", "where the mask is false"),
+    "MaxPool2DWithIndices": _selection("max_pool2d({0})", "where {0} is largest in its window"),
+    "AvgPool2D": _rearrangement("avg_pool2d", "shared evenly by its window"),
+    "AdaptiveAvgPool2D": _rearrangement("adaptive_avg_pool2d", "shared evenly by its window"),
 }  # fmt: skip
 
 # What nodes save besides inputs and outputs, by the engines' names for it
-KEPT = {
+SAVED_WORDS = {
     "p": "the probabilities",
     "d": "the differences",
     "c": "the condition",

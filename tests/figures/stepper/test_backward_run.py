@@ -6,15 +6,15 @@ from types import FunctionType
 import pytest
 
 from course_lib.errors import AutogradError
-from course_lib.figures.brief import array_of
-from course_lib.figures.nodes import read
-from course_lib.figures.stepper.walk import walk
+from course_lib.figures.graphs.recorded_graph import read_graph
+from course_lib.figures.short_numbers import convert_to_array
+from course_lib.figures.stepper.backward_run import run_backward
 
 
 def visits(tensor, names, gradient=None):
     """Return the walk by name: what arrived at each node and what it sent, in order."""
-    graph = read(tensor, names)
-    walked = walk(graph, gradient).visits
+    graph = read_graph(tensor, names)
+    walked = run_backward(graph, gradient).visits
     return [(graph.name(v.node), [a.tolist() for a in v.arrived], [s if s is None else s.tolist() for s in v.sent])
             for v in walked]  # fmt: skip
 
@@ -36,20 +36,20 @@ def test_the_order_is_the_engine_s_own(engine):
     t += [t[0] * x, t[0] + y]
     t += [t[1] * t[2], t[1].sum()]
     z = t[3] + t[4]
-    graph = read(z)
+    graph = read_graph(z)
     called = []
     handles = [node.register_prehook(lambda _, i=i: called.append(i)) for i, node in enumerate(graph.nodes)]
     z.backward(retain_graph=True)
     for handle in handles:
         handle.remove()
-    assert [visit.node for visit in walk(graph).visits] == called
+    assert [visit.node for visit in run_backward(graph).visits] == called
     assert len(called) == len(graph.nodes) == 8
 
 
 def test_the_caller_s_graph_can_still_be_walked(waits):
     """Once; and the gradient is what it would have been."""
-    walk(read(waits.c))
-    walk(read(waits.c))
+    run_backward(read_graph(waits.c))
+    run_backward(read_graph(waits.c))
     waits.c.backward()
     assert waits.x.grad.item() == 36
 
@@ -58,33 +58,33 @@ def test_every_grad_is_left_as_found(waits, engine):
     """The same object with the same numbers, None where there was none, and retained gradients, too."""
     before = waits.x.grad = engine.tensor(4.0)
     waits.a.retain_grad()
-    walked = walk(read(waits.c, waits.names)).visits
+    walked = run_backward(read_graph(waits.c, waits.names)).visits
     assert (waits.x.grad is before, before.item(), waits.a.grad) == (True, 4.0, None)
     assert (walked[-1].grad_before, walked[-1].grad_after) == (4.0, 40.0)
     waits.x.grad = None
-    walk(read(waits.c, waits.names))
+    run_backward(read_graph(waits.c, waits.names))
     assert waits.x.grad is None
 
 
 def test_no_hook_stays_behind(waits):
     """The caller's graph keeps nothing of the walk alive."""
-    walk(read(waits.c))
+    run_backward(read_graph(waits.c))
     functions = [f for f in gc.get_objects() if type(f) is FunctionType]
-    assert not [f for f in functions if f.__module__ == walk.__module__ and "hook" in f.__name__]
+    assert not [f for f in functions if f.__module__ == run_backward.__module__ and "hook" in f.__name__]
 
 
 def test_what_was_saved_is_listed(waits):
     """The square saved its input, the sum and the leaf nothing."""
-    graph = read(waits.c, waits.names)
-    saved = dict(zip(map(graph.name, range(4)), walk(graph).saved, strict=True))
-    arrays = {name: [array_of(v) for v in kept.values() if hasattr(v, "shape")] for name, kept in saved.items()}
+    graph = read_graph(waits.c, waits.names)
+    saved = dict(zip(map(graph.name, range(4)), run_backward(graph).saved, strict=True))
+    arrays = {name: [convert_to_array(v) for v in kept.values() if hasattr(v, "shape")] for name, kept in saved.items()}
     assert (arrays["a"], arrays["c"], arrays["x"]) == ([3.0], [], [])
 
 
 def test_a_result_of_many_numbers_takes_a_gradient(engine):
     """v = (0.5, 2) gives 2 v x."""
     x = engine.tensor([1.0, 2.0], requires_grad=True)
-    walked = walk(read(x**2), engine.tensor([0.5, 2.0])).visits
+    walked = run_backward(read_graph(x**2), engine.tensor([0.5, 2.0])).visits
     assert walked[-1].arrived[0].tolist() == [1.0, 8.0]
 
 
@@ -93,7 +93,7 @@ def test_a_result_of_many_numbers_without_a_gradient_is_refused(engine):
     x = engine.tensor([1.0, 2.0], requires_grad=True)
     z = x**2
     with pytest.raises(AutogradError, match="pass gradient="):
-        walk(read(z))
+        run_backward(read_graph(z))
     z.backward(engine.tensor([1.0, 1.0]))
     assert x.grad.tolist() == [2.0, 4.0]
 
@@ -102,5 +102,5 @@ def test_a_freed_graph_is_refused(waits):
     """The message says when to draw the figure."""
     waits.c.backward()
     with pytest.raises(AutogradError, match="before backward"):
-        walk(read(waits.c))
+        run_backward(read_graph(waits.c))
     assert waits.x.grad.item() == 36

@@ -1,4 +1,4 @@
-"""Heat maps of sizes that span orders of magnitude, side by side where there is room, below each other on a phone."""
+"""Draw heat maps of values that span orders of magnitude, side by side where there is room."""
 
 import html
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.errors import InputError
-from course_lib.figures.frame import framed
+from course_lib.figures.html_frame import frame_figure
 
 __all__ = ["HeatMapFigure", "heat_map"]
 
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HeatMapFigure:
-    """Maps that share one scale: inline SVGs in a notebook or a page, a few lines of text anywhere else."""
+    """Heat maps that share one scale: inline SVGs in a notebook or a page, a few lines of text elsewhere."""
 
     maps: Mapping[str, Array]
     rows: Sequence[str]
@@ -39,27 +39,29 @@ class HeatMapFigure:
     span: tuple[float, float] | None = None
 
     def describe(self) -> str:
-        """Say in words what the maps show: the range of each, and its first and last row at the end."""
-        said = [_in_words(name, values, self.rows) for name, values in self.maps.items()]
+        """Describe the maps in words: the range of each, and its first and last row at the end."""
+        said = [_describe_map(name, values, self.rows) for name, values in self.maps.items()]
         return f"{self.title}. {self.value}, by row and column. {' '.join(said)}"
 
     def _repr_html_(self) -> str:
-        scale = Scale.of(list(self.maps.values()), self.span)
-        drawn = [self._map(name, values, scale) for name, values in self.maps.items()]
+        scale = _Scale.of(list(self.maps.values()), self.span)
+        drawn = [self._draw_map(name, values, scale) for name, values in self.maps.items()]
         side_by_side = '<div style="display:flex;flex-wrap:wrap;gap:12px 16px;justify-content:center">'
-        return framed(f"{side_by_side}{''.join(drawn)}</div>{scale.legend(self.value, self.maps)}", self.title)
+        return frame_figure(
+            f"{side_by_side}{''.join(drawn)}</div>{scale.draw_legend(self.value, self.maps)}", self.title
+        )
 
     def __repr__(self) -> str:
         return self.describe()
 
-    def _map(self, name: str, values: Array, scale: "Scale") -> str:
+    def _draw_map(self, name: str, values: Array, scale: "_Scale") -> str:
         labels = [row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}" for row in self.rows]
         left = 8 + CHARACTER * max(map(len, labels))
         cell, height = (WIDTH - left - NUMBER) / values.shape[1], ROW * len(labels)
-        words = f"{self.title}. {_in_words(name, values, self.rows)}"
+        words = f"{self.title}. {_describe_map(name, values, self.rows)}"
         parts = [f'<text x="{left}" y="15" font-weight="600">{html.escape(name)}</text>'] if name else []
-        parts += [f'<g transform="translate({left:g},{TOP})">{scale.cells(values, cell)}</g>']
-        parts += [_row(label, values[i, -1], left, TOP + ROW * (i + 0.75)) for i, label in enumerate(labels)]
+        parts += [f'<g transform="translate({left:g},{TOP})">{scale.draw_cells(values, cell)}</g>']
+        parts += [_write_row(label, values[i, -1], left, TOP + ROW * (i + 0.75)) for i, label in enumerate(labels)]
         foot, right = TOP + height + 14, left + cell * values.shape[1]
         parts += [f'<text x="{left:g}" y="{foot}">{self.columns[0]}</text>']
         parts += [f'<text x="{right:g}" y="{foot}" text-anchor="end">{self.columns[-1]}</text>']
@@ -71,20 +73,20 @@ class HeatMapFigure:
         )
 
 
-def _row(label: str, last: float, left: float, y: float) -> str:
-    """Name a row before it, and say its last value after it."""
+def _write_row(label: str, last: float, left: float, y: float) -> str:
+    """Write the name of a row before it, and its last value after it."""
     return (
         f'<text x="{left - 5:g}" y="{y:g}" text-anchor="end">{html.escape(label)}</text>'
-        f'<text x="{WIDTH - NUMBER + 4}" y="{y:g}">{_short(last)}</text>'
+        f'<text x="{WIDTH - NUMBER + 4}" y="{y:g}">{_format_short(last)}</text>'
     )
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     """Format a value in at most five characters.
 
     Examples
     --------
-    >>> _short(0.00321), _short(1.0), _short(0.0), _short(float("nan")), _short(NONE)
+    >>> _format_short(0.00321), _format_short(1.0), _format_short(0.0), _format_short(float("nan")), _format_short(NONE)
     ('3e-3', '1', '0', 'nan', 'none')
     """
     if value == NONE:
@@ -95,15 +97,15 @@ def _short(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Which shade a value gets: ``STEPS`` of them between two powers of ten."""
+class _Scale:
+    """Logarithmic colour scale: ``STEPS`` shades between two powers of ten."""
 
     low: float
     high: float
     given: bool  # and so what lies beyond an end has its shade
 
     @classmethod
-    def of(cls, maps: Sequence[Array], span: tuple[float, float] | None) -> "Scale":
+    def of(cls, maps: Sequence[Array], span: tuple[float, float] | None) -> "_Scale":
         """Take the given range, or the powers of ten around all values above 0 that are finite."""
         if span is not None:
             return cls(math.log10(span[0]), math.log10(span[1]), given=True)
@@ -128,19 +130,19 @@ class Scale:
         """Return where a power of ten lies among the levels."""
         return (power - self.low) / (self.high - self.low) * (STEPS - 1)
 
-    def cells(self, values: Array, width: float) -> str:
+    def draw_cells(self, values: Array, width: float) -> str:
         """Draw one path for each level, in which neighbours in a row are one piece."""
         levels, drawn = self.level(values), []
         for level in np.unique(levels).astype(int):
             path = "".join(
                 f"M{start * width:.4g},{y * ROW}h{(stop - start) * width:.4g}v{ROW - 1}h{(start - stop) * width:.4g}z"
                 for y, row in enumerate(levels)
-                for start, stop in _runs(row == level)
+                for start, stop in _find_runs(row == level)
             )
-            drawn.append(f'<path d="{path}" {self.paint(level)}/>')
+            drawn.append(f'<path d="{path}" {self.format_paint(level)}/>')
         return "".join(drawn)
 
-    def paint(self, level: float) -> str:
+    def format_paint(self, level: float) -> str:
         """Return how a level is painted: an outline for 0, another colour for what is not finite, none if missing."""
         if level == -3:
             return 'fill="none"'
@@ -150,35 +152,36 @@ class Scale:
             return f'fill="{BROKEN}" stroke="{BROKEN}"'
         return f'fill-opacity="{self.shade(level):.2f}"'
 
-    def legend(self, value: str, maps: Mapping[str, Array]) -> str:
+    def draw_legend(self, value: str, maps: Mapping[str, Array]) -> str:
         """Draw a swatch for powers of ten, and for what has no shade, as text that wraps."""
         found = {int(level) for values in maps.values() for level in np.unique(self.level(values))}
         marks: list[tuple[float, str]] = [(level, name) for level, name in SPECIAL.items() if level in found]
         apart = -(-(math.floor(self.high) - math.ceil(self.low) + 1) // LEVELS)
         powers = range(math.ceil(self.low), math.floor(self.high) + 1, apart) if found - set(SPECIAL) else ()
         ends = {self.low: " or less", self.high: " or more"} if self.given else {}
-        marks += [(self.place(power), _short(10.0**power) + ends.get(power, "")) for power in powers]
+        marks += [(self.place(power), _format_short(10.0**power) + ends.get(power, "")) for power in powers]
         swatches = "".join(
             '<span style="white-space:nowrap;margin:0 6px"><svg width="16" height="12" aria-hidden="true" '
-            f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.paint(level)}/></svg> {name}</span>'
+            f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.format_paint(level)}/></svg> {name}</span>'
             for level, name in marks
         )
         return f'<div style="font-size:.8rem">{html.escape(value)}: {swatches}</div>'
 
 
-def _runs(chosen: Any) -> list[tuple[int, int]]:
+def _find_runs(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return where each run of true values begins and ends.
 
     Examples
     --------
-    >>> _runs(np.array([True, True, False, True]))
+    >>> _find_runs(np.array([True, True, False, True]))
     [(0, 2), (3, 4)]
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _in_words(name: str, values: Array, rows: Sequence[str]) -> str:
+def _describe_map(name: str, values: Array, rows: Sequence[str]) -> str:
+    """Describe one map in words."""
     missing = values == NONE
     there = values[np.isfinite(values) & ~missing]
     said = f"between {there.min():.2g} and {there.max():.2g}" if len(there) else "nothing finite"
