@@ -10,7 +10,7 @@ from course_lib.errors import InputError
 from course_lib.oracle.arrays import Arrays, convert_to_float64, is_floating, select_floating
 from course_lib.oracle.closeness import EPS
 
-__all__ = ["ManualGrads", "check_arguments", "check_loss", "check_value", "read_manual_grads"]
+__all__ = ["ManualGrads", "check_arguments", "check_loss", "check_value", "read_inputs", "read_manual_grads"]
 
 ManualGrads: TypeAlias = Mapping[str, Any] | Sequence[Any] | Callable[..., Any]
 """The reader's gradients: by name, in the order of the arrays, or a function that returns either."""
@@ -68,6 +68,16 @@ def check_loss(evaluate: Callable[[], float], arrays: Arrays) -> None:
             f"a loss must give the same number for the same arrays, but it gave {first:.6g} and then {second:.6g}. "
             f"Draw random numbers, as for a dropout mask, outside, and pass them with the arrays."
         )
+
+
+def read_inputs(arrays: Mapping[str, Any]) -> Arrays:
+    """Convert the arguments of the loss to float64; refuse them if none can be differentiated."""
+    inputs = convert_to_float64(arrays)
+    if not select_floating(inputs):
+        raise InputError(
+            f"at least one array must hold floating numbers to differentiate, but none of {[*inputs]} does."
+        )
+    return inputs
 
 
 def read_manual_grads(manual: ManualGrads, inputs: Arrays, known: Arrays) -> tuple[Arrays, dict[str, float]]:

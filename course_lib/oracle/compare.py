@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from course_lib.errors import CourseError, InputError
-from course_lib.oracle.arguments import ManualGrads, check_arguments, check_loss, read_manual_grads
-from course_lib.oracle.arrays import Arrays, convert_to_float64, select_floating
+from course_lib.oracle.arguments import ManualGrads, check_arguments, check_loss, read_inputs, read_manual_grads
+from course_lib.oracle.arrays import Arrays, select_floating
 from course_lib.oracle.closeness import EPS, clip_by_norm, relative_error, worst_index
 from course_lib.oracle.diagnosis import Comparison, diagnose
 from course_lib.oracle.engines import DIFFERENCES, ENGINES, Engine, Loss, estimate_grads
@@ -85,18 +85,13 @@ def compare(
     engines = [engines] if isinstance(engines, str) else engines
     limits = {"max_norm": max_norm, "loss_scale": loss_scale}
     check_arguments(loss, arrays, engines, (*ENGINES, DIFFERENCES), limits)
-    inputs = convert_to_float64(arrays)
-    if not select_floating(inputs):
-        raise InputError(
-            f"at least one array must hold floating numbers to differentiate, but none of {[*inputs]} does."
-        )
+    inputs = read_inputs(arrays)
     with ExitStack() as stack:
         runs = _run_engines(loss, inputs, engines, stack)
     names = _sort_backward(runs.tape, [*select_floating(inputs), *runs.probes])
     grads, reference = runs.grads, _choose_reference(runs.grads)
-    if DIFFERENCES in grads:  # what was not sampled is not compared
-        sampled = grads[DIFFERENCES].items()
-        grads[DIFFERENCES] = {n: np.where(np.isnan(g), grads[reference][n], g) for n, g in sampled}
+    if DIFFERENCES in grads:
+        grads[DIFFERENCES] = _fill_unsampled(grads[DIFFERENCES], grads[reference])
     mine, eps = read_manual_grads(manual, inputs, grads[reference]) if manual is not None else ({}, {})
     learned = [n for n in mine or names if n not in runs.probes]
     if max_norm is not None:
@@ -178,6 +173,11 @@ def _choose_reference(grads: Mapping[str, Arrays]) -> str:
 
     engines = [engine for engine in grads if engine != DIFFERENCES]
     return max(engines, key=lambda engine: sum(agree(grads[engine], other) for other in grads.values()))
+
+
+def _fill_unsampled(found: Arrays, right: Arrays) -> Arrays:
+    """Replace NaN, where finite differences took no sample, by the right entries, so that nothing differs there."""
+    return {n: np.where(np.isnan(g), right[n], g) for n, g in found.items()}
 
 
 def _describe_first(column: str, comparison: Comparison) -> Difference:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from course_lib.oracle import compare
+from course_lib.oracle.bug_kinds import BugKind
 from course_lib.oracle.engines import AutogradEngine
 from course_lib.oracle.planted_bugs import plant_bugs, record_tape
 from course_lib.oracle.planted_bugs.wrong_order import visit_in_wrong_order
@@ -39,7 +40,7 @@ def test_a_small_gradient_is_not_hidden_by_a_large_one():
     drawn = arrays(0, x=(3,), w=(4,))
     found = first(lambda x, w: (1e6 * x).sum() + (w * w).sum(), drawn, {"x": np.full(3, 1e6), "w": 2.1 * drawn["w"]})
     assert (found.name, found.cause) == ("w", None)
-    assert found.evidence.startswith("Every entry is 1.05 times the right one")
+    assert "1.05 times" in found.evidence
 
 
 def normalized(x, w, b, xp):
@@ -107,7 +108,7 @@ def test_one_of_two_recurrent_weights_not_transposed_at_any_step():
 
     found = first(gated, arrays(4, x=(4, 5), u=(5, 5), v=(5, 5)), loss)
     assert found.cause == "missing transpose"
-    assert "The same at each of 3 places" in found.evidence
+    assert "3 places" in found.evidence
     assert not found.unexplained
 
 
@@ -160,7 +161,7 @@ def test_the_millionth_that_torch_adds_to_the_norm_is_named():
     assert torch.nn.utils.clip_grad_norm_([w], 0.05) < 1
     found = first(lambda x, w, xp: xp.tanh(x @ w).mean(), drawn, {"w": w.grad.numpy()}, max_norm=0.05)
     assert (found.cause, found.relative < 1e-4) == (None, True)
-    assert "1e-6 that is added to the norm" in found.evidence
+    assert "1e-6" in found.evidence
 
 
 def chain(length, *, doubled):
@@ -178,9 +179,8 @@ def chain(length, *, doubled):
 
 def test_a_walk_that_does_not_end_soon_is_given_up():
     """Of twenty blocks with a skip each, a walk that visits again at each arrival would take a million steps."""
-    words = [bug.words for bug in visit_in_wrong_order(chain(20, doubled=True))]
-    assert len(words) == 4
-    assert all("visits each node when it is first reached" in said for said in words)
+    kinds = [bug.kind for bug in visit_in_wrong_order(chain(20, doubled=True))]
+    assert kinds == [BugKind.VISITED_ONCE] * 4
 
 
 def test_in_a_long_graph_some_of_the_mistakes_are_made():
