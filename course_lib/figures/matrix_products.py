@@ -17,7 +17,7 @@ SHARED = "var(--pst-color-primary, #1b6ca8)"
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A name, and the names of its two dimensions."""
+    """Name of a matrix, and of its two dimensions."""
 
     name: str
     rows: str
@@ -42,6 +42,7 @@ class MatrixProductsFigure:
         )
 
     def _describe_part(self, part: _Part) -> str:
+        """Write a matrix with its shape, or an operator."""
         if isinstance(part, str):
             return part
         return f"{part.name} ({self.sizes[part.rows]}, {self.sizes[part.columns]})"
@@ -79,6 +80,7 @@ class MatrixProductsFigure:
         return x, "".join(drawn)
 
     def _draw_matrix(self, part: _Matrix, x: float, middle: float, *, shared: set[str]) -> str:
+        """Draw a matrix as a grid, with its name and dimensions."""
         width, height = self.sizes[part.columns] * UNIT, self.sizes[part.rows] * UNIT
         top = middle - height / 2
         grid = "".join(f"M{x + i * UNIT:g},{top:g}v{height:g}" for i in range(1, self.sizes[part.columns]))

@@ -13,7 +13,7 @@ from course_lib.oracle.closeness import EPS
 __all__ = ["ManualGrads", "check_arguments", "check_loss", "check_value", "read_inputs", "read_manual_grads"]
 
 ManualGrads: TypeAlias = Mapping[str, Any] | Sequence[Any] | Callable[..., Any]
-"""The reader's gradients: by name, in the order of the arrays, or a function that returns either."""
+"""Gradients by hand: by name, in the order of the arrays, or a function that returns either."""
 
 
 def check_arguments(

@@ -26,7 +26,7 @@ Likelihood: TypeAlias = tuple[bool, int, bool]
 
 @dataclass(frozen=True)
 class _Entry:
-    """A row of the table: the cause that the kind belongs to, and the reason for its rank.
+    """Row of the table: the cause that the kind belongs to, and the reason for its rank.
 
     An entry that is ``tied`` is as likely as the one above it: the numbers cannot tell them apart.
     """

@@ -105,12 +105,12 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether all gradients are equal up to the precision they were computed in."""
+        """Return whether all gradients are equal up to the precision they were computed in."""
         return not self.wrong
 
     @property
     def first(self) -> Difference | None:
-        """The difference to look at: of the gradients by hand if they differ, else of an engine."""
+        """Return the difference to look at: of the gradients by hand if they differ, else of an engine."""
         return self.wrong.get("manual") or next(iter(self.wrong.values()), None)
 
     def __repr__(self) -> str:

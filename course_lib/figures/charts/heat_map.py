@@ -50,6 +50,7 @@ class HeatMapFigure:
         return self.describe()
 
     def _draw_map(self, name: str, values: Array, scale: ShadeScale) -> str:
+        """Draw one map with the names of its rows and columns."""
         labels = [row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}" for row in self.rows]
         left = 8 + CHARACTER * max(map(len, labels))
         cell, height = (WIDTH - left - NUMBER) / values.shape[1], ROW * len(labels)

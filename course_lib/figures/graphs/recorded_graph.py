@@ -58,6 +58,7 @@ class RecordedGraph:
         return next((tensor for tensor in candidates if self._belongs(tensor, i, output)), None)
 
     def _belongs(self, tensor: AnyTensor, i: int, output: int | None = None) -> bool:
+        """Return whether node ``i`` computed a tensor, or stands for it."""
         if self.is_leaf(i):
             return self.nodes[i].variable is tensor
         return getattr(tensor, "grad_fn", None) is self.nodes[i] and output in (None, _output_number(tensor))

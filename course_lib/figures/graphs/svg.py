@@ -97,7 +97,7 @@ class BoxDrawing:
 
     @cached_property
     def _widths(self) -> dict[Box, float]:
-        """The room that each box's words take, and the arrows between it and one other, side by side."""
+        """Return the width of each box, for its words and for arrows side by side."""
         widths = {}
         for box in self.boxes:
             words = [BOLD * _measure_ems(box.label), *(PLAIN * _measure_ems(note.text) for note in box.notes)]
@@ -109,12 +109,12 @@ class BoxDrawing:
 
     @cached_property
     def _port(self) -> float:
-        """How far apart edges meet a box, if it is wide enough: so that what they carry stands side by side."""
+        """Return the distance between edges that meet a box, so that what they carry stands side by side."""
         return max(44, 8 + max(_pill_width(edge.carries) for edge in self.edges)) if self.edges else 0
 
     @cached_property
     def _unit(self) -> float:
-        """How many pixels one unit of x is: the fewest that keep neighbours in each row apart."""
+        """Return the pixels of one unit of x: the fewest that keep neighbours in each row apart."""
         rows: dict[float, set[Point]] = defaultdict(set)  # in each, where something stands, and half its width
         for box in self.boxes:
             rows[box.y].add((box.x, self._widths[box] / 2))
@@ -125,7 +125,7 @@ class BoxDrawing:
 
     @cached_property
     def _sides(self) -> tuple[float, float]:
-        """Where the leftmost and the rightmost part end, if x is 0 at pixel 0."""
+        """Return where the leftmost and the rightmost part end, if x is 0 at pixel 0."""
         spans = [(box.x * self._unit, self._widths[box] / 2) for box in self.boxes]
         spans += [(x * self._unit, 0) for edge in self.edges for x, _ in edge.via]
         return min(x - half for x, half in spans), max(x + half for x, half in spans)
@@ -141,7 +141,7 @@ class BoxDrawing:
 
     @cached_property
     def _ports(self) -> dict[tuple[int, bool], float]:
-        """For each edge and each of its ends, how far from the box's centre it meets the box: none cross there."""
+        """Return how far from the box's centre each end of an edge meets the box: none cross there."""
         meeting: dict[tuple[int, bool], list[tuple[float, int]]] = defaultdict(list)
         for i, edge in enumerate(self.edges):
             if edge.source is not None:
@@ -168,6 +168,7 @@ class BoxDrawing:
         return [(x + self._ports[i, True], y - BOX_HEIGHT / 2), *map(self._pixels, edge.via), end]
 
     def _draw_box(self, box: Box) -> str:
+        """Draw a box with its label and notes."""
         x, y = self._centre(box)
         insets = (0, 4) if box.kind == "result" else (0,)
         outline = "".join(self._draw_outline(box, inset) for inset in insets)
@@ -182,6 +183,7 @@ class BoxDrawing:
         return f'<g class="bp-box"{step}>{outline}{words}{notes}</g>'
 
     def _draw_outline(self, box: Box, inset: float) -> str:
+        """Draw the border of a box."""
         (x, y), width = self._centre(box), self._widths[box]
         radius = BOX_HEIGHT / 2 if box.kind == "leaf" else 6
         return (

@@ -83,6 +83,7 @@ def _convert_arrays(tensors: Iterable[AnyTensor | None]) -> Arrays:
 
 
 def _make_visit(graph: RecordedGraph, i: int, arrived: Arrays, sent: Arrays, grad: Array | None) -> Visit:
+    """Describe the visit of a node, and of a leaf what its ``.grad`` became."""
     if not graph.is_leaf(i):
         return Visit(i, arrived, sent)
     leaf = graph.nodes[i].variable
@@ -109,7 +110,7 @@ def _restore_grads(graph: RecordedGraph) -> Iterator[dict[int, Array]]:
 
 
 def _read_saved(node: Any) -> Mapping[str, Any]:
-    """Return what a node keeps from the forward pass: the mini engine lists it, torch has an attribute for each."""
+    """Return what a node keeps from the forward pass: the course's engine lists it, torch has an attribute for each."""
     if hasattr(node, "op"):
         return dict(zip(getattr(node.op, "saves", ()), node.saved, strict=False))
     if hasattr(node, "saved_tensors"):  # a custom function

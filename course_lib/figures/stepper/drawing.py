@@ -39,10 +39,12 @@ def _shorten(title: str) -> str:
 
 
 def _format_carried(v: Array | None) -> str:
+    """Format what travels along an edge."""
     return "" if v is None else format_briefly(v, room=ON_EDGE)
 
 
 def _find_arrived(script: Script, i: int) -> Array | None:
+    """Find the first cotangent that arrived at a node."""
     if i not in script.turn:
         return None
     return next((v for v in script.visits[script.turn[i] - 1].arrived if v is not None), None)

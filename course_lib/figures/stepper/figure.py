@@ -111,6 +111,7 @@ def backward_stepper(
 
 
 def _render_step(step: Step) -> str:
+    """Render one step as an item of the list."""
     rows = "".join(f"<dt>{term}</dt> <dd>{_mark_code(said)}</dd> " for term, said in step.rows)
     return (
         f'<li><p><b class="bp-head">{html.escape(step.heading)}</b> <span class="bp-op">{html.escape(step.operation)}'
@@ -124,6 +125,7 @@ def _mark_code(said: str) -> str:
 
 
 def _wrap_code(found: re.Match[str]) -> str:
+    """Render code; short code stays on one line."""
     code = found[1]
     unbroken = ' class="bp-whole"' if len(code) <= WHOLE else ""
     return f"<code{unbroken}>{code}</code>"
@@ -131,4 +133,5 @@ def _wrap_code(found: re.Match[str]) -> str:
 
 @cache
 def _read_asset(name: str) -> str:
+    """Read the script or the style sheet of the figure."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()

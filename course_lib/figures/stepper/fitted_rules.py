@@ -74,7 +74,7 @@ def _fit_alpha(operation: str) -> Callable[[int, Saved], Rule | None]:
 
 
 def _fit_product(operation: str) -> Callable[[int, Saved], Rule | None]:
-    """Put ``alpha`` and ``beta`` in; the mini engine's addmm takes the weight as ``nn.Linear`` keeps it."""
+    """Put ``alpha`` and ``beta`` in; the course's addmm takes the weight as ``nn.Linear`` keeps it."""
 
     def fit(_: int, saved: Saved) -> Rule | None:
         if "w" in saved:
@@ -90,6 +90,7 @@ def _fit_product(operation: str) -> Callable[[int, Saved], Rule | None]:
 
 
 def _fit_clamp(_: int, saved: Saved) -> Rule:
+    """Put the bounds in."""
     low, high = saved.get("min", saved.get("min_val")), saved.get("max", saved.get("max_val"))
     inside = " ".join(
         [*([f"{low:g} <="] if low is not None else []), "{0}", *([f"<= {high:g}"] if high is not None else [])]
@@ -98,11 +99,13 @@ def _fit_clamp(_: int, saved: Saved) -> Rule:
 
 
 def _fit_leaky_relu(_: int, saved: Saved) -> Rule:
+    """Put the slope in."""
     slope = saved.get("slope", saved.get("negative_slope", 0.01))
     return Rule("leaky_relu({0})", (f"{{v}} where {{0}} > 0, else {{v}} * {slope:g}",))
 
 
 def _fit_elu(_: int, saved: Saved) -> Rule | None:
+    """Put ``alpha`` and ``scale`` in, which make it a SELU."""
     alpha, scale = saved.get("alpha", 1.0), saved.get("scale", 1)
     if saved.get("input_scale", 1) != 1:
         return None
@@ -112,6 +115,7 @@ def _fit_elu(_: int, saved: Saved) -> Rule | None:
 
 
 def _fit_softplus(_: int, saved: Saved) -> Rule:
+    """Put ``beta`` and the threshold in."""
     beta, threshold = saved.get("beta", 1.0), saved.get("threshold", 20.0)
     x = "{0}" if beta == 1 else f"{beta:g} * {{0}}"
     straight = "" if threshold >= 20 else f", {{v}} where {x} > {threshold:g}"  # the sigmoid is 1 there to 8 digits
@@ -119,12 +123,12 @@ def _fit_softplus(_: int, saved: Saved) -> Rule:
 
 
 def _fit_log_sigmoid(_: int, saved: Saved) -> Rule | None:
-    """In the mini engine this is the loss -log(sigmoid(x)), which saves its input as ``x``."""
+    """Write the course's loss -log(sigmoid(x)), which saves its input as ``x``."""
     return Rule("-log(sigmoid({0}))", ("-{v} * sigmoid(-{0})",)) if "x" in saved else None
 
 
 def _fit_variance(forward: str, template: str) -> Callable[[int, Saved], Rule]:
-    """Divide by the degrees of freedom: the mini engine saves their number, torch how far it is below n."""
+    """Divide by the degrees of freedom: the course's engine saves their number, torch how far it is below n."""
 
     def fit(_: int, saved: Saved) -> Rule:
         correction = saved.get("correction", 1)
@@ -135,6 +139,7 @@ def _fit_variance(forward: str, template: str) -> Callable[[int, Saved], Rule]:
 
 
 def _fit_norm(_: int, saved: Saved) -> Rule:
+    """Put the order of the norm in."""
     p = float(saved.get("ord", saved.get("p", 2)))
     if p == 2:
         return Rule("norm({0})", ("{v} * {0} / {out}",))
@@ -173,17 +178,18 @@ def _fit_normalization(called: str, over: str) -> Callable[[int, Saved], Rule | 
 
 
 def _mean_factor(saved: Saved, n: str) -> str:
-    """Return the factor that a mean over n puts in; the mini engine's fused losses are means."""
+    """Return the factor that a mean over n puts in; the course's fused losses are means."""
     return f" / {n}" if saved.get("reduction", MEAN) == MEAN else ""
 
 
 def _fit_mse(_: int, saved: Saved) -> Rule:
+    """Put the reduction in."""
     factor = f"{{v}} * 2{_mean_factor(saved, '{count}')}"
     return Rule("mse_loss({0}, {1})", (f"{factor} * ({{0}} - {{1}})", f"-{factor} * ({{0}} - {{1}})"))
 
 
 def _fit_nll(_: int, saved: Saved) -> Rule:
-    """In the mini engine this operation includes the softmax."""
+    """Write the negative log-likelihood; the course's includes the softmax."""
     if "p" in saved:
         rows = len(saved["right"])
         gives = f"{{v}}{f' / {rows}' if rows > 1 else ''} * (softmax({{0}}) - one_hot(classes))"
@@ -195,16 +201,19 @@ def _fit_nll(_: int, saved: Saved) -> Rule:
 
 
 def _mention_weights(saved: Saved) -> str:
+    """Mention weights, if there are any."""
     return "" if saved.get("weight") is None and saved.get("pos_weight") is None else ", with the weights"
 
 
 def _fit_bce_with_logits(_: int, saved: Saved) -> Rule:
+    """Write the binary cross-entropy of logits."""
     factor, weighted = f"{{v}}{_mean_factor(saved, '{count}')}", _mention_weights(saved)
     gives = (f"{factor} * (sigmoid({{0}}) - {{1}}){weighted}", f"-{factor} * {{0}}{weighted}")
     return Rule("bce_with_logits({0}, {1})", gives)
 
 
 def _fit_bce(_: int, saved: Saved) -> Rule:
+    """Write the binary cross-entropy of probabilities."""
     factor, weighted = f"{{v}}{_mean_factor(saved, '{count}')}", _mention_weights(saved)
     gives = (f"{factor} * ({{0}} - {{1}}) / ({{0}} * (1 - {{0}}))", f"{factor} * (log(1 - {{0}}) - log({{0}}))")
     gives = (gives[0] + weighted, gives[1] + weighted)

@@ -52,6 +52,7 @@ class Labels:
         return self.graph.name(i, output) or f"{self.names[i]}[{output}]"
 
     def _format_left_side(self, i: int) -> str:
+        """Format the left side of a node's equation."""
         outputs = self.graph.used_outputs(i)
         named = any(self.graph.name(i, k) for k in outputs)
         return ", ".join(self.output_name(i, k) for k in outputs) if named else self.names[i]
@@ -90,6 +91,7 @@ class Labels:
         return list(dict.fromkeys(self._describe_saved_array(i, key) for key in arrays))
 
     def _describe_saved_array(self, i: int, key: str) -> str:
+        """Name or describe one saved array."""
         if key in ("out", "result"):
             return f"`{self.names[i]}`"
         if key.startswith("result") and "Norm" not in self.operation(i):
@@ -109,10 +111,12 @@ class Labels:
         return None if node is None else graph.tensor(graph.nodes.index(node), output)
 
     def _format_value(self, i: int, key: int | str) -> str | None:
+        """Format an input or the output of a node, where it is known and short."""
         found = self._find_value(i, key)
         return None if found is None else format_elements(convert_to_array(found), room=ROOM)
 
     def _name_constant(self, i: int, slot: int) -> str:
+        """Name an input without a gradient."""
         found = self._find_value(i, slot)
         if found is None:
             return "constant"
@@ -121,6 +125,7 @@ class Labels:
 
 
 def _name_nodes(graph: RecordedGraph, visited: list[int]) -> list[str]:
+    """Name each node by the caller's name of its result, or by a number in forward order."""
     single = [i for i in range(len(graph.nodes)) if graph.is_leaf(i) or graph.used_outputs(i) in ([0], [])]
     names: dict[int, str] = {i: name for i in single if (name := graph.name(i)) is not None}
     fresh = {kind: _unused_names(prefix, graph.names) for kind, prefix in ((True, "leaf"), (False, "t"))}
@@ -132,6 +137,7 @@ def _name_nodes(graph: RecordedGraph, visited: list[int]) -> list[str]:
 
 
 def _unused_names(prefix: str, names: Mapping[str, Any]) -> Iterator[str]:
+    """Generate numbered names that are not taken."""
     return (name for i in count(1) if (name := f"{prefix}{i}") not in names)
 
 

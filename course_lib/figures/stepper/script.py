@@ -34,7 +34,7 @@ class Step:
 
 
 class Script:
-    """The steps of a walk: step 0 is the seed, and each visit is one more.
+    """Script of a backward pass: step 0 is the seed, and each visit is one more.
 
     Attributes
     ----------
@@ -60,12 +60,14 @@ class Script:
         self.steps = [self._make_seed_step(), *map(self._make_step, walked.visits)]
 
     def _make_seed_step(self) -> Step:
+        """Describe the gradient that the backward pass starts from."""
         name, v = self.labels.names[0], _format_arrived(self.visits[0])
         why = f"`d{name}/d{name} = 1`" if v == "1" else "the gradient that `backward()` was given"
         seed = write_equation(self.v, _arrived(self.visits[0]), joiner=" and ")
         return Step("The seed", "backward", (("Starts", f"`{name}` is given `{seed}`, {why}."),))
 
     def _make_step(self, visit: Visit) -> Step:
+        """Describe the visit of one node."""
         i = visit.node
         arrives = ("Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
         if self.graph.is_leaf(i):
@@ -81,7 +83,7 @@ class Script:
         return Step(self.labels.title(i), self.labels.operation(i), tuple(rows))
 
     def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:
-        """Say what was sent, where something else arrives: a hook came between."""
+        """Describe what a hook replaced, where something else arrives than was sent."""
         sent = [v for _, v in self.received.get((visit.node, 0), [])]
         whole, found = sum(sent[1:], sent[0]) if sent else None, visit.arrived[0] if visit.arrived else None
         if whole is None or found is None or whole.shape != found.shape or np.allclose(whole, found, equal_nan=True):
@@ -89,7 +91,7 @@ class Script:
         return [("Hook", f"`{format_briefly(whole)}` was sent; a hook on the way replaced it.")]
 
     def _describe_rule(self, visit: Visit) -> list[tuple[str, str]]:
-        """Say what the rule is, and what it gives with these numbers."""
+        """Describe the rule, and what it gives with these numbers."""
         rules: list[str] = []
         products: list[str] = []
         inputs = self.labels.input_names(visit.node)
@@ -109,7 +111,7 @@ class Script:
         return ([("Rule", f"{_join_words(rules)}.")] if rules else []) + [("Sends", f"{_join_words(products)}.")]
 
     def _describe_sent(self, visit: Visit, slot: int, sent: Array) -> tuple[str, str]:
-        """Say what goes to one input, as a formula and in numbers, up to the input's name."""
+        """Describe what is sent to one input, as a formula and in numbers, up to the input's name."""
         v = next(v for v in visit.arrived if v is not None)
         formula, numbers = self.labels.format_sent(visit.node, slot, v, sent)
         rule, result, to = self.labels.rules[visit.node], format_briefly(sent), "to"
@@ -121,14 +123,14 @@ class Script:
         return f"{f'`{formula}`' if rule.known else formula} {to}", f"`{product}` {to}"
 
     def _describe_unbroadcast(self, visit: Visit, slot: int, sent: Array) -> str:
-        """Say that a broadcast input gets the sum over its copies."""
+        """Describe the sum over the copies of a broadcast input."""
         shapes = {v.shape for v in visit.arrived if v is not None}
         if slot not in self.labels.rules[visit.node].broadcasts or sent.shape in shapes:
             return ""
         return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
 
     def _describe_sums(self, visit: Visit) -> list[tuple[str, str]]:
-        """Note what the receivers hold by now, and say so for those that wait for more than one contribution."""
+        """Record what the receivers have by now; describe the sums of those with more than one contribution."""
         i, now = visit.node, self.turn[visit.node]
         slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
         sent = [(to, visit.sent[slot]) for (source, _), to, slot in slots if source == i and slot < len(visit.sent)]
@@ -139,6 +141,7 @@ class Script:
         return [("Adds up", " ".join(self._describe_sum(to, now) for to in shared))] if shared else []
 
     def _describe_sum(self, to: tuple[int, int], now: int) -> str:
+        """Describe the sum of the contributions to one output so far."""
         name, parts = f"`{self.labels.output_name(*to)}`", self.received[to]
         total = _format_running_sum([v for step, v in parts if step < now], [v for step, v in parts if step == now])
         if missing := self.expected[to] - len(parts):
@@ -146,6 +149,7 @@ class Script:
         return f"{name} now has all it waited for: `{total}`."
 
     def _describe_grad(self, visit: Visit) -> str:
+        """Describe how the ``.grad`` of a leaf changes."""
         name = f"{self.labels.names[visit.node]}.grad"
         if visit.grad_after is None:
             return "nowhere; nobody holds this leaf any more, and what arrived is dropped."
@@ -155,6 +159,7 @@ class Script:
         return f"`{name}` is now `{before} + {_format_arrived(visit)} = {after}`."
 
     def _describe_freed(self, i: int) -> str:
+        """Describe the saved arrays that a node frees."""
         saved = self.labels.describe_saved(i)
         if not saved:
             return "nothing; this rule needs no value of the forward pass."
@@ -186,4 +191,5 @@ def _format_running_sum(before: list[Array], now: list[Array]) -> str:
 
 
 def _join_words(items: list[str]) -> str:
+    """Join words by commas and "and"."""
     return ", ".join(items[:-1]) + (" and " if items[1:] else "") + "".join(items[-1:])

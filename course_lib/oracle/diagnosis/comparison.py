@@ -1,4 +1,4 @@
-"""Hold the gradients found beside the right ones, and what may explain a difference."""
+"""Compare gradients with the right ones, tensor by tensor, and describe a suspect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Comparison", "Suspect"]
 
 @dataclass(frozen=True)
 class Suspect:
-    """A bug that would give some of the wrong gradients.
+    """Suspect: a bug that would give some of the wrong gradients.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Gradients of one engine, or by hand, against the right ones.
+    """Comparison of the gradients of one engine, or by hand, with the right ones.
 
     Attributes
     ----------
@@ -80,19 +80,19 @@ class Comparison:
 
     @cached_property
     def scale(self) -> float:
-        """The largest right entry of all."""
+        """Return the largest right entry of all."""
         return largest_entry(self.right)
 
     @cached_property
     def differing(self) -> list[str]:
-        """The tensors whose gradients are wrong, in backward order."""
+        """Return the tensors whose gradients are wrong, in backward order."""
         scale = max(self.scale, self.loss_size)
         compared = [n for n in self.names if n in self.found]
         return [n for n in compared if not is_close(self.found[n], self.right[n], self.eps[n], scale)]
 
     @cached_property
     def right_before_clipping(self) -> Arrays | None:
-        """The right gradients before they are clipped; None if only clipped ones are known."""
+        """Return the right gradients before they are clipped; None if only clipped ones are known."""
         if self.max_norm is None:
             return self.right
         return None if self.tape is None else self.tape.replay()

@@ -18,7 +18,7 @@ EXACT = 1e-6
 
 
 class Diagnosis(NamedTuple):
-    """The likeliest cause of a difference, as in a :class:`course_lib.oracle.Difference`."""
+    """Diagnosis of a difference: the likeliest cause, as in a :class:`course_lib.oracle.Difference`."""
 
     cause: Cause | None
     evidence: str
@@ -44,7 +44,7 @@ def diagnose(comparison: Comparison) -> Diagnosis:
 
 
 def _tell_overwritten_from_detached(best: Suspect, rivals: list[Suspect]) -> tuple[str, tuple[Cause, ...]]:
-    """Say of a lost path whether it was overwritten or detached, or that both are equally likely."""
+    """Tell a path that was overwritten from one that was detached, or name both as equally likely."""
     cause = best.kind.cause
     others = [s for s in rivals if s.kind.cause in OVERWRITTEN_OR_DETACHED and s.kind.cause != cause]
     if cause not in OVERWRITTEN_OR_DETACHED or not others:

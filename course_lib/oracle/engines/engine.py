@@ -55,7 +55,7 @@ class Engine(ABC):
         """Differentiate with respect to all floating arrays and probes."""
 
     def restore_buffers(self, stack: ExitStack) -> None:  # noqa: B027 - most engines have none
-        """Have the stack restore at its end the buffers that running the loss changes."""
+        """Restore the buffers that running the loss changes, at the end of the stack."""
 
     def run_loss(self, arrays: Mapping[str, AnyArray], probes: Mapping[str, AnyArray]) -> Any:
         """Run the loss on arrays of this engine, and check that it is one number."""
@@ -72,7 +72,7 @@ class Engine(ABC):
 
 
 class _TapeEngine(Engine):
-    """An engine whose results are tensors that record a graph."""
+    """Engine whose results are tensors that record a graph."""
 
     @abstractmethod
     def make_leaves(self, arrays: Arrays) -> dict[str, AnyTensor]:
@@ -139,7 +139,7 @@ class TorchEngine(_TapeEngine):
         return {n: tensor(a, requires_grad=is_floating(a)) for n, a in arrays.items()}
 
     def restore_buffers(self, stack: ExitStack) -> None:
-        """Have the stack restore the buffers of modules that the loss calls."""
+        """Restore the buffers of modules that the loss calls, at the end of the stack."""
         stack.enter_context(visit_called_modules(partial(restore_buffers_at_exit, stack)))
 
     def evaluate(self, arrays: Arrays, probes: Arrays) -> float:

@@ -13,7 +13,7 @@ __all__ = ["make_torch_functions"]
 
 
 class _JaxArray(AnyArray, Protocol):
-    """A ``jax.Array``; its methods are not listed here."""
+    """``jax.Array``, whose methods are not listed here."""
 
     def __getattr__(self, name: str, /) -> Any: ...
 

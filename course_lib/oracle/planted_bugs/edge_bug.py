@@ -1,4 +1,4 @@
-"""One edge of the backward pass, and a bug in what is sent down it."""
+"""Describe one edge of the backward pass, and a bug in what is sent down it."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MATRIX_PRODUCTS = ("mm", "bmm", "mv", "addmm")
 
 @dataclass(frozen=True)
 class EdgeBug:
-    """A wrong cotangent on one edge.
+    """Bug at one edge: the wrong cotangent that is sent down it.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class EdgeBug:
 
 @dataclass(frozen=True)
 class BackwardStep:
-    """One edge of the backward pass: the operation, the cotangent of its output, and the right one of its input."""
+    """Step of the backward pass along one edge: the operation, and the cotangents of its output and its input."""
 
     tape: Tape
     edge: Edge

@@ -16,7 +16,7 @@ from course_lib.types import Array
 __all__ = ["Edge", "Merge", "PlantedBug", "Send", "Tape", "record_tape", "send_nothing", "sum_cotangents"]
 
 Edge: TypeAlias = tuple[int, int]
-"""The number of a node, and which of its parents."""
+"""Number of a node, and which of its parents."""
 
 Merge: TypeAlias = Callable[[Sequence[Array]], Array]
 """From the cotangents that arrived at a node, in order, computes the one that it sends on."""
