@@ -1,6 +1,6 @@
 """A user's program that touches every public name once, for the type checker; nothing calls it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ import course_grader
 from course_grader import cli, notebooks
 from course_lib import (
     autograd,
+    benchmark_results,
     clipping,
     costs,
     errors,
     extras,
     figures,
-    measured,
+    instrument,
     mlp,
     monitoring,
     oracle,
@@ -147,18 +148,24 @@ def clip_gradients(model: torch.nn.Module) -> None:
     clipping.clip_by_global_norm(model, 1.0, nonfinite=policy), clipping.clip_by_value(model, 0.5)
 
 
-def count_costs(step: Any) -> tuple[costs.TrainingCost, costs.Flops, costs.SavedTensors, costs.CheckpointPlan]:
-    """FLOPs and bytes, by formula and measured."""
+def count_costs() -> tuple[costs.TrainingCost, costs.CheckpointPlan]:
+    """FLOPs and bytes, by formula."""
     layers: list[costs.Cost] = [
         costs.linear(32, 10, 20), costs.elementwise("relu", 640), costs.attention(2, 4, 8, 16, fused=True),
         costs.conv2d(1, 3, 8, (32, 32), 3), costs.max_pool2d(1, 8, (32, 32), 2), costs.dropout(640),
         costs.embedding(32, 100, 16), costs.layer_norm(32, 16), costs.rnn(5, 2, 3, 4), costs.gru(5, 2, 3, 4),
         costs.lstm(5, 2, 3, 4), costs.cross_entropy(32, 10), costs.mse_loss(32),
-        *costs.frozen(*costs.mlp(32, [10, 20, 2])), *costs.transformer_layer(2, 8, 16, 4),
+        *costs.freeze(*costs.mlp(32, [10, 20, 2])), *costs.transformer_layer(2, 8, 16, 4),
     ]  # fmt: skip
-    costs.law(layers), costs.peak_bytes(step), costs.transformer_activation_bytes(2, 8, 16, 4)
-    plan = costs.checkpoint_plan(12, costs.best_every(12))
-    return costs.training_cost(layers), costs.count_flops(step), costs.saved_tensors(step), plan
+    print(costs.ratio_from_first_layer(layers), costs.transformer_activation_bytes(2, 8, 16, 4))
+    return costs.training_cost(layers), costs.checkpoint_plan(12, costs.best_checkpoint_interval(12))
+
+
+def measure_costs(step: Callable[[], torch.Tensor], model: torch.nn.Module) -> int:
+    """FLOPs and bytes, measured."""
+    flops: instrument.Flops = instrument.count_flops(step)
+    saved: instrument.SavedTensors = instrument.saved_tensors(step, parameters=model.parameters())
+    return flops.forward + saved.bytes + instrument.peak_bytes(step)
 
 
 def draw(x: autograd.Tensor, y: torch.Tensor) -> list[figures.Drawing]:
@@ -212,16 +219,16 @@ def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any,
     """Time and memory of a step."""
     timing: profiling.Timing = profiling.time_call(step, warmup=1)
     advice: profiling.Advice = profiling.advise(step)
-    finding: profiling.Finding = advice.findings[0]
-    inventory: profiling.Inventory = profiling.saved_activations(step)
-    entry: profiling.Entry = inventory.entries[0]
+    bottleneck: profiling.Bottleneck = advice.bottlenecks[0]
+    saved: profiling.SavedActivations = profiling.saved_activations(step)
+    activation: profiling.SavedActivation = saved.activations[0]
     memory: profiling.MemoryTimeline = profiling.memory_timeline(step)
-    alive: profiling.Alive = memory.alive_at_peak[0]
+    alive: profiling.LiveStorage = memory.alive_at_peak[0]
     times: profiling.StepProfile = profiling.profile_step(model, torch.nn.functional.mse_loss, optimizer, batch)
     module: profiling.ModuleTime = times.modules[""]
     flops: profiling.Flops = profiling.count_flops(step)
     recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
-    print(timing, finding, entry, alive, module, flops, recording)
+    print(timing, bottleneck, activation, alive, module, flops, recording)
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, adam: Any) -> None:
@@ -229,9 +236,9 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loader = training.ArrayLoader(x, x, batch_size=4)
     loss: training.EpochLoss = training.train_epoch(model, loader, torch.nn.MSELoss(), optimizer, "cpu")
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
-    history: training.History = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
+    history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
-    print(loss, history, step({}))
+    print(loss, history, step({}, adam, x))
 
 
 def name_types(array: types.AnyArray, tensor: types.AnyTensor, tree: types.Tree, loss: types.LossFunction) -> None:
@@ -240,14 +247,16 @@ def name_types(array: types.AnyArray, tensor: types.AnyTensor, tree: types.Tree,
     ours: types.AnyModule = nn.Linear(2, 3)
     optimizer: types.AnyOptimizer = torch.optim.SGD(torch.nn.Linear(2, 3).parameters())
     plain: types.Array = np.zeros(3)
-    print(module, ours, optimizer, loss(array, plain), tensor.detach(), tree)
+    one: types.Number = 1.0
+    device: types.AnyDevice = torch.device("cpu")
+    print(module, ours, optimizer, one, device, loss(array, plain), tensor.detach(), tree)
 
 
 def catch_errors() -> Iterator[type[errors.CourseError]]:
     """Each error, and what loads extras and results."""
     try:
         extras.load("torch", extra="torch")
-        measured.measured("autograd")
+        benchmark_results.read_benchmark("autograd")
     except (errors.MissingExtraError, errors.InputError):
         pass
     yield from (errors.AutogradError, errors.GradcheckError, errors.NotebookError, errors.TrainingError)
