@@ -259,7 +259,13 @@ def catch_errors() -> Iterator[type[errors.CourseError]]:
         benchmark_results.read_benchmark("autograd")
     except (errors.MissingExtraError, errors.InputError):
         pass
-    yield from (errors.AutogradError, errors.GradcheckError, errors.NotebookError, errors.TrainingError)
+    yield from (
+        errors.AutogradError,
+        errors.AutogradIndexError,
+        errors.GradcheckError,
+        errors.NotebookError,
+        errors.TrainingError,
+    )
     yield from (errors.MonitorError, errors.NonFiniteError, errors.ProfilingError, errors.GradingError)
 
 
@@ -272,10 +278,10 @@ def test_their_square(learner: Any) -> None:
 
 def build_notebooks(root: Path) -> nbformat.NotebookNode:
     """The pages, and the command."""
-    built: list[notebooks.Built] = list(notebooks.build(root))
+    built: list[notebooks.BuiltNotebook] = list(notebooks.build_notebooks(root))
     repository: notebooks.Repository = notebooks.Repository.read(root)
-    text = next(iter(notebooks.sources(root)))
-    notebooks.clean_outputs(notebooks.generate(text, root=root), root=root)
+    text = next(iter(notebooks.notebook_sources(root)))
+    notebooks.clean_outputs(notebooks.generate_notebook(text, root=root), root=root)
     print(built, repository)
     cli.main(["notebooks"])
     return notebooks.read_text(text)
