@@ -63,6 +63,10 @@ class AnyTensor(AnyArray, Protocol):
         """Return whether no recorded operation computed it."""
 
     @property
+    def grad_fn(self) -> Any:
+        """Return the node of the operation that computed it, or ``None``."""
+
+    @property
     def grad(self) -> Any:
         """Return the gradient accumulated in it, or ``None``."""
 

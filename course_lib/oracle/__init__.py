@@ -1,7 +1,7 @@
-"""One loss through several engines: which gradient differs first, by how much, and what mistake makes such numbers."""
+"""Compare the gradients of one loss by several engines and by hand; find the first that differs, and its cause."""
 
+from course_lib.oracle.bug_kinds import CAUSES
 from course_lib.oracle.compare import compare
-from course_lib.oracle.diagnosis import CAUSES
 from course_lib.oracle.report import Difference, Report
 
 __all__ = ["CAUSES", "Difference", "Report", "compare"]

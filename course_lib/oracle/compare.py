@@ -1,33 +1,29 @@
-"""Put one loss through every engine, and say what differs first."""
+"""Differentiate one loss by every engine, and name the first gradient that differs."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from course_lib.errors import CourseError, InputError
-from course_lib.oracle.checks import check_arguments, check_loss, one_sentence
-from course_lib.oracle.closeness import EPS, error, is_close, norm, worst
-from course_lib.oracle.diagnosis import Case, diagnose
-from course_lib.oracle.engines import DIFFERENCES, ENGINES, Arrays, Engine, by_differences, floats
-from course_lib.oracle.namespaces import as_float64
+from course_lib.oracle.arguments import ManualGrads, check_arguments, check_loss, read_inputs, read_manual_grads
+from course_lib.oracle.arrays import Arrays, select_floating
+from course_lib.oracle.closeness import EPS, clip_by_norm, relative_error, worst_index
+from course_lib.oracle.diagnosis import Comparison, diagnose
+from course_lib.oracle.engines import DIFFERENCES, ENGINES, Engine, Loss, estimate_grads
+from course_lib.oracle.planted_bugs import Tape, record_tape
 from course_lib.oracle.report import Difference, Report
-from course_lib.oracle.tape import Tape, record
 
 __all__ = ["compare"]
-
-KNOWN = (*ENGINES, DIFFERENCES)
-Loss = Callable[..., Any]
-Manual = Mapping[str, Any] | Sequence[Any] | Callable[..., Any]
 
 
 def compare(
     loss: Loss | Mapping[str, Loss],
     arrays: Mapping[str, Any],
-    manual: Manual | None = None,
+    manual: ManualGrads | None = None,
     *,
     engines: Sequence[str] = ("autograd", "torch", "jax", DIFFERENCES),
     max_norm: float | None = None,
@@ -87,139 +83,111 @@ def compare(
     True
     """
     engines = [engines] if isinstance(engines, str) else engines
-    check_arguments(loss, arrays, engines, KNOWN, {"max_norm": max_norm, "loss_scale": loss_scale})
-    inputs = as_float64(arrays)
-    if not any(a.dtype.kind == "f" for a in inputs.values()):
-        raise InputError(
-            f"at least one array must hold floating numbers to differentiate, but none of {[*inputs]} does."
-        )
+    limits = {"max_norm": max_norm, "loss_scale": loss_scale}
+    check_arguments(loss, arrays, engines, (*ENGINES, DIFFERENCES), limits)
+    inputs = read_inputs(arrays)
     with ExitStack() as stack:
-        found, failed, probes, tape, value = run_all(loss, inputs, engines, stack)
-    names = backward_order(tape, [name for name, _ in floats(inputs, probes)])
-    reference = most_agreed(found)
-    if DIFFERENCES in found:  # what was not sampled is not compared
-        sampled = found[DIFFERENCES].items()
-        found[DIFFERENCES] = {n: np.where(np.isnan(g), found[reference][n], g) for n, g in sampled}
-    mine, precision = by_hand(manual, inputs, found) if manual is not None else ({}, {})
-    learned = [n for n in mine or names if n not in probes]
+        runs = _run_engines(loss, inputs, engines, stack)
+    names = _sort_backward(runs.tape, [*select_floating(inputs), *runs.probes])
+    grads, reference = runs.grads, _choose_reference(runs.grads)
+    if DIFFERENCES in grads:
+        grads[DIFFERENCES] = _fill_unsampled(grads[DIFFERENCES], grads[reference])
+    mine, eps = read_manual_grads(manual, inputs, grads[reference]) if manual is not None else ({}, {})
+    learned = [n for n in mine or names if n not in runs.probes]
     if max_norm is not None:
-        found = {engine: clipped(grads, learned, max_norm) for engine, grads in found.items()}
-    right, columns = found[reference], {**found, **({"manual": mine} if manual is not None else {})}
+        grads = {engine: clip_by_norm(found, learned, max_norm) for engine, found in grads.items()}
+    columns = {**grads, **({"manual": mine} if manual is not None else {})}
     errors, wrong = {}, {}
-    for column, grads in columns.items():
-        eps = {n: EPS[DIFFERENCES] if column == DIFFERENCES else precision.get(n, EPS["float64"]) for n in names}
-        case = Case(right, grads, names, eps, tape, learned, max_norm, loss_scale)
-        errors.update({(column, n): error(grads[n], right[n]) for n in names if n in grads})
-        # A difference of two losses is no more precise than these are.
-        scale = max(case.scale, abs(value)) if column == DIFFERENCES else case.scale
-        if differing := [n for n in names if n in grads and not is_close(grads[n], right[n], eps[n], scale)]:
-            wrong[column] = describe(column, differing, case)
-    return Report(tuple(names), tuple(columns), reference, errors, wrong, failed, columns)
+    for column, found in columns.items():
+        is_sampled = column == DIFFERENCES
+        tolerances = {n: EPS[DIFFERENCES] if is_sampled else eps.get(n, EPS["float64"]) for n in names}
+        loss_size = abs(runs.loss) if is_sampled else 0.0
+        comparison = Comparison(
+            grads[reference], found, names, tolerances, runs.tape, learned, max_norm, loss_scale, loss_size
+        )
+        errors.update({(column, n): relative_error(found[n], grads[reference][n]) for n in names if n in found})
+        if comparison.differing:
+            wrong[column] = _describe_first(column, comparison)
+    return Report(tuple(names), tuple(columns), reference, errors, wrong, runs.failed, columns)
 
 
-def run_all(
-    loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str], stack: ExitStack
-) -> tuple[dict[str, Arrays], dict[str, str], Arrays, Tape | None, float]:
-    """Run each engine; one that cannot says why and is left out. The last result is the loss."""
-    found: dict[str, Arrays] = {}
-    failed: dict[str, str] = {}
-    probes: Arrays = {}
-    tape, runner = None, None
+@dataclass
+class _Runs:
+    """Gradients by each engine, why others failed, zeros for what is watched, the graph, and the loss."""
+
+    grads: dict[str, Arrays] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    probes: Arrays = field(default_factory=dict)
+    tape: Tape | None = None
+    loss: float = 0.0
+
+
+def _run_engines(loss: Loss | Mapping[str, Loss], inputs: Arrays, names: Sequence[str], stack: ExitStack) -> _Runs:
+    """Run each engine; one that cannot says why and is left out."""
+    runs, runner = _Runs(), None
     for name in names:
         own = loss.get(name) if isinstance(loss, Mapping) else loss
         if name == DIFFERENCES or own is None:
             continue
         try:
             engine: Engine = ENGINES[name](own)
-            engine.leave_untouched(stack)
-            check_loss(partial(engine.value, inputs, {}), inputs)
-            probes = probes or engine.watched(inputs)
-            found[name] = engine.grads(inputs, probes)
+            engine.restore_buffers(stack)
+            check_loss(partial(engine.evaluate, inputs, {}), inputs)
+            runs.probes = runs.probes or engine.make_probes(inputs)
+            runs.grads[name] = engine.differentiate(inputs, runs.probes)
             runner = runner or engine
-            tape = record(engine, inputs, probes) if name == "autograd" else tape
+            runs.tape = record_tape(engine, inputs, runs.probes) if name == "autograd" else runs.tape
         except Exception as why:
-            failed[name] = str(why) if isinstance(why, CourseError) else f"{type(why).__name__}: {why}"
+            runs.failed[name] = str(why) if isinstance(why, CourseError) else f"{type(why).__name__}: {why}"
     if runner is None:
-        said = one_sentence(failed) or f"None of {[*names]} has one; pass autograd, torch or jax as well."
+        said = _join_reasons(runs.failed) or f"None of {[*names]} has one; pass autograd, torch or jax as well."
         raise InputError(f"no engine could run the loss. {said}")
     if DIFFERENCES in names:
-        found[DIFFERENCES] = by_differences(runner, inputs, probes)
-    return found, failed, probes, tape, runner.value(inputs, {})
+        runs.grads[DIFFERENCES] = estimate_grads(runner, inputs, runs.probes)
+    runs.loss = runner.evaluate(inputs, {})
+    return runs
 
 
-def backward_order(tape: Tape | None, names: list[str]) -> list[str]:
+def _join_reasons(failed: Mapping[str, str]) -> str:
+    """Join the reasons why engines failed; those with the same reason stand together."""
+    reasons: dict[str, list[str]] = {}
+    for engine, why in failed.items():
+        reasons.setdefault(why, []).append(engine)
+    return " ".join(f"{', '.join(engines)}: {why}" for why, engines in reasons.items())
+
+
+def _sort_backward(tape: Tape | None, names: list[str]) -> list[str]:
     """Sort by when a gradient is complete; without a graph, the last argument first."""
-    done = tape.completed() if tape else {}
+    done = tape.last_contributors() if tape else {}
     last_first = names[::-1]
     return sorted(last_first, key=lambda name: done.get(name, len(done)))
 
 
-def by_hand(manual: Manual, inputs: Arrays, found: Mapping[str, Arrays]) -> tuple[Arrays, dict[str, float]]:
-    """Turn what the reader gave into float64 arrays by name, and the precision each came in."""
-    known = next(iter(found.values()))
-    given = called(manual, inputs) if callable(manual) else manual
-    if given is None or (isinstance(given, Mapping) and not given):
-        raise InputError(f"there is no gradient to compare: manual gave {given}. Return those of {sorted(known)}.")
-    if not isinstance(given, Mapping):
-        order = [name for name, a in inputs.items() if a.dtype.kind == "f"]
-        given = [given] if hasattr(given, "shape") else given  # an array alone
-        if not isinstance(given, Iterable):
-            raise InputError(
-                f"manual must be gradients by name or in the order {order}, or a function that returns them, but it "
-                f"is {given!r}. Pass arrays."
-            )
-        if len(given := list(given)) != len(order):
-            raise InputError(
-                f"gradients without names are taken in the order {order}, but got {len(given)}. Name them."
-            )
-        given = dict(zip(order, given, strict=True))
-    if unknown := set(given) - set(known):
-        raise InputError(f"there are gradients of {sorted(known)}, but not of {sorted(unknown)}. Rename or drop them.")
-    given = {n: np.zeros(known[n].shape) if g is None else g for n, g in given.items()}
-    precision = {n: EPS.get(dtype_of(g), EPS["float64"]) for n, g in given.items()}
-    return {n: g.astype(np.float64) for n, g in as_float64(given).items()}, precision
-
-
-def dtype_of(g: Any) -> str:
-    """Name the dtype of an array of any library, or of a list."""
-    return str(getattr(g, "dtype", "float64")).removeprefix("torch.")
-
-
-def called(manual: Callable[..., Any], inputs: Arrays) -> Any:
-    """Call the reader's function by name, or in order if its parameters have other names."""
-    copies = {n: a.copy() for n, a in inputs.items()}
-    try:
-        inspect.signature(manual).bind(**copies)
-    except TypeError:
-        return manual(*copies.values())
-    return manual(**copies)
-
-
-def clipped(grads: Arrays, learned: list[str], max_norm: float) -> Arrays:
-    """Scale all gradients by min(1, max_norm / norm), where the norm is that of what is learned."""
-    factor = min(1.0, max_norm / (norm(grads, learned) or max_norm))
-    return {n: g * factor for n, g in grads.items()}
-
-
-def most_agreed(found: Mapping[str, Arrays]) -> str:
+def _choose_reference(grads: Mapping[str, Arrays]) -> str:
     """Choose the engine that most others agree with, finite differences among them; the first of equals."""
 
     def agree(one: Arrays, other: Arrays) -> bool:
-        return all(error(np.where(np.isnan(other[n]), g, other[n]), g) < EPS[DIFFERENCES] for n, g in one.items())
+        return all(
+            relative_error(np.where(np.isnan(other[n]), g, other[n]), g) < EPS[DIFFERENCES] for n, g in one.items()
+        )
 
-    engines = [engine for engine in found if engine != DIFFERENCES]
-    return max(engines, key=lambda engine: sum(agree(found[engine], other) for other in found.values()))
+    engines = [engine for engine in grads if engine != DIFFERENCES]
+    return max(engines, key=lambda engine: sum(agree(grads[engine], other) for other in grads.values()))
 
 
-def describe(column: str, differing: list[str], case: Case) -> Difference:
+def _fill_unsampled(found: Arrays, right: Arrays) -> Arrays:
+    """Replace NaN, where finite differences took no sample, by the right entries, so that nothing differs there."""
+    return {n: np.where(np.isnan(g), right[n], g) for n, g in found.items()}
+
+
+def _describe_first(column: str, comparison: Comparison) -> Difference:
     """Measure the first difference, and find its cause."""
-    name = differing[0]
-    wrong, right = case.found[name], case.right[name]
-    verdict = diagnose(differing, case)
+    name = comparison.differing[0]
+    wrong, right = comparison.found[name], comparison.right[name]
+    diagnosis = diagnose(comparison)
     if wrong.shape != right.shape:
-        return Difference(column, name, np.nan, np.nan, None, wrong.shape, right.shape, *verdict)
-    index = worst(wrong, right)
-    size = float(abs(wrong[index] - right[index]))
-    return Difference(
-        column, name, size, error(wrong, right), index, float(wrong[index]), float(right[index]), *verdict
-    )
+        return Difference(column, name, np.nan, np.nan, None, wrong.shape, right.shape, *diagnosis)
+    index = worst_index(wrong, right)
+    found, expected = float(wrong[index]), float(right[index])
+    error = relative_error(wrong, right)
+    return Difference(column, name, abs(found - expected), error, index, found, expected, *diagnosis)

@@ -1,18 +1,22 @@
-"""What a comparison found, as data and as a table."""
+"""Report a comparison of gradients, as data and as a table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import TypeAlias
+
+from course_lib.oracle.arrays import Arrays
+from course_lib.oracle.bug_kinds import Cause
 
 __all__ = ["Difference", "Report"]
 
+_Entry: TypeAlias = float | tuple[int, ...]
 NARROWEST = 44  # characters, for the sentences under a table: what a phone shows of a line
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A gradient that is not what it should be.
+    """Difference between a gradient and the right one, and its likely cause.
 
     Attributes
     ----------
@@ -42,11 +46,11 @@ class Difference:
     max_abs: float
     relative: float
     index: tuple[int, ...] | None
-    found: Any
-    expected: Any
-    cause: str | None
+    found: _Entry
+    expected: _Entry
+    cause: Cause | None
     evidence: str
-    equally: tuple[str, ...] = ()
+    equally: tuple[Cause, ...] = ()
     also: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
 
@@ -70,7 +74,7 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The gradients of one loss side by side; prints as a table.
+    """Gradients of one loss side by side; prints as a table.
 
     Attributes
     ----------
@@ -97,16 +101,16 @@ class Report:
     errors: Mapping[tuple[str, str], float]
     wrong: Mapping[str, Difference]
     failed: Mapping[str, str]
-    grads: Mapping[str, Mapping[str, Any]]
+    grads: Mapping[str, Arrays]
 
     @property
     def agrees(self) -> bool:
-        """Whether all gradients are equal up to the precision they were computed in."""
+        """Return whether all gradients are equal up to the precision they were computed in."""
         return not self.wrong
 
     @property
     def first(self) -> Difference | None:
-        """The difference to look at: of the gradients by hand if they differ, else of an engine."""
+        """Return the difference to look at: of the gradients by hand if they differ, else of an engine."""
         return self.wrong.get("manual") or next(iter(self.wrong.values()), None)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from course_lib.errors import InputError
-from course_lib.figures.surface import surface
+from course_lib.figures.charts.surface import surface
 
 X, Y = np.linspace(-2, 2, 9), np.linspace(-1, 1, 5)
 BOWL = X**2 + Y[:, None] ** 2

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course_lib.figures.svg import NARROWEST, Box, Drawing, Edge, Line
+from course_lib.figures.graphs.svg import NARROWEST, Box, BoxDrawing, Edge, Line
 
 HOSTILE = "</svg><script>alert(1)</script>\"'&"
 LEAF, RESULT = Box(0, 0, "leaf", "x"), Box(0, 1, "result", "z", (Line("v = 1"),))
@@ -14,7 +14,7 @@ LEAF, RESULT = Box(0, 0, "leaf", "x"), Box(0, 1, "result", "z", (Line("v = 1"),)
 
 def drawn(boxes, edges=(), title="t"):
     """Parse the drawing, which must be XML."""
-    text = Drawing(tuple(boxes), tuple(edges), title=title, description="d").svg()
+    text = BoxDrawing(tuple(boxes), tuple(edges), title=title, description="d").svg()
     return ElementTree.fromstring(text)
 
 
@@ -107,7 +107,7 @@ def test_text_shrinks_to_eleven_pixels_at_most():
 
 def test_black_is_never_named():
     """Lines and words take the colour of the page's own text."""
-    text = Drawing((LEAF, RESULT), (Edge(1, 0),), title="t", description="d").svg()
+    text = BoxDrawing((LEAF, RESULT), (Edge(1, 0),), title="t", description="d").svg()
     assert not re.search(r"black|#000|white", text)
     assert "currentColor" in text
 
@@ -116,4 +116,4 @@ def test_a_width_is_the_same_in_every_python():
     """Where its last digit is not, a page's figure differs; sum() of floats rounds otherwise from Python 3.12 on."""
     name = "NativeLayerNormBackward0"
     turned = [Box(0, 0, "op", name[i:] + name[:i]) for i in range(len(name))]
-    assert len({Drawing((box,), (), title="t", description="d")._widths[box] for box in turned}) == 1
+    assert len({BoxDrawing((box,), (), title="t", description="d")._widths[box] for box in turned}) == 1

@@ -5,15 +5,15 @@ import re
 import pytest
 
 from course_lib.figures import timeline
-from course_lib.figures.timeline import depths
+from course_lib.figures.charts.timeline import nesting_depths
 
 SPANS = [("step", 0.0, 100.0), ("linear", 0.0, 60.0), ("addmm", 20.0, 30.0), ("relu", 70.0, 20.0)]
 
 
 def test_a_call_within_a_call_stands_below_it():
     """Whatever the order they come in; what begins where another ends is beside it."""
-    assert depths(SPANS) == [0, 1, 2, 1]
-    assert depths([("a", 0, 5), ("b", 5, 5)]) == [0, 0]
+    assert nesting_depths(SPANS) == [0, 1, 2, 1]
+    assert nesting_depths([("a", 0, 5), ("b", 5, 5)]) == [0, 0]
 
 
 def test_it_says_total_and_own_time():

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-TYPED = "mypy course_lib course_grader tests/clipping/returned.py"
+TYPED = "mypy course_lib course_grader tests/clipping/returned.py tests/house/user_program.py"
 
 
 @pytest.mark.parametrize("command", ["ruff check", "ruff format --check", pytest.param(TYPED, marks=pytest.mark.more)])

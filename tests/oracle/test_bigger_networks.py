@@ -160,7 +160,7 @@ def test_clipping_by_value(told):
     manual = {n: np.clip(g, -0.7, 0.7) for n, g in two_layers_by_hand(**given).items()}
     found = compare(two_layers, given, manual, engines=FAST, max_norm=0.7 if told else None).first
     assert (found.name, found.cause) == ("w_1", None)
-    assert "between -0.7 and 0.7: clipped by value" in found.evidence
+    assert all(part in found.evidence for part in ("-0.7 and 0.7", "by value"))
 
 
 @pytest.mark.parametrize("max_norm", [0.3, 2.0])
@@ -173,7 +173,7 @@ def test_a_mistake_below_a_clip(max_norm):
     manual = {n: g * min(1, max_norm / norm) for n, g in wrong.items()}
     found = compare(two_layers, given, manual, engines=FAST, max_norm=max_norm).first
     assert (found.name, found.cause, found.unexplained) == ("w_1", "missing mask", ())
-    assert "That is in w_0; one norm clips all, so w_1 differs, too." in found.evidence
+    assert "in w_0" in found.evidence
 
 
 def test_a_mistake_above_a_clip_that_takes_nothing_away():

@@ -263,7 +263,7 @@ def test_what_is_sent_on_when_two_of_three_are_there():
     first_two, third = 1 - np.sin(h) * u, np.cos(h) * v  # what was computed last arrives first
     found = first(loss, arrays, {"h": first_two + third, "w": x.T @ first_two, "x": first_two @ w.T})
     assert (found.name, found.cause, found.unexplained) == ("w", "wrong order", ())
-    assert found.evidence.endswith("is sent on when 2 of 3 cotangents are there.")
+    assert "2 of 3 cotangents" in found.evidence
 
 
 def engine_that_walks_wrong(x, w, v, *, once, deep=True, mirrored=False):

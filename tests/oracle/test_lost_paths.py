@@ -38,7 +38,7 @@ def test_both_are_named_where_the_last_to_arrive_is_left(cut, where):
     assert (found.name, found.cause, found.equally) == (where, LOST, (DETACHED,))
     assert "only the last is kept" in found.evidence
     assert "nothing is sent from add (4, 6)" in found.evidence
-    assert f"Likely cause: {LOST} or {DETACHED}. Of 2" in str(found)
+    assert f"{LOST} or {DETACHED}" in str(found)
     assert DETACHED not in str(found).partition("The same numbers would come from")[2]  # it is named already
 
 
@@ -47,8 +47,8 @@ def test_a_path_that_comes_last_was_not_overwritten(cut, where):
     """An engine that overwrites would have left just this one."""
     found = first(blocks, BLOCKS, cut_blocks(cut))
     assert (found.name, found.cause, found.equally) == (where, DETACHED, ())
-    assert found.evidence.startswith("Nothing is sent from mm (4, 5) to")
-    assert "Overwriting would have left the last to arrive" in found.evidence
+    assert "from mm (4, 5) to" in found.evidence
+    assert "Overwriting would" in found.evidence
 
 
 def three_uses(x, w, b, xp):
@@ -177,9 +177,7 @@ def test_a_word_that_comes_three_times(how, cause):
         wrong = right["table"] * (np.arange(7) != 1)[:, None]
     found = first(embedded, given, {**right, "table": wrong})
     assert (found.name, found.cause) == ("table", cause)
-    assert (
-        how.removesuffix(" row 1") in found.evidence or "right but for 4 of 28 entries, which are 0" in found.evidence
-    )
+    assert how.removesuffix(" row 1") in found.evidence or "4 of 28 entries" in found.evidence
 
 
 @pytest.mark.parametrize(("step", "kept"), [(1, "first"), (-1, "last")])
@@ -196,7 +194,7 @@ def test_windows_that_overlap_and_are_assigned(step, kept):
         wrong[:, i : i + 3] = g[:, i, None] * given["k"]
     found = first(loss, given, {"x": wrong})
     assert (found.name, found.cause) == ("x", LOST)
-    assert found.evidence.endswith(f"each entry keeps the {kept} that is not 0.")
+    assert f"keeps the {kept}" in found.evidence
 
 
 def test_of_two_paths_a_forgotten_half_is_likelier_than_an_average():

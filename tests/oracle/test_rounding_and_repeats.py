@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from course_lib.oracle import compare
-from course_lib.oracle.engines import Autograd
-from course_lib.oracle.mistakes import mistakes
-from course_lib.oracle.tape import record
-from course_lib.oracle.walks import wrong_walks
+from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.engines import AutogradEngine
+from course_lib.oracle.planted_bugs import plant_bugs, record_tape
+from course_lib.oracle.planted_bugs.wrong_order import visit_in_wrong_order
 from tests.oracle.planted import FAST, arrays, first, grads, instead
 
 LOST = {"overwritten instead of accumulated", "detached path"}
@@ -40,7 +40,7 @@ def test_a_small_gradient_is_not_hidden_by_a_large_one():
     drawn = arrays(0, x=(3,), w=(4,))
     found = first(lambda x, w: (1e6 * x).sum() + (w * w).sum(), drawn, {"x": np.full(3, 1e6), "w": 2.1 * drawn["w"]})
     assert (found.name, found.cause) == ("w", None)
-    assert found.evidence.startswith("Every entry is 1.05 times the right one")
+    assert "1.05 times" in found.evidence
 
 
 def normalized(x, w, b, xp):
@@ -108,7 +108,7 @@ def test_one_of_two_recurrent_weights_not_transposed_at_any_step():
 
     found = first(gated, arrays(4, x=(4, 5), u=(5, 5), v=(5, 5)), loss)
     assert found.cause == "missing transpose"
-    assert "The same at each of 3 places" in found.evidence
+    assert "3 places" in found.evidence
     assert not found.unexplained
 
 
@@ -161,7 +161,7 @@ def test_the_millionth_that_torch_adds_to_the_norm_is_named():
     assert torch.nn.utils.clip_grad_norm_([w], 0.05) < 1
     found = first(lambda x, w, xp: xp.tanh(x @ w).mean(), drawn, {"w": w.grad.numpy()}, max_norm=0.05)
     assert (found.cause, found.relative < 1e-4) == (None, True)
-    assert "1e-6 that is added to the norm" in found.evidence
+    assert "1e-6" in found.evidence
 
 
 def chain(length, *, doubled):
@@ -172,18 +172,17 @@ def chain(length, *, doubled):
             x = x + xp.sin(x) if doubled else xp.sin(x)
         return x
 
-    tape = record(Autograd(loss), {"x": np.ones(())}, {})
+    tape = record_tape(AutogradEngine(loss), {"x": np.ones(())}, {})
     assert tape is not None
     return tape
 
 
 def test_a_walk_that_does_not_end_soon_is_given_up():
     """Of twenty blocks with a skip each, a walk that visits again at each arrival would take a million steps."""
-    words = [mistake.words for mistake in wrong_walks(chain(20, doubled=True))]
-    assert len(words) == 4
-    assert all("visits each node when it is first reached" in said for said in words)
+    kinds = [bug.kind for bug in visit_in_wrong_order(chain(20, doubled=True))]
+    assert kinds == [BugKind.VISITED_ONCE] * 4
 
 
 def test_in_a_long_graph_some_of_the_mistakes_are_made():
     """Three hundred steps admit more than a thousand, and each is a walk through all of them."""
-    assert sum(1 for _ in mistakes(chain(300, doubled=False))) < 1000
+    assert sum(1 for _ in plant_bugs(chain(300, doubled=False))) < 1000

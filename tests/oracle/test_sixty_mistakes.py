@@ -190,7 +190,7 @@ def test_a_mean_that_is_divided_by_another_size():
     wrong = {n: g * 6 / 4 for n, g in grads(lambda x, w, labels: F.cross_entropy(x @ w, labels), six).items()}
     found = first(lambda x, w, labels, xp: xp.cross_entropy(x @ w, labels), six, wrong)
     assert (found.name, found.cause) == ("w", MEAN)
-    assert "divided by 4, the size of dim 1 of (6, 4), and not by 6" in found.evidence
+    assert all(part in found.evidence for part in ("divided by 4", "dim 1 of (6, 4)", "not by 6"))
 
 
 # broadcast sums

@@ -189,7 +189,7 @@ def test_the_axis_of_a_mean_is_the_one_that_it_took_away():
     given = arrays(34, x=(2, 8), w=(4, 3))
     found = first(lambda x, w, xp: ((xp.mean(x.reshape(2, 4, 2), dim=2) @ w) ** 2).sum(), given, wrong)
     assert (found.name, found.cause) == ("x", "mean vs sum")
-    assert "at mean is multiplied by 2, the size of dim 2 of (2, 4, 2)" in found.evidence
+    assert all(part in found.evidence for part in ("mean", "multiplied by 2", "dim 2 of (2, 4, 2)"))
 
 
 @pytest.mark.parametrize(("keepdim", "shape"), [(False, (4,)), (True, (4, 1))])
@@ -205,7 +205,7 @@ def test_where_two_axes_could_have_been_taken_away_the_last_is_named(keepdim, sh
 
     found = first(loss, arrays(35, x=(4, 3), w=(3, 4), b=shape), wrong)
     assert (found.name, found.cause) == ("w", "mean vs sum")
-    assert "at mean is multiplied by 4, the size of dim 1 of (4, 4)" in found.evidence
+    assert all(part in found.evidence for part in ("mean", "multiplied by 4", "dim 1 of (4, 4)"))
 
 
 # attention: paths that carry nothing, square matrices, rows that hardly count

@@ -1,4 +1,4 @@
-"""Step through a backward pass, node by node, in a page that needs nothing but itself."""
+"""Draw a figure that steps through a backward pass, node by node, in a page without a kernel."""
 
 import html
 import re
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from course_lib.errors import AutogradError
-from course_lib.figures.nodes import read
-from course_lib.figures.stepper.stages import arrows, boxes
-from course_lib.figures.stepper.steps import Script, Step
-from course_lib.figures.stepper.walk import walk
-from course_lib.figures.svg import Drawing
+from course_lib.figures.graphs.recorded_graph import read_graph
+from course_lib.figures.graphs.svg import BoxDrawing
+from course_lib.figures.stepper.backward_run import run_backward
+from course_lib.figures.stepper.drawing import draw_arrows, draw_boxes
+from course_lib.figures.stepper.script import Script, Step
+from course_lib.types import AnyTensor
 
 __all__ = ["StepperFigure", "backward_stepper"]
 
@@ -23,7 +23,7 @@ WHOLE = 24  # characters of code that are kept on one line
 
 @dataclass(frozen=True)
 class StepperFigure:
-    """A backward pass to step through in a notebook or a page; a numbered list of its steps anywhere else.
+    """Backward pass to step through in a notebook or a page; a numbered list of its steps elsewhere.
 
     Attributes
     ----------
@@ -33,15 +33,16 @@ class StepperFigure:
         What happens, in order; the first is the seed.
     """
 
-    drawing: Drawing
+    drawing: BoxDrawing
     steps: tuple[Step, ...]
 
     def _repr_html_(self) -> str:
-        items = "".join(map(_item, self.steps))
+        items = "".join(map(_render_step, self.steps))
+        style, script = _read_asset("stepper.css"), _read_asset("stepper.js")
         return (
-            f'<div class="bp-figure"><style>{_part("stepper.css")}</style><bp-stepper>'
+            f'<div class="bp-figure"><style>{style}</style><bp-stepper>'
             f'<p class="bp-title">{html.escape(self.drawing.title)}</p><div class="bp-graph">{self.drawing.svg()}</div>'
-            f'<div class="bp-panel"><ol>{items}</ol></div></bp-stepper><script>{_part("stepper.js")}</script></div>'
+            f'<div class="bp-panel"><ol>{items}</ol></div></bp-stepper><script>{script}</script></div>'
         )
 
     def __repr__(self) -> str:
@@ -50,10 +51,10 @@ class StepperFigure:
 
 
 def backward_stepper(
-    tensor: Any,
+    tensor: AnyTensor,
     *,
-    names: Mapping[str, Any] | None = None,
-    gradient: Any = None,
+    names: Mapping[str, AnyTensor] | None = None,
+    gradient: AnyTensor | None = None,
     title: str = "The backward pass, step by step",
 ) -> StepperFigure:
     """Draw the graph behind ``tensor`` and step through its backward pass in the order the engine takes.
@@ -94,7 +95,7 @@ def backward_stepper(
        Frees: x, saved in the forward pass.
     3. x = 3 (AccumulateGrad). Arrives: v = 6. Adds up: x.grad was None and is now 6.
     """
-    graph = read(tensor, names)
+    graph = read_graph(tensor, names)
     if tensor.grad_fn is None:
         raise AutogradError("there is nothing to step through: this tensor is a leaf; compute something from it first")
     if len(graph.nodes) > MOST_NODES:
@@ -102,32 +103,35 @@ def backward_stepper(
             f"a figure to step through must have at most {MOST_NODES} nodes, as each is a box and a step to read, but "
             f"this graph has {len(graph.nodes)}; take fewer layers or time steps, or one layer by itself"
         )
-    script = Script(graph, walk(graph, gradient))
-    drawn = boxes(script)
+    script = Script(graph, run_backward(graph, gradient))
+    drawn = draw_boxes(script)
     description = f"{title}. {' '.join(f'{box.words()}.' for box in drawn)}"
-    drawing = Drawing(drawn, arrows(script), title=title, description=description)
+    drawing = BoxDrawing(drawn, draw_arrows(script), title=title, description=description)
     return StepperFigure(drawing, tuple(script.steps))
 
 
-def _item(step: Step) -> str:
-    rows = "".join(f"<dt>{term}</dt> <dd>{_marked(said)}</dd> " for term, said in step.rows)
+def _render_step(step: Step) -> str:
+    """Render one step as an item of the list."""
+    rows = "".join(f"<dt>{term}</dt> <dd>{_mark_code(said)}</dd> " for term, said in step.rows)
     return (
         f'<li><p><b class="bp-head">{html.escape(step.heading)}</b> <span class="bp-op">{html.escape(step.operation)}'
         f"</span></p><dl>{rows}</dl></li>"
     )
 
 
-def _marked(said: str) -> str:
+def _mark_code(said: str) -> str:
     """Escape a sentence, and set what stands between backticks as code."""
-    return re.sub(r"`([^`]*)`", _code, html.escape(said))
+    return re.sub(r"`([^`]*)`", _wrap_code, html.escape(said))
 
 
-def _code(found: re.Match[str]) -> str:
+def _wrap_code(found: re.Match[str]) -> str:
+    """Render code; short code stays on one line."""
     code = found[1]
     unbroken = ' class="bp-whole"' if len(code) <= WHOLE else ""
     return f"<code{unbroken}>{code}</code>"
 
 
 @cache
-def _part(name: str) -> str:
+def _read_asset(name: str) -> str:
+    """Read the script or the style sheet of the figure."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()

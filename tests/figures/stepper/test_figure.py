@@ -73,7 +73,7 @@ def test_the_same_graph_gives_the_same_page(waits):
 
 def test_script_and_style_are_small_and_name_no_other_place():
     """About 5 KB and 3 KB; nothing is fetched."""
-    script, style = module._part("stepper.js"), module._part("stepper.css")
+    script, style = module._read_asset("stepper.js"), module._read_asset("stepper.css")
     assert len(script) < 5000
     assert len(style) < 3500
     assert not re.search(r"https?:|//[a-z]|\bimport\b|fetch|url\(|eval|innerHTML", re.sub(r"// .*", "", script) + style)

@@ -1,0 +1,195 @@
+"""Write the script of a backward pass: what happens at each step, in sentences."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_lib.figures.graphs.recorded_graph import RecordedGraph
+from course_lib.figures.short_numbers import Array, format_briefly, format_elements
+from course_lib.figures.stepper.backward_run import BackwardRun, Visit
+from course_lib.figures.stepper.labels import Labels
+
+__all__ = ["Script", "Step", "write_equation"]
+
+NOTHING = "nothing"
+ROOM = 44  # characters for numbers in a sentence
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a heading, the engine's name for the node, and what happens, as pairs of a term and a sentence.
+
+    Code in a sentence is between backticks.
+    """
+
+    heading: str
+    operation: str
+    rows: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        said = " ".join(f"{term}: {sentence}" for term, sentence in self.rows)
+        return f"{self.heading} ({self.operation}). {said}".replace("`", "")
+
+
+class Script:
+    """Script of a backward pass: step 0 is the seed, and each visit is one more.
+
+    Attributes
+    ----------
+    steps : list of Step
+        What is said.
+    turn : dict of int to int
+        The step at which each node is visited.
+    received : dict of (int, int) to list of (int, array)
+        What each output of each node is sent, in order, and at which step.
+    expected : Counter
+        How many cotangents each output of each node waits for.
+    """
+
+    def __init__(self, graph: RecordedGraph, walked: BackwardRun) -> None:
+        self.graph = graph
+        self.visits = walked.visits
+        self.labels = Labels(graph, walked)
+        self.v = self.labels.cotangent
+        self.targets = [(to, output) for (_, to), output in zip(graph.edges, graph.outputs, strict=True)]
+        self.expected = Counter(self.targets)
+        self.turn = {visit.node: step for step, visit in enumerate(walked.visits, 1)}
+        self.received: dict[tuple[int, int], list[tuple[int, Array]]] = {target: [] for target in self.targets}
+        self.steps = [self._make_seed_step(), *map(self._make_step, walked.visits)]
+
+    def _make_seed_step(self) -> Step:
+        """Describe the gradient that the backward pass starts from."""
+        name, v = self.labels.names[0], _format_arrived(self.visits[0])
+        why = f"`d{name}/d{name} = 1`" if v == "1" else "the gradient that `backward()` was given"
+        seed = write_equation(self.v, _arrived(self.visits[0]), joiner=" and ")
+        return Step("The seed", "backward", (("Starts", f"`{name}` is given `{seed}`, {why}."),))
+
+    def _make_step(self, visit: Visit) -> Step:
+        """Describe the visit of one node."""
+        i = visit.node
+        arrives = ("Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
+        if self.graph.is_leaf(i):
+            rows = [arrives, *self._describe_hook(visit), ("Adds up", self._describe_grad(visit))]
+        else:
+            rows = [
+                arrives,
+                *self._describe_hook(visit),
+                *self._describe_rule(visit),
+                *self._describe_sums(visit),
+                ("Frees", self._describe_freed(i)),
+            ]
+        return Step(self.labels.title(i), self.labels.operation(i), tuple(rows))
+
+    def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:
+        """Describe what a hook replaced, where something else arrives than was sent."""
+        sent = [v for _, v in self.received.get((visit.node, 0), [])]
+        whole, found = sum(sent[1:], sent[0]) if sent else None, visit.arrived[0] if visit.arrived else None
+        if whole is None or found is None or whole.shape != found.shape or np.allclose(whole, found, equal_nan=True):
+            return []
+        return [("Hook", f"`{format_briefly(whole)}` was sent; a hook on the way replaced it.")]
+
+    def _describe_rule(self, visit: Visit) -> list[tuple[str, str]]:
+        """Describe the rule, and what it gives with these numbers."""
+        rules: list[str] = []
+        products: list[str] = []
+        inputs = self.labels.input_names(visit.node)
+        for slot, (child, _) in enumerate(self.graph.nodes[visit.node].next_functions):
+            sent = visit.sent[slot] if slot < len(visit.sent) else None
+            if child is None:
+                continue
+            if sent is None:
+                products.append(f"{NOTHING} to `{inputs[slot]}`")
+                continue
+            rule, product = self._describe_sent(visit, slot, sent)
+            if self.labels.rules[visit.node].known or not rules:  # an unknown one is called the same for each input
+                rules.append(f"{rule} `{inputs[slot]}`{self._describe_unbroadcast(visit, slot, sent)}")
+            else:
+                rules.append(f"`{inputs[slot]}`")
+            products.append(f"{product} `{inputs[slot]}`")
+        return ([("Rule", f"{_join_words(rules)}.")] if rules else []) + [("Sends", f"{_join_words(products)}.")]
+
+    def _describe_sent(self, visit: Visit, slot: int, sent: Array) -> tuple[str, str]:
+        """Describe what is sent to one input, as a formula and in numbers, up to the input's name."""
+        v = next(v for v in visit.arrived if v is not None)
+        formula, numbers = self.labels.format_sent(visit.node, slot, v, sent)
+        rule, result, to = self.labels.rules[visit.node], format_briefly(sent), "to"
+        if rule.spreads and v.size == 1:
+            result, to = format_briefly(sent.reshape(-1)[0]), "to every element of"
+        elif rule.spreads:
+            formula, numbers = f"{formula}, repeated", None
+        product = result if numbers in (None, result) else f"{numbers} = {result}"
+        return f"{f'`{formula}`' if rule.known else formula} {to}", f"`{product}` {to}"
+
+    def _describe_unbroadcast(self, visit: Visit, slot: int, sent: Array) -> str:
+        """Describe the sum over the copies of a broadcast input."""
+        shapes = {v.shape for v in visit.arrived if v is not None}
+        if slot not in self.labels.rules[visit.node].broadcasts or sent.shape in shapes:
+            return ""
+        return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
+
+    def _describe_sums(self, visit: Visit) -> list[tuple[str, str]]:
+        """Record what the receivers have by now; describe the sums of those with more than one contribution."""
+        i, now = visit.node, self.turn[visit.node]
+        slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
+        sent = [(to, visit.sent[slot]) for (source, _), to, slot in slots if source == i and slot < len(visit.sent)]
+        for to, v in sent:
+            if v is not None:
+                self.received[to].append((now, v))
+        shared = dict.fromkeys(to for to, v in sent if v is not None and self.expected[to] > 1)
+        return [("Adds up", " ".join(self._describe_sum(to, now) for to in shared))] if shared else []
+
+    def _describe_sum(self, to: tuple[int, int], now: int) -> str:
+        """Describe the sum of the contributions to one output so far."""
+        name, parts = f"`{self.labels.output_name(*to)}`", self.received[to]
+        total = _format_running_sum([v for step, v in parts if step < now], [v for step, v in parts if step == now])
+        if missing := self.expected[to] - len(parts):
+            return f"{name} holds `{total}` and waits for {missing} more."
+        return f"{name} now has all it waited for: `{total}`."
+
+    def _describe_grad(self, visit: Visit) -> str:
+        """Describe how the ``.grad`` of a leaf changes."""
+        name = f"{self.labels.names[visit.node]}.grad"
+        if visit.grad_after is None:
+            return "nowhere; nobody holds this leaf any more, and what arrived is dropped."
+        if visit.grad_before is None:
+            return f"`{name}` was `None` and is now `{format_briefly(visit.grad_after)}`."
+        before, after = format_briefly(visit.grad_before), format_briefly(visit.grad_after)
+        return f"`{name}` is now `{before} + {_format_arrived(visit)} = {after}`."
+
+    def _describe_freed(self, i: int) -> str:
+        """Describe the saved arrays that a node frees."""
+        saved = self.labels.describe_saved(i)
+        if not saved:
+            return "nothing; this rule needs no value of the forward pass."
+        return f"{_join_words(saved)}, saved in the forward pass."
+
+
+def write_equation(name: str, values: Sequence[Array], *, joiner: str = " + ", room: int = ROOM) -> str:
+    """Write an equation if the elements of all values are shown, else what the values are like."""
+    said = joiner.join(format_briefly(v, room=room) for v in values) or NOTHING
+    is_exact = all(format_elements(v, room=room) is not None for v in values)
+    return f"{name} = {said}" if is_exact else f"{name}: {said}"
+
+
+def _arrived(visit: Visit) -> list[Array]:
+    """List what arrived: one cotangent for each output that was used."""
+    return [v for v in visit.arrived if v is not None]
+
+
+def _format_arrived(visit: Visit) -> str:
+    """Write what arrived."""
+    return " and ".join(map(format_briefly, _arrived(visit))) or NOTHING
+
+
+def _format_running_sum(before: list[Array], now: list[Array]) -> str:
+    """Write a sum in which what came before is added up already."""
+    terms = ([sum(before[1:], before[0])] if before else []) + now
+    total = format_briefly(sum(terms[1:], terms[0]))
+    return total if len(terms) == 1 else f"{' + '.join(map(format_briefly, terms))} = {total}"
+
+
+def _join_words(items: list[str]) -> str:
+    """Join words by commas and "and"."""
+    return ", ".join(items[:-1]) + (" and " if items[1:] else "") + "".join(items[-1:])

@@ -1,0 +1,287 @@
+"""A user's program that touches every public name once, for the type checker; nothing calls it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import nbformat
+import numpy as np
+import torch
+
+import course_grader
+from course_grader import cli, notebooks
+from course_lib import (
+    autograd,
+    benchmark_results,
+    clipping,
+    costs,
+    errors,
+    extras,
+    figures,
+    instrument,
+    mlp,
+    monitoring,
+    oracle,
+    profiling,
+    training,
+    types,
+)
+from course_lib.autograd import nn, optim
+from course_lib.autograd.nn import functional
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def create_tensors(array: Floats) -> autograd.Tensor:
+    """Every way to make a tensor."""
+    autograd.manual_seed(0)
+    made = [
+        autograd.arange(3),
+        autograd.eye(3, dtype=autograd.float32),
+        autograd.from_numpy(array),
+        autograd.full((2, 3), 1.5),
+        autograd.linspace(0.0, 1.0, 5),
+        autograd.ones(2, 3, dtype=autograd.float64),
+        autograd.rand(2, 3),
+        autograd.randn(2, 3, requires_grad=True),
+        autograd.tensor([1, 2], dtype=autograd.int64),
+        autograd.tensor([True], dtype=autograd.bool),
+        autograd.zeros(2, 3),
+        autograd.Tensor(array),
+    ]
+    made += [autograd.ones_like(made[0]), autograd.zeros_like(made[0])]
+    return made[-1]
+
+
+def compute_elementwise(x: autograd.Tensor, y: autograd.Tensor) -> None:
+    """Arithmetic, comparisons and functions of one entry."""
+    autograd.abs(x), autograd.add(x, y, alpha=2), autograd.atan(x), autograd.clamp(x, 0.0, 1.0), autograd.cos(x)
+    autograd.cosh(x), autograd.div(x, y, rounding_mode="floor"), autograd.erf(x), autograd.exp(x), autograd.expm1(x)
+    autograd.log(x), autograd.log1p(x), autograd.maximum(x, y), autograd.minimum(x, 2.0), autograd.mul(x, y)
+    autograd.neg(x), autograd.pow(x, 3), autograd.reciprocal(x), autograd.rsqrt(x), autograd.sign(x), autograd.sin(x)
+    autograd.sinh(x), autograd.sqrt(x), autograd.square(x), autograd.sub(1.0, y), autograd.tan(x)
+    autograd.where(autograd.gt(x, 0), x, y), autograd.eq(x, y), autograd.ge(x, y), autograd.le(x, y), autograd.lt(x, y)
+    autograd.ne(x, y), autograd.isfinite(x), autograd.isnan(x), autograd.equal(x, y), autograd.allclose(x, y, atol=1.0)
+    autograd.logical_and(x, y), autograd.logical_not(x), autograd.logical_or(x, y)
+    autograd.bitwise_and(x, y), autograd.bitwise_not(x), autograd.bitwise_or(x, y)
+    autograd.relu(x), autograd.sigmoid(x), autograd.tanh(x), autograd.silu(x), autograd.gelu(x, approximate="tanh")
+    autograd.elu(x, alpha=0.5), autograd.leaky_relu(x, 0.1), autograd.softplus(x, beta=2.0), autograd.dropout(x, 0.1)
+
+
+def compute_with_shapes(x: autograd.Tensor, y: autograd.Tensor, index: autograd.Tensor) -> None:
+    """Products, reductions, views and indexing."""
+    autograd.addmm(x, x, y, beta=0.5), autograd.bmm(x, y), autograd.dot(x, y), autograd.matmul(x, y), autograd.mm(x, y)
+    autograd.mv(x, y), autograd.outer(x, y), autograd.linear(x, y, None)
+    autograd.amax(x, 0), autograd.amin(x, (0, 1)), autograd.argmax(x, 0), autograd.cumsum(x, 0), autograd.mean(x, 0)
+    autograd.prod(x), autograd.std(x, 0), autograd.sum(x, keepdim=True), autograd.var(x, correction=0)
+    autograd.log_softmax(x, 1), autograd.logsumexp(x, 1), autograd.softmax(x, 1), autograd.vector_norm(x, 2)
+    autograd.cat([x, y], 1), autograd.clone(x), autograd.expand(x, 2, 3), autograd.flatten(x, 1), autograd.t(x)
+    autograd.permute(x, 1, 0), autograd.ravel(x), autograd.reshape(x, (6,)), autograd.split(x, 2), autograd.squeeze(x)
+    autograd.stack([x, y]), autograd.transpose(x, 0, 1), autograd.unsqueeze(x, 0), autograd.view(x, 6)
+    autograd.gather(x, 1, index), autograd.index_select(x, 0, index)
+    autograd.linalg.vector_norm(x)
+
+
+def compute_losses(x: autograd.Tensor, y: autograd.Tensor, weight: autograd.Tensor) -> None:
+    """Losses and normalizations, under the engine's own names and in ``nn.functional``."""
+    autograd.binary_cross_entropy_with_logits(x, y, reduction="sum"), autograd.cross_entropy(x, y, ignore_index=0)
+    autograd.mse_loss(x, y), autograd.nll_loss(x, y), autograd.layer_norm(x, (3,), weight)
+    autograd.batch_norm(x, None, None, training=True)
+    functional.binary_cross_entropy_with_logits(x, y), functional.cross_entropy(x, y), functional.mse_loss(x, y)
+    functional.nll_loss(x, y), functional.layer_norm(x, (3,)), functional.batch_norm(x, x, y), functional.linear(x, y)
+    functional.relu(x), functional.sigmoid(x), functional.tanh(x), functional.silu(x), functional.gelu(x)
+    functional.elu(x), functional.leaky_relu(x), functional.softplus(x), functional.dropout(x, training=False)
+    functional.softmax(x, dim=1), functional.log_softmax(x, dim=1)
+
+
+class Cube(autograd.Function):
+    """A rule of one's own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: autograd.Tensor) -> Any:
+        """Compute it."""
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, v: autograd.Tensor) -> Any:
+        """Send its vector-Jacobian product."""
+        (x,) = ctx.saved_tensors
+        return v * 3 * x * x
+
+
+def differentiate(x: autograd.Tensor, loss: autograd.Tensor) -> None:
+    """Backward passes, checks, hooks and modes."""
+    autograd.backward(loss, retain_graph=True)
+    autograd.grad(loss, [x], allow_unused=True)
+    autograd.autograd.grad(loss, x), autograd.functional.vjp(Cube.apply, x)
+    autograd.gradcheck(Cube.apply, x, raise_exception=False), autograd.gradgradcheck(Cube.apply, [x])
+    autograd.vjp(Cube.apply, x, v=x), autograd.jvp(Cube.apply, x), autograd.jacobian(Cube.apply, x)
+    autograd.hessian(Cube.apply, x), autograd.hvp(Cube.apply, x)
+    with autograd.no_grad(), autograd.enable_grad(), autograd.set_grad_enabled(mode=autograd.is_grad_enabled()):
+        pass
+    with autograd.saved_tensors_hooks(lambda t: t, lambda t: t), autograd.graph.saved_tensors_hooks(abs, abs):
+        handle: autograd.RemovableHandle = x.register_hook(lambda g: g)
+    handle.remove()
+    node: autograd.Node | None = x.grad_fn
+    assert node is None
+
+
+def train_a_model(x: autograd.Tensor, y: autograd.Tensor) -> None:
+    """Modules and optimizers, as in PyTorch."""
+    layers: list[autograd.nn.Module] = [
+        nn.Linear(3, 4), nn.BatchNorm1d(4), nn.LayerNorm(4), nn.ReLU(), nn.GELU(), nn.Tanh(), nn.Sigmoid(),
+        nn.Dropout(0.1), nn.Flatten(), nn.RNNCell(4, 4),
+    ]  # fmt: skip
+    model: nn.Module = nn.Sequential(*layers)
+    scale: autograd.Tensor = nn.Parameter(x)
+    for optimizer in (optim.SGD([scale], lr=0.1), optim.Adam([scale]), autograd.optim.AdamW(model.parameters())):
+        optimizer.zero_grad()
+    nn.CrossEntropyLoss()(model(x), y), nn.MSELoss()(model(x), y), nn.functional.relu(x)
+    optim.AdamW([scale], weight_decay=0.1).step()
+
+
+def clip_gradients(model: torch.nn.Module) -> None:
+    """By norm and by value."""
+    policy: clipping.Nonfinite = "skip"
+    clipping.clip_by_global_norm(model, 1.0, nonfinite=policy), clipping.clip_by_value(model, 0.5)
+
+
+def count_costs() -> tuple[costs.TrainingCost, costs.CheckpointPlan]:
+    """FLOPs and bytes, by formula."""
+    layers: list[costs.Cost] = [
+        costs.linear(32, 10, 20), costs.elementwise("relu", 640), costs.attention(2, 4, 8, 16, fused=True),
+        costs.conv2d(1, 3, 8, (32, 32), 3), costs.max_pool2d(1, 8, (32, 32), 2), costs.dropout(640),
+        costs.embedding(32, 100, 16), costs.layer_norm(32, 16), costs.rnn(5, 2, 3, 4), costs.gru(5, 2, 3, 4),
+        costs.lstm(5, 2, 3, 4), costs.cross_entropy(32, 10), costs.mse_loss(32),
+        *costs.freeze(*costs.mlp(32, [10, 20, 2])), *costs.transformer_layer(2, 8, 16, 4),
+    ]  # fmt: skip
+    print(costs.ratio_from_first_layer(layers), costs.transformer_activation_bytes(2, 8, 16, 4))
+    return costs.training_cost(layers), costs.checkpoint_plan(12, costs.best_checkpoint_interval(12))
+
+
+def measure_costs(step: Callable[[], torch.Tensor], model: torch.nn.Module) -> int:
+    """FLOPs and bytes, measured."""
+    flops: instrument.Flops = instrument.count_flops(step)
+    saved: instrument.SavedTensors = instrument.saved_tensors(step, parameters=model.parameters())
+    return flops.forward + saved.bytes + instrument.peak_bytes(step)
+
+
+def draw(x: autograd.Tensor, y: torch.Tensor) -> list[figures.Drawing]:
+    """Charts, graphs and diagrams."""
+    graph: figures.GraphFigure = figures.graph(y, names={"y": y})
+    stepper: figures.StepperFigure = figures.backward_stepper(x, names={"x": x}, gradient=x)
+    rows = {"first": [1.0, None], "last": [0.1, 2.0]}
+    maps: figures.HeatMapFigure = figures.heat_map(rows, rows=["a", "b"], columns=[1, 2], title="t", value="rms")
+    loop: figures.LoopFigure = figures.loop_diagram({"step()": {"w": "changes"}}, things=["w"], title="t")
+    product: figures.MatrixProductsFigure = figures.matrix_products(["x:b,d"], sizes={"b": 2, "d": 3}, title="t")
+    print(graph, stepper, maps, loop, product)
+    with figures.canvas("t", height=2.0) as page:
+        page.figure.subplots()
+    return [
+        page.drawing("A plot."),
+        figures.lines({"loss": [1.0, None]}, x_label="step", y_label="loss", title="t", y_scale="log"),
+        figures.ratios({"work": {"ours": figures.Ratio(1.0, 1.1, 1.2)}}, title="t", baseline="NumPy"),
+        figures.roofline({"sum": [(0.1, 3.0)]}, peak_gflops=100.0, peak_gbytes=40.0, title="t"),
+        figures.surface([[1.0, 2.0]], x=[0.0, 1.0], y=[0.0], x_label="w", y_label="b", title="t"),
+        figures.timeline([("mm", 0.0, 1.0)], title="t", unit="ms"),
+    ]
+
+
+def differentiate_by_hand(x: Floats, w: Floats) -> mlp.MlpGrads:
+    """The networks of the first pages."""
+    mlp.manual_mlp_grad(x, w, w), mlp.mlp_activations(x, w, w)
+    result: mlp.MlpResult = mlp.mlp_grad(x, [w, w], activation="tanh")
+    first: mlp.Step = result.steps[0]
+    print(first.flops)
+    return result.grads
+
+
+def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.Finding, ...]:
+    """Watch gradients, and diagnose a run."""
+    stats: monitoring.GradientStats = monitoring.log_gradient_stats(model)
+    one: monitoring.ParameterStats = stats.parameters["weight"]
+    origin: monitoring.Origin | None = monitoring.first_nonfinite(step)
+    print(one.norm, origin, monitoring.compute_grad_norm(model), monitoring.DeadUnits(model))
+    diagnosis: monitoring.Diagnosis = monitoring.GradientMonitor(model, every=10).diagnose()
+    return diagnosis.findings
+
+
+def compare_gradients(x: Floats) -> str:
+    """Which gradient is wrong first, and why."""
+    report: oracle.Report = oracle.compare(lambda x, xp: xp.tanh(x).sum(), {"x": x}, {"x": x}, engines=["autograd"])
+    first: oracle.Difference | None = report.first
+    return "" if first is None or first.cause is None else f"{first.cause}, {oracle.CAUSES.index(first.cause)}"
+
+
+def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any, batch: Any) -> None:
+    """Time and memory of a step."""
+    timing: profiling.Timing = profiling.time_call(step, warmup=1)
+    advice: profiling.Advice = profiling.advise(step)
+    bottleneck: profiling.Bottleneck = advice.bottlenecks[0]
+    saved: profiling.SavedActivations = profiling.saved_activations(step)
+    activation: profiling.SavedActivation = saved.activations[0]
+    memory: profiling.MemoryTimeline = profiling.memory_timeline(step)
+    alive: profiling.LiveStorage = memory.alive_at_peak[0]
+    times: profiling.StepProfile = profiling.profile_step(model, torch.nn.functional.mse_loss, optimizer, batch)
+    module: profiling.ModuleTime = times.modules[""]
+    flops: profiling.Flops = profiling.count_flops(step)
+    recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
+    print(timing, bottleneck, activation, alive, module, flops, recording)
+
+
+def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, adam: Any) -> None:
+    """Loops over epochs."""
+    loader = training.ArrayLoader(x, x, batch_size=4)
+    loss: training.EpochLoss = training.train_epoch(model, loader, torch.nn.MSELoss(), optimizer, "cpu")
+    loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
+    history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
+    step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
+    print(loss, history, step({}, adam, x))
+
+
+def name_types(array: types.AnyArray, tensor: types.AnyTensor, tree: types.Tree, loss: types.LossFunction) -> None:
+    """What signatures share."""
+    module: types.AnyModule = torch.nn.Linear(2, 3)
+    ours: types.AnyModule = nn.Linear(2, 3)
+    optimizer: types.AnyOptimizer = torch.optim.SGD(torch.nn.Linear(2, 3).parameters())
+    plain: types.Array = np.zeros(3)
+    one: types.Number = 1.0
+    device: types.AnyDevice = torch.device("cpu")
+    print(module, ours, optimizer, one, device, loss(array, plain), tensor.detach(), tree)
+
+
+def catch_errors() -> Iterator[type[errors.CourseError]]:
+    """Each error, and what loads extras and results."""
+    try:
+        extras.load("torch", extra="torch")
+        benchmark_results.read_benchmark("autograd")
+    except (errors.MissingExtraError, errors.InputError):
+        pass
+    yield from (
+        errors.AutogradError,
+        errors.AutogradIndexError,
+        errors.GradcheckError,
+        errors.NotebookError,
+        errors.TrainingError,
+    )
+    yield from (errors.MonitorError, errors.NonFiniteError, errors.ProfilingError, errors.GradingError)
+
+
+@course_grader.points(2)
+def test_their_square(learner: Any) -> None:
+    """A key's test."""
+    course_grader.expect.array(learner.square(3), name="square(3)", shape=())
+    raise course_grader.Mistake("It is not the square.") from course_grader.LearnerError("x")
+
+
+def build_notebooks(root: Path) -> nbformat.NotebookNode:
+    """The pages, and the command."""
+    built: list[notebooks.BuiltNotebook] = list(notebooks.build_notebooks(root))
+    repository: notebooks.Repository = notebooks.Repository.read(root)
+    text = next(iter(notebooks.notebook_sources(root)))
+    notebooks.clean_outputs(notebooks.generate_notebook(text, root=root), root=root)
+    print(built, repository)
+    cli.main(["notebooks"])
+    return notebooks.read_text(text)
