@@ -151,7 +151,7 @@ def test_who_loses_points_while_memory_runs_out_is_graded_again_alone(tasks, han
     handed_in = tasks("import os; os._exit(0)")
     came = []
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         for task, report in graders.grade(handed_in):
             came.append((task.learner, report.status, report.points))
             handed_in[0].path.write_bytes(hand_in().read_bytes())
@@ -163,7 +163,7 @@ def test_what_happens_alone_is_its_own_doing(tasks, monkeypatch):
     monkeypatch.setattr(machine_memory, "kills", itertools.count().__next__)
     handed_in = tasks("import os; os._exit(0)")
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         came = [(task.learner, report.status, report.points) for task, report in graders.grade(handed_in)]
     assert came == [("ada", "graded", 3), ("eve", "stopped", 1)]
 
@@ -172,7 +172,7 @@ def test_who_loses_points_while_memory_is_enough_is_graded_once(tasks):
     """In the order in which they were handed in."""
     handed_in = tasks(WRONG)
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
 
 
@@ -183,7 +183,7 @@ def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hasty,
     handed_in = tasks("while True: pass", hasty)
     came = []
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         for task, report in graders.grade(handed_in):
             came.append((task.learner, report.points))
             handed_in[0].path.write_bytes(hand_in().read_bytes())
@@ -195,7 +195,7 @@ def test_who_is_late_with_a_processor_is_graded_once(tasks, hasty, monkeypatch):
     monkeypatch.setattr(Inside, "waited_seconds", lambda self: 0.1)
     handed_in = tasks("while True: pass", hasty)
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
 
 
@@ -204,6 +204,6 @@ def test_a_share_that_is_too_small_costs_nobody_points(tasks, monkeypatch):
     monkeypatch.setattr(machine_memory, "share", lambda jobs: HELD if jobs > 1 else 6 << 30)
     handed_in = tasks(LARGE)
     with Graders(jobs=2, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         came = [(task.learner, report.points, report.messages) for task, report in graders.grade(handed_in)]
     assert came == [("ada", 3, ()), ("eve", 3, ())]

@@ -160,7 +160,7 @@ def test_what_lies_in_a_folder_that_is_shown_is_covered(course, warm):
     """Keys, submissions, grades and what the repository remembers of them; the rest of the folder is there."""
     tasks = find_submissions(course / "submissions", exercises=course / "exercises")
     with Graders(jobs=1, warm=warm) as graders:
-        graders.expect(tasks)
+        graders.prepare(tasks)
         graders.hide([course / "grades", course / "exercises"])
         reports = [report for _, report in graders.grade(tasks)]
     where = WARM if warm else BUBBLEWRAP

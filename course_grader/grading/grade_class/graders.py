@@ -15,8 +15,7 @@ from typing import TypeVar
 
 from course_grader.grading.exercises.exercise import Exercise
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.grade_class.foreman import Foreman
-from course_grader.grading.grade_class.workers import Died, in_processes, serve
+from course_grader.grading.grade_class.worker_pool import Lost, WorkerPool
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.sandbox import cgroups, machine_memory
 from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, hidden, require
@@ -27,7 +26,14 @@ __all__ = ["Graders", "grade_class"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-DIED = "the grader's own process died; grade this one again with -j 1"
+LOOK_SECONDS = 300.0  # to load the hidden tests of an exercise, with all they import
+# What a notebook may take ends sooner by itself: the rest is for what its hidden tests compute, and for a slow machine.
+PATIENCE = 2
+REASONS = {
+    Lost.DIED: "the grader's own process died; grade this one again with -j 1",
+    Lost.LATE: "grading this one was stopped, since it was not over after {seconds:.0f} s; look for what never ends in "
+    "the hidden tests, or grade this one again with -j 1, which waits",
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ def grade_class(
 ) -> Iterator[SubmissionReport]:
     """Grade submissions and yield each report as it is ready; the parameters are those of :class:`Graders`."""
     with Graders(jobs=jobs, sandbox=sandbox, warm=warm) as graders:
-        graders.expect(tasks)
+        graders.prepare(tasks)
         yield from (report for _, report in graders.grade(tasks))
 
 
@@ -62,9 +68,6 @@ class Graders:
     warm : bool
         Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
         are the same either way.
-    foreman : Foreman, optional
-        One that was started sooner still, to run
-        :func:`course_grader.grading.grade_class.workers.serve`; it ends with these.
 
     Raises
     ------
@@ -72,32 +75,21 @@ class Graders:
         If they are to grade in a sandbox, and this machine cannot make one.
     """
 
-    def __init__(
-        self,
-        *,
-        jobs: int | None = None,
-        sandbox: str = BUBBLEWRAP,
-        warm: bool = True,
-        foreman: Foreman | None = None,
-    ) -> None:
+    def __init__(self, *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True) -> None:
         # Elsewhere there is no sandbox and no descriptor of a process.
         self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
         self.sandbox = sandbox
-        self._worth: Iterator[tuple[Exercise, float | Died]] = iter(())
+        self._worth: Iterator[tuple[Exercise, float | Lost]] = iter(())
         self._private = set[Path]()
         with ExitStack() as stack:
-            self._foreman: Foreman | None = None
-            if self._jobs > 1:
-                self._foreman = stack.enter_context(foreman or Foreman(serve))
-            elif foreman is not None:
-                foreman.end()
+            self._pool = stack.enter_context(WorkerPool(self._jobs)) if self._jobs > 1 else None
             if sandbox == BUBBLEWRAP:
                 require()
                 cgroups.sweep()
             self._zygotes = stack.enter_context(Zygotes()) if warm and sandbox == BUBBLEWRAP else None
             self._stack = stack.pop_all()
 
-    def expect(self, tasks: Sequence[Task]) -> None:
+    def prepare(self, tasks: Sequence[Task]) -> None:
         """Get ready for these: have their kernels forked, if that pays, and look at the hidden tests.
 
         To be called once, and before they are graded.
@@ -140,12 +132,12 @@ class Graders:
         killed, again = machine_memory.kills(), list[Task]()
         for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
             work = functools.partial(grade, share=machine_memory.share(jobs)) if some else grade
-            for task, came in self._each(work, some, jobs=jobs):
-                cramped = machine_memory.kills() > killed if isinstance(came, Died) else came.cramped
+            for task, result in self._each(work, some, jobs=jobs, seconds=_grading_seconds):
+                cramped = machine_memory.kills() > killed if isinstance(result, Lost) else result.cramped
                 if cramped and some is present:
                     again.append(task)
                 else:
-                    yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came.report
+                    yield task, _lost(task, worth, result) if isinstance(result, Lost) else result.report
 
     def _covered(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return what the sandbox has to cover."""
@@ -154,15 +146,18 @@ class Graders:
         keys = {exercise.key for exercise in _exercises_of(tasks)}
         return hidden({*self._private, *keys, *(task.path.parent for task in tasks if task.path is not None)})
 
-    def _each(self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
-        """Yield each task with what came of it: from the foreman's processes, or from this one if there is none."""
-        if self._foreman is not None:
-            return in_processes(work, list(tasks), jobs=jobs, foreman=self._foreman)
+    def _each(
+        self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int, seconds: Callable[[T], float]
+    ) -> Iterator[tuple[T, R | Lost]]:
+        """Yield each task with its result: from the pool, or from this process if there is none."""
+        if self._pool is not None:
+            return self._pool.run(work, list(tasks), jobs=jobs, seconds=seconds)
         return ((task, work(task)) for task in tasks)
 
-    def _look(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Died]]:
+    def _look(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Lost]]:
         """Yield each exercise with what it is worth, which its hidden tests say."""
-        return self._each(_worth, sorted(exercises, key=lambda one: one.slug), jobs=1)
+        in_order = sorted(exercises, key=lambda one: one.slug)
+        return self._each(_worth, in_order, jobs=1, seconds=lambda _: LOOK_SECONDS)
 
     def _worths(self, exercises: set[Exercise]) -> dict[str, float]:
         """Return what each exercise is worth by its name.
@@ -175,9 +170,10 @@ class Graders:
         found = dict(self._worth)
         found |= dict(self._look(exercises - found.keys()))
         for exercise, worth in found.items():
-            if isinstance(worth, Died):
-                raise InputError(f"{exercise.tests} cannot be used: its tests end the process; run them through pytest")
-        return {exercise.slug: worth for exercise, worth in found.items() if not isinstance(worth, Died)}
+            if isinstance(worth, Lost):
+                why = "end the process" if worth is Lost.DIED else f"do not load within {LOOK_SECONDS:g} s"
+                raise InputError(f"{exercise.tests} cannot be used: its tests {why}; run them through pytest")
+        return {exercise.slug: worth for exercise, worth in found.items() if not isinstance(worth, Lost)}
 
     def __enter__(self) -> "Graders":
         return self
@@ -210,6 +206,18 @@ def _grade(
     lost = report.points < report.max_points or report.status != "graded"
     stinted = limits.held_bytes < full.held_bytes and any(limits.too_much_memory in said for said in report.messages)
     return _Graded(report, cramped=stinted or (lost and (report.starved or machine_memory.kills() > killed)))
+
+
+def _grading_seconds(task: Task) -> float:
+    """Return how long a worker may take for a task."""
+    assert task.exercise is not None  # see _grade
+    limits = task.exercise.limits
+    return PATIENCE * (limits.start_seconds + limits.total_seconds)
+
+
+def _lost(task: Task, worths: dict[str, float], lost: Lost) -> SubmissionReport:
+    message = REASONS[lost].format(seconds=_grading_seconds(task))
+    return _ungraded(task, worths, "error", message)
 
 
 def _worth(exercise: Exercise) -> float:
