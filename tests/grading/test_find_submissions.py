@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from course_grader.grading import reports
-from course_grader.grading.grade_class.find_submissions import find_submissions, strays
+from course_grader.grading.grade_class.find_submissions import find_strays, find_submissions
 from course_lib.errors import InputError
 
 
@@ -79,7 +79,7 @@ def test_files_among_the_learners_are_named(classroom, exercises, tmp_path):
         folder.mkdir(exist_ok=True)
         for name in ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", ".DS_Store"):
             (folder / name).touch()
-    assert strays(classroom) == ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", "notes.txt")
+    assert find_strays(classroom) == ("ada.zip", "carl.IPYNB", "dora.ipynb.txt", "notes.txt")
     with pytest.raises(InputError, match=r"no such notebook, only ada\.zip, carl\.IPYNB and dora\.ipynb\.txt; check"):
         find_submissions(empty, exercises=exercises)
 

@@ -34,7 +34,7 @@ WATCH_SECONDS = 1.0
 
 
 class Lost(enum.Enum):
-    """Why a task has no result: its worker died, or was killed because it took too long."""
+    """Reason that a task has no result: its worker died, or was killed because it took too long."""
 
     DIED = enum.auto()
     LATE = enum.auto()
@@ -61,10 +61,10 @@ def start_forkserver() -> None:
     all that it leaves lies in this process's temporary folder.
     """
     multiprocessing.get_context("forkserver").set_forkserver_preload([preload.__name__])
-    settings = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1", "TMPDIR": scratch_dirs.own()}
+    settings = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1", "TMPDIR": scratch_dirs.own_folder()}
     usual = {name: os.environ.get(name) for name in settings}
     # Where its socket lies. The usual folder would be looked for when Python ends, and be gone with what it lies in.
-    multiprocessing.current_process()._config.setdefault("tempdir", scratch_dirs.short())  # type: ignore[attr-defined]
+    multiprocessing.current_process()._config.setdefault("tempdir", scratch_dirs.short_folder())  # type: ignore[attr-defined]
     os.environ.update(settings)
     try:
         forkserver.ensure_running()
@@ -102,7 +102,7 @@ class WorkerPool:
     def run(
         self, work: Callable[[T], R], tasks: Sequence[T], *, seconds: Callable[[T], float], jobs: int
     ) -> Iterator[tuple[T, R | Lost]]:
-        """Start on the tasks at once, and yield each with what ``work`` made of it, in the order they come to an end.
+        """Start the tasks at once, and yield each with its result, in the order in which they finish.
 
         Parameters
         ----------
@@ -226,5 +226,5 @@ def _interrupt(*_: object) -> None:
 
 def _exit_worker() -> NoReturn:
     """End without taking all apart, which takes a while."""
-    scratch_dirs.leave()
+    scratch_dirs.remove_own_folders()
     os._exit(1)
