@@ -63,7 +63,7 @@ def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come():
     folders = []
     for _ in range(20):
         starting = zygote_client.ZygoteProcess()
-        folders.append(starting._handle.folder)
+        folders.append(starting._zygote.folder)
         starting.end()
     commands = [words(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     assert not [command for command in commands if any(folder in command for folder in folders)]

@@ -14,7 +14,7 @@ from multiprocessing import spawn
 
 from course_grader.grading.learner_side.bootstrap import die_with
 
-__all__ = ["is_forkserver"]
+__all__: list[str] = []
 
 # The last three are what pytest and the reading of a notebook load at the first submission only, each time anew.
 MODULES = (
@@ -26,7 +26,7 @@ MODULES = (
 )
 
 
-def is_forkserver() -> bool:
+def _is_forkserver() -> bool:
     """Return whether this is the forkserver's process, or one forked from it."""
     return "multiprocessing.forkserver" in sys.orig_argv[-1]
 
@@ -50,5 +50,5 @@ def _prepare_without_main(data: Mapping[str, object]) -> None:
 
 
 _prepare = spawn.prepare
-if is_forkserver():
+if _is_forkserver():
     _load()

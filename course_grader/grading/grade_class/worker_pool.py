@@ -63,7 +63,7 @@ def start_forkserver() -> None:
     multiprocessing.get_context("forkserver").set_forkserver_preload([preload.__name__])
     settings = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1", "TMPDIR": scratch_dirs.own_folder()}
     usual = {name: os.environ.get(name) for name in settings}
-    # Where its socket lies. The usual folder would be looked for when Python ends, and be gone with what it lies in.
+    # For its socket. Python would remove a folder of its own at exit, when ours, in which that lies, is gone already.
     multiprocessing.current_process()._config.setdefault("tempdir", scratch_dirs.short_folder())  # type: ignore[attr-defined]
     os.environ.update(settings)
     try:
@@ -170,7 +170,7 @@ class WorkerPool:
 
 
 def _result(future: Future[R]) -> R | Lost:
-    """Return what came of a task, or raise what was raised by it."""
+    """Return a task's result, or raise what the task has raised."""
     from pebble import ProcessExpired
 
     try:
@@ -190,7 +190,7 @@ def _broken(error: RuntimeError | None = None) -> GradingError:
     return GradingError(f"expected processes that grade, and they have died: {reason}; fix that, or pass -j 1")
 
 
-_working = False
+_working = _interrupted = False
 
 
 def _start_worker() -> None:
@@ -205,18 +205,21 @@ def _start_worker() -> None:
 def _perform(work: Callable[[T], R], task: T) -> R:
     """Do one task in a worker; if that is interrupted, end the worker."""
     global _working
+    _working = True
     try:
-        try:
-            _working = True
-            return work(task)
-        finally:
-            _working = False
+        return work(task)
     except (KeyboardInterrupt, SystemExit):
         _exit_worker()
+    finally:
+        _working = False
+        if _interrupted:  # pytest catches what interrupts it, and comes to an end as usual
+            _exit_worker()
 
 
 def _interrupt(*_: object) -> None:
     """Interrupt what the worker does, so that it cleans up, or end it if it does nothing."""
+    global _interrupted
+    _interrupted = True
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
     warnings.simplefilter("ignore")  # of coroutines that nobody will wait for
     if _working:
@@ -225,6 +228,6 @@ def _interrupt(*_: object) -> None:
 
 
 def _exit_worker() -> NoReturn:
-    """End without taking all apart, which takes a while."""
+    """Remove the worker's temporary folders, and exit without taking the interpreter apart, which takes a while."""
     scratch_dirs.remove_own_folders()
     os._exit(1)

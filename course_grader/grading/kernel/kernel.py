@@ -117,15 +117,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
             raise self.stop_for(StopCause.UNREAD)
 
     def stop_for(self, cause: StopCause, *, seconds: float = 0.0) -> KernelStopped:
-        """Kill the kernel and return the exception that says why.
-
-        Parameters
-        ----------
-        cause : StopCause
-            Which limit it broke.
-        seconds : float
-            How long it was allowed to take, if it was late.
-        """
+        """Kill the kernel and return the exception that says why; ``seconds``: what it was allowed, if it was late."""
         self.stopped_by = Stop(cause, self.activity, self.limits, seconds)
         self.stops.append(self.stopped_by)
         self.stop()

@@ -14,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-__all__ = ["KERNEL_MODULES", "die_with", "disable_debugger", "main", "run_kernel", "set_rlimits"]
+__all__ = ["KERNEL_MODULES", "die_with", "disable_debugger", "main", "prepare_shell", "run_kernel", "set_rlimits"]
 
 FIRST_PID = 1  # the number of a process namespace's first process
 # History would be an SQLite file in the home; frontends and debuggers have no business in a grading run.

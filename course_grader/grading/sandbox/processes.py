@@ -128,18 +128,14 @@ class Sandboxed:
         lifeline, self._lifeline = os.pipe()
         calls = open_filter()
         self._first, self._number = -1, 0
-        self._group = cgroups.make_group(
-            2 * limits.processes, memory_bytes=limits.held_bytes
-        )  # threads count here, too
+        self._group = cgroups.make_group(2 * limits.processes, memory_bytes=limits.held_bytes)  # with threads
         try:
             wrapper = bubblewrap_command(limits=limits, sockets=folder)
             refused = [] if calls is None else ["--seccomp", str(calls)]
             command = [wrapper[0], "--as-pid-1", "--info-fd", str(writer), *refused, *wrapper[1:], *script]
-            command.append(str(lifeline))
-            given = [writer, lifeline] if calls is None else [writer, lifeline, calls]
-            self._process = start_program(
-                cgroups.run_in_group(self._group, command), home=home, cwd="/", pass_fds=given
-            )
+            command = cgroups.run_in_group(self._group, [*command, str(lifeline)])
+            passed = [writer, lifeline] if calls is None else [writer, lifeline, calls]
+            self._process = start_program(command, home=home, cwd="/", pass_fds=passed)
         finally:
             os.close(writer)
             os.close(lifeline)

@@ -12,7 +12,7 @@ import os
 import platform
 import struct
 
-__all__ = ["open_filter"]
+__all__ = ["build_filter", "open_filter"]
 
 # The numbers are the kernel's own, and differ between machines.
 X86_64 = {

@@ -6,6 +6,7 @@ walls of its own, and a descriptor of that process.
 """
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -14,7 +15,9 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 __all__ = ["main", "reason_not_to_fork"]
 
@@ -39,14 +42,14 @@ SAMPLE_CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so 
 
 
 def main(arguments: list[str]) -> None:
-    """Serve on the listening socket ``arguments[0]``.
+    """Load, and serve on the listening socket ``arguments[0]``.
 
-    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. From the
-    pipe ``arguments[2]`` it reads one line, a JSON list of modules to import; like a ``Sandboxed`` process, it ends
-    when the pipe's other end is closed.
+    It writes ``ready`` to the descriptor ``arguments[1]``, or why it never will be, and closes that. From the pipe
+    ``arguments[2]`` it reads one line, a JSON list of modules to import; like a ``Sandboxed`` process, it ends when the
+    pipe's other end is closed.
     """
     listener = socket.socket(fileno=int(arguments[0]))
-    said, lifeline = map(int, arguments[1:3])
+    status, lifeline = map(int, arguments[1:3])
     # The very files the grader runs, wherever it found them.
     sys.path.insert(0, str(Path(__file__).parents[3]))
     from course_grader.grading.sandbox import namespaces
@@ -54,9 +57,9 @@ def main(arguments: list[str]) -> None:
 
     gc.disable()
     _load_kernel()
-    if not (wanted := _read_line(lifeline)):
+    if not (imports := _read_line(lifeline)):
         return
-    _load_exercise(json.loads(wanted))
+    _load_exercise(json.loads(imports))
     del sys.path[0]
     with contextlib.suppress(OSError):
         # As root bubblewrap covers parts of its /proc, and below one with covers a child may not mount its own.
@@ -66,23 +69,33 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()  # or the first collection in a child would copy every page that was shared
     gc.enable()
-    reason = reason_not_to_fork({0, 1, 2, listener.fileno(), said, lifeline})
-    os.write(said, (reason or "ready").encode())
-    os.close(said)
-    user = {"uid": os.geteuid(), "gid": os.getegid()}
-    asked = listener.fileno()
-    while not reason and asked in select.select([asked, lifeline], [], [])[0]:
+    reason = reason_not_to_fork({0, 1, 2, listener.fileno(), status, lifeline})
+    os.write(status, (reason or "ready").encode())
+    os.close(status)
+    if not reason:
+        run_child = functools.partial(zygote_child.run_child, uid=os.geteuid(), gid=os.getegid())
+        _serve(listener, lifeline, run_child, namespaces.clone_into_namespaces)
+
+
+def _serve(
+    listener: socket.socket,
+    lifeline: int,
+    run_child: Callable[[socket.socket], NoReturn],
+    clone: Callable[[], tuple[int, int]],
+) -> None:
+    """Clone a child for each connection, and send a descriptor of it, until the lifeline is closed."""
+    while listener.fileno() in select.select([listener.fileno(), lifeline], [], [])[0]:
         connection = listener.accept()[0]
         with connection:
             try:
-                child, descriptor = namespaces.clone_into_namespaces()
+                child, descriptor = clone()
             except OSError as error:
                 connection.sendall(str(error).encode())
                 continue
             if child == 0:
                 listener.close()
                 os.close(lifeline)
-                zygote_child.run_child(connection, **user)
+                run_child(connection)
             socket.send_fds(connection, [b"+"], [descriptor])
             os.close(descriptor)
 

@@ -77,29 +77,12 @@ class Zygote:
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(FORK_SECONDS)
-        shared = [
-            folder,
-            *(path for path in readable_folders() if path.startswith(tuple(f"{place}/" for place in EMPTY_PLACES))),
-        ]
-        order = {
-            "view": {
-                "shared": shared,
-                "empty": EMPTY_PLACES,
-                "read_only": machine_wide_paths(),
-                "hidden": limits.hidden,
-                "size_bytes": limits.home_bytes,
-                "files": limits.home_files,
-                "home": HOME,
-            },
-            "rlimits": limits.rlimits(),
-            "connection_file": connection_file,
-        }
-        descriptors: list[int] = []
+        order = _make_order(connection_file, limits, folder)
         try:
             connection.connect(self.address)
-            said, descriptors, *_ = socket.recv_fds(connection, REASON_BYTES, 1)
+            reason, descriptors, *_ = socket.recv_fds(connection, REASON_BYTES, 1)
             if not descriptors:
-                raise ZygoteUnavailable(said.decode(errors="replace"))
+                raise ZygoteUnavailable(reason.decode(errors="replace"))
             return _send_order(connection, descriptors[0], order, limits)
         except OSError as error:
             connection.close()
@@ -107,6 +90,21 @@ class Zygote:
         except ZygoteUnavailable:
             connection.close()
             raise
+
+
+def _make_order(connection_file: str, limits: Limits, folder: str) -> dict[str, object]:
+    """Make the order for :func:`course_grader.grading.warm_start.zygote_child.run_child`."""
+    covered = tuple(f"{place}/" for place in EMPTY_PLACES)
+    view = {
+        "shared": [folder, *(path for path in readable_folders() if path.startswith(covered))],
+        "empty": EMPTY_PLACES,
+        "read_only": machine_wide_paths(),
+        "hidden": limits.hidden,
+        "size_bytes": limits.home_bytes,
+        "files": limits.home_files,
+        "home": HOME,
+    }
+    return {"view": view, "rlimits": limits.rlimits(), "connection_file": connection_file}
 
 
 def _send_order(
@@ -118,8 +116,8 @@ def _send_order(
     try:
         cgroups.move_process(group, read_pid(descriptor))
         connection.sendall(json.dumps(order).encode())
-        if (said := connection.recv(REASON_BYTES)) != READY:
-            raise ZygoteUnavailable(said.decode(errors="replace") or "it died")
+        if (answer := connection.recv(REASON_BYTES)) != READY:
+            raise ZygoteUnavailable(answer.decode(errors="replace") or "it died")
     except BaseException:
         process.end()
         raise
@@ -137,9 +135,9 @@ class Zygotes:
         self._started: dict[tuple[str, ...], ZygoteProcess] = {}
         self._spare: ZygoteProcess | None = ZygoteProcess()
 
-    def load(self, wanted: Iterable[tuple[str, ...]]) -> None:
+    def load(self, imports_of_exercises: Iterable[tuple[str, ...]]) -> None:
         """Start one zygote for each set of imports; to be called once."""
-        for imports in dict.fromkeys(wanted):
+        for imports in dict.fromkeys(imports_of_exercises):
             starting, self._spare = self._spare or ZygoteProcess(), None
             self._started[imports] = starting
             starting.load(imports)
@@ -172,31 +170,31 @@ class ZygoteProcess:
     """Process of a zygote, from its start to its end."""
 
     def __init__(self) -> None:
-        self._place = tempfile.TemporaryDirectory(prefix="z", dir=scratch_dirs.short_folder())
-        (folder := Path(self._place.name) / "k").mkdir()
-        self._handle = Zygote(str(folder), f"{self._place.name}/z")
+        self._temporary = tempfile.TemporaryDirectory(prefix="z", dir=scratch_dirs.short_folder())
+        (folder := Path(self._temporary.name) / "k").mkdir()
+        self._zygote = Zygote(str(folder), f"{self._temporary.name}/z")
         lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
-        (said, saying), (info, informing) = os.pipe(), os.pipe()
-        self._said = os.fdopen(said, "rb")
-        given = [lifeline, saying, informing]
+        (status, status_writer), (info, info_writer) = os.pipe(), os.pipe()
+        self._status = os.fdopen(status, "rb")
+        passed = [lifeline, status_writer, info_writer]
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-                listener.bind(self._handle.address)
+                listener.bind(self._zygote.address)
                 listener.listen(BACKLOG)
                 wrapper = bubblewrap_command(limits=Limits(), sockets=str(folder), nesting=True)
-                command = [wrapper[0], "--info-fd", str(informing), *wrapper[1:], sys.executable, "-I"]
+                command = [wrapper[0], "--info-fd", str(info_writer), *wrapper[1:], sys.executable, "-I"]
                 command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno())]
-                command += [str(saying), str(lifeline)]
-                self.process = start_program(command, home="/", pass_fds=[listener.fileno(), *given])
+                command += [str(status_writer), str(lifeline)]
+                self.process = start_program(command, home="/", pass_fds=[listener.fileno(), *passed])
         finally:
-            for descriptor in given:
+            for descriptor in passed:
                 os.close(descriptor)
         with os.fdopen(info, "rb") as file:
             self._first = open_first_process(file)  # now, while its number cannot have become another's
 
     def load(self, imports: tuple[str, ...]) -> None:
         """Send it the names of the modules to import."""
-        with contextlib.suppress(BrokenPipeError):  # that it is dead shows when it should be ready
+        with contextlib.suppress(BrokenPipeError):  # a dead one is noticed when it should be ready
             os.write(self.lifeline, json.dumps(imports).encode() + b"\n")
 
     def ready(self) -> Zygote:
@@ -207,19 +205,19 @@ class ZygoteProcess:
         ZygoteUnavailable
             If it never will be.
         """
-        late = not select.select([self._said], [], [], START_SECONDS)[0]
-        if (heard := b"it did not start in time" if late else self._said.read()) != b"ready":
-            raise ZygoteUnavailable(heard.decode(errors="replace") or "it died")
-        folder = tempfile.mkdtemp(dir=self._handle.folder)
+        late = not select.select([self._status], [], [], START_SECONDS)[0]
+        if (status := b"it did not start in time" if late else self._status.read()) != b"ready":
+            raise ZygoteUnavailable(status.decode(errors="replace") or "it died")
+        folder = tempfile.mkdtemp(dir=self._zygote.folder)
         try:
-            self._handle.fork("", limits=Limits(), folder=folder).end()
+            self._zygote.fork("", limits=Limits(), folder=folder).end()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return self._handle
+        return self._zygote
 
     def end(self) -> None:
         """Kill it, however far it has come; return when all of it is gone."""
         kill_sandbox(self.process, self._first)
-        self._said.close()
+        self._status.close()
         os.close(self.lifeline)
-        self._place.cleanup()
+        self._temporary.cleanup()
