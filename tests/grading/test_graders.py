@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -91,7 +93,7 @@ def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, han
     exercise, good, bad = make_exercise(tests=tests), hand_in(), None
     good = good.rename(good.with_name("good.ipynb"))
     bad = hand_in(double="def double(x): return 3")
-    monkeypatch.setattr(graders, "_grading_seconds", lambda task: 20.0 if task.learner == "bob" else 600.0)
+    monkeypatch.setattr(graders, "_compute_deadline_seconds", lambda task: 20.0 if task.learner == "bob" else 600.0)
     tasks = [Task(learner, exercise, bad if learner == "bob" else good) for learner in ("ada", "bob", "cem")]
     graded = {report.learner: report for report in grade_class(tasks, jobs=2)}
     assert {learner: report.status for learner, report in graded.items()} == {
@@ -153,3 +155,25 @@ print([report.points for report in grade_class(tasks)])
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "begins\n[3, 3]\n")
+
+
+def test_nothing_is_imported_from_the_folder_in_which_grading_begins(exercise, hand_in, tmp_path):
+    """It may be that of the submissions, and what they call their files runs where no sandbox is."""
+    (folder := tmp_path / "class").mkdir()
+    for name in ("json", "numpy", "pebble", "random", "socket"):
+        (folder / f"{name}.py").write_text("open('ran', 'w').close()\n")
+    (script := tmp_path / "script.py").write_text(
+        f"""
+from pathlib import Path
+from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.exercises.exercise import load
+from course_grader.grading.grade_class.graders import grade_class
+exercise = load(Path({str(exercise.key)!r}))
+tasks = [Task(learner, exercise, Path({str(hand_in())!r})) for learner in ("ada", "bob")]
+print([report.points for report in grade_class(tasks, jobs=2)])
+"""
+    )
+    env = os.environ | {"PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run([sys.executable, script], cwd=folder, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "[3, 3]\n")
+    assert not (folder / "ran").exists()

@@ -55,9 +55,11 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
         If the folder is not one, is empty, does not say which exercise is meant, or has two learners of the same name.
     """
     if not folder.is_dir():
-        came = "a file" if folder.is_file() else "nothing"
-        raise InputError(f"expected a folder of submissions at {folder}, found {came}; give the folder that holds them")
-    only = None if slug is None else find_exercise(slug, exercises=exercises, key=key)
+        found = "a file" if folder.is_file() else "nothing"
+        raise InputError(
+            f"expected a folder of submissions at {folder}, found {found}; give the folder that holds them"
+        )
+    only = None if slug is None else find(slug, exercises=exercises, key=key)
     if not exercises.is_dir() and key is None:
         raise InputError(
             f"expected the folder of exercises at {exercises}, found none; say where it is with --exercises"
@@ -67,9 +69,9 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     tasks = [task for entry in entries for task in _make_tasks(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
         names = [name for task in tasks for name in task.passed_over] + list(find_strays(folder))
-        came = f"no such notebook, only {join_names(names)}" if names else "no such notebook"
+        found = f"no such notebook, only {join_names(names)}" if names else "no such notebook"
         raise InputError(
-            f"expected <learner>/<exercise>.ipynb in {folder}, found {came}; check the folder, unpack and rename what "
+            f"expected <learner>/<exercise>.ipynb in {folder}, found {found}; check the folder, unpack and rename what "
             "is in it, or name the exercise of a flat folder with --exercise"
         )
     return tasks

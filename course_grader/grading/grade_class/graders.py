@@ -103,8 +103,8 @@ class Graders:
             :func:`course_grader.grading.grade_class.find_submissions.find_submissions`.
         """
         if self._zygotes is not None:
-            self._zygotes.load(_shared_imports([task for task in tasks if task.path is not None]))
-        self._points = self._start_adding_points(_exercises_of(tasks))
+            self._zygotes.load(_find_shared_imports([task for task in tasks if task.path is not None]))
+        self._points = self._start_adding_points(_collect_exercises(tasks))
 
     def hide(self, folders: Iterable[Path]) -> None:
         """Hide these folders from learners' code, wherever they lie.
@@ -125,27 +125,27 @@ class Graders:
             If the hidden tests of an exercise cannot be used, or a folder cannot be hidden; then nothing is graded.
         """
         # A broken key ends the run here, before anyone is graded by it.
-        points = self._points_of(_exercises_of(tasks))
+        points = self._points_of(_collect_exercises(tasks))
         missing = (task for task in tasks if task.path is None)
-        yield from ((task, _ungraded_report(task, points, "missing", task.message)) for task in missing)
+        yield from ((task, _make_empty_report(task, points, "missing", task.message)) for task in missing)
         present = [task for task in tasks if task.path is not None]
         zygotes = self._zygotes.ready if self._zygotes is not None and present else {}
         grade = functools.partial(_grade, sandbox=self.sandbox, zygotes=zygotes, hidden=self._find_hidden(present))
         kills, again = machine_memory.count_oom_kills(), list[Task]()
         for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
             work = functools.partial(grade, share=machine_memory.share_memory(jobs)) if some else grade
-            for task, result in self._run(work, some, jobs=jobs, seconds=_grading_seconds):
+            for task, result in self._run(work, some, jobs=jobs, seconds=_compute_deadline_seconds):
                 short = machine_memory.count_oom_kills() > kills if isinstance(result, Lost) else result.was_short
                 if short and some is present:
                     again.append(task)
                 else:
-                    yield task, _lost_report(task, points, result) if isinstance(result, Lost) else result.report
+                    yield task, _make_error_report(task, points, result) if isinstance(result, Lost) else result.report
 
     def _find_hidden(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return the folders that the sandbox has to hide."""
         if self.sandbox != BUBBLEWRAP:
             return ()
-        keys = {exercise.key for exercise in _exercises_of(tasks)}
+        keys = {exercise.key for exercise in _collect_exercises(tasks)}
         submissions = {task.path.parent for task in tasks if task.path is not None}
         return find_folders_to_hide(self._private | keys | submissions)
 
@@ -185,11 +185,11 @@ class Graders:
         self._stack.close()
 
 
-def _exercises_of(tasks: Sequence[Task]) -> set[Exercise]:
+def _collect_exercises(tasks: Sequence[Task]) -> set[Exercise]:
     return {task.exercise for task in tasks if task.exercise}
 
 
-def _shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
+def _find_shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
     """Return the imports of exercises with several submissions: for one, a kernel from scratch is no slower."""
     counts = Counter(task.exercise.imports for task in tasks if task.exercise)
     return [imports for imports, count in counts.items() if count > 1]
@@ -212,16 +212,16 @@ def _grade(
     return _GradingResult(report, was_short=short_of_memory or (lost_points and disturbed))
 
 
-def _grading_seconds(task: Task) -> float:
+def _compute_deadline_seconds(task: Task) -> float:
     """Return how long a worker may take for a task."""
     assert task.exercise is not None  # see _grade
     limits = task.exercise.limits
     return PATIENCE * (limits.start_seconds + limits.total_seconds)
 
 
-def _lost_report(task: Task, points: dict[str, float], lost: Lost) -> SubmissionReport:
-    message = REASONS[lost].format(seconds=_grading_seconds(task))
-    return _ungraded_report(task, points, "error", message)
+def _make_error_report(task: Task, points: dict[str, float], lost: Lost) -> SubmissionReport:
+    message = REASONS[lost].format(seconds=_compute_deadline_seconds(task))
+    return _make_empty_report(task, points, "error", message)
 
 
 def _add_up_points(exercise: Exercise) -> float:
@@ -230,6 +230,6 @@ def _add_up_points(exercise: Exercise) -> float:
     return sum(row.max_points for row in hidden_tests(exercise))
 
 
-def _ungraded_report(task: Task, points: dict[str, float], status: str, message: str) -> SubmissionReport:
+def _make_empty_report(task: Task, points: dict[str, float], status: str, message: str) -> SubmissionReport:
     slug = task.exercise.slug if task.exercise else ""
     return SubmissionReport(task.learner, slug, status, 0, points.get(slug, 0), (message,))

@@ -206,8 +206,8 @@ def _find_common(fingerprints: Iterable[Shingles]) -> Shingles:
 
 
 def _compare_cell(one: Fingerprints, other: Fingerprints, name: str, shared: Shingles) -> float:
-    mine, theirs = (prints.get(name, frozenset()) - shared for prints in (one, other))
-    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+    first, second = (prints.get(name, frozenset()) - shared for prints in (one, other))
+    return len(first & second) / len(first | second) if first and second else 0.0
 
 
 def _candidate_pairs(own: Mapping[str, Shingles], at_least: float) -> list[tuple[str, str]]:

@@ -57,8 +57,9 @@ class _Context(ForkServerContext):
 def start_forkserver() -> None:
     """Start the process that workers are forked from, which loads what they need; do nothing if it runs already.
 
-    There is one in a process, and it ends with that. It finds modules where this process does, and nowhere else, and
-    all that it leaves lies in this process's temporary folder.
+    A process has one, which ends with the thread that has started it. It finds modules where this process does, and
+    nowhere else: not in the current folder, which may be full of submissions. All that it leaves lies in this process's
+    temporary folder.
     """
     multiprocessing.get_context("forkserver").set_forkserver_preload([preload.__name__])
     settings = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1", "TMPDIR": scratch_dirs.own_folder()}
@@ -133,7 +134,7 @@ class WorkerPool:
             try:
                 while running:
                     for future in self._await_some(running):
-                        task, result = running.pop(future), _result(future)
+                        task, result = running.pop(future), _take_result(future)
                         fill()
                         yield task, result
             finally:
@@ -147,13 +148,13 @@ class WorkerPool:
         try:
             return self._pool.schedule(_perform, (work, task), timeout=seconds)
         except RuntimeError as error:  # as Pebble says that it cannot go on
-            raise _broken(error) from error
+            raise _make_error(error) from error
 
     def _await_some(self, running: dict[Future[R], T]) -> set[Future[R]]:
         """Wait until at least one is done, or the pool is broken."""
         while not (done := wait(running, WATCH_SECONDS, FIRST_COMPLETED).done):
             if self._started is None or not self._started.active:
-                raise _broken()
+                raise _make_error()
         return done
 
     def __enter__(self) -> "WorkerPool":
@@ -169,7 +170,7 @@ class WorkerPool:
             self._started.join()
 
 
-def _result(future: Future[R]) -> R | Lost:
+def _take_result(future: Future[R]) -> R | Lost:
     """Return a task's result, or raise what the task has raised."""
     from pebble import ProcessExpired
 
@@ -182,10 +183,10 @@ def _result(future: Future[R]) -> R | Lost:
             return Lost.LATE
         raise
     except BrokenExecutor as error:
-        raise _broken(error) from error
+        raise _make_error(error) from error
 
 
-def _broken(error: RuntimeError | None = None) -> GradingError:
+def _make_error(error: RuntimeError | None = None) -> GradingError:
     reason = str((error and error.__cause__) or error or "") or "something killed them"
     return GradingError(f"expected processes that grade, and they have died: {reason}; fix that, or pass -j 1")
 
@@ -203,7 +204,7 @@ def _start_worker() -> None:
 
 
 def _perform(work: Callable[[T], R], task: T) -> R:
-    """Do one task in a worker; if that is interrupted, end the worker."""
+    """Perform one task in a worker; if that is interrupted, end the worker."""
     global _working
     _working = True
     try:
@@ -221,7 +222,7 @@ def _interrupt(*_: object) -> None:
     global _interrupted
     _interrupted = True
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up is not to be interrupted in its turn
-    warnings.simplefilter("ignore")  # of coroutines that nobody will wait for
+    warnings.simplefilter("ignore")  # of coroutines that are not awaited any more
     if _working:
         raise KeyboardInterrupt
     _exit_worker()

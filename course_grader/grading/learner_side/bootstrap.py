@@ -29,7 +29,7 @@ SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def die_with(parent: int) -> None:
-    """Have the operating system kill this process when its parent dies, however it dies."""
+    """Make the operating system kill this process when its parent dies, however it dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
@@ -70,7 +70,7 @@ def run_kernel(connection_file: str) -> None:
 
     prepare_shell()
     silent = logging.getLogger("course_lib.kernel")
-    silent.setLevel(logging.CRITICAL + 1)  # else every message is formatted, to be read by nobody
+    silent.setLevel(logging.CRITICAL + 1)  # else every message is formatted, for no reader
     app = minimal_kernel.MinimalApp.instance(config=Config(OPTIONS), connection_file=connection_file, log=silent)
     app.initialize([])  # type: ignore[no-untyped-call] # ipykernel has few types
     rpc_server.serve_requests(app.kernel, Path(connection_file).parent)

@@ -82,13 +82,13 @@ def _encode_array(value: object) -> dict[str, Json]:
     if array.dtype.kind not in KINDS:
         raise CodecError(f"a {kind}, which is not plain data (numbers, text, lists, dicts, arrays)")
     fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-    npy = _npy_header(array.dtype.str, fortran, array.shape) + (array.T if fortran else array).tobytes()
+    npy = _make_npy_header(array.dtype.str, fortran, array.shape) + (array.T if fortran else array).tobytes()
     name = "scalar" if isinstance(value, np.generic) else "array"
     return {TAG: name, "npy": base64.b64encode(npy).decode("ascii")}
 
 
 @functools.lru_cache(maxsize=1024)
-def _npy_header(descr: str, fortran: bool, shape: tuple[int, ...]) -> bytes:
+def _make_npy_header(descr: str, fortran: bool, shape: tuple[int, ...]) -> bytes:
     """Return the header of an .npy; writing it takes longer than all the rest of a small array."""
     buffer = io.BytesIO()
     header = {"descr": descr, "fortran_order": fortran, "shape": shape}
