@@ -145,10 +145,10 @@ import sys
 from pathlib import Path
 sys.path[:] = {sys.path!r}
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.exercises.exercise import load
+from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_class.graders import grade_class
 print("begins")
-exercise = load(Path({str(exercise.key)!r}))
+exercise = load_exercise(Path({str(exercise.key)!r}))
 tasks = [Task(learner, exercise, Path({str(hand_in())!r})) for learner in ("ada", "bob")]
 print([report.points for report in grade_class(tasks)])
 """
@@ -166,9 +166,9 @@ def test_nothing_is_imported_from_the_folder_in_which_grading_begins(exercise, h
         f"""
 from pathlib import Path
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.exercises.exercise import load
+from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_class.graders import grade_class
-exercise = load(Path({str(exercise.key)!r}))
+exercise = load_exercise(Path({str(exercise.key)!r}))
 tasks = [Task(learner, exercise, Path({str(hand_in())!r})) for learner in ("ada", "bob")]
 print([report.points for report in grade_class(tasks, jobs=2)])
 """

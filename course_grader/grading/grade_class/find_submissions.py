@@ -59,7 +59,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
         raise InputError(
             f"expected a folder of submissions at {folder}, found {found}; give the folder that holds them"
         )
-    only = None if slug is None else find(slug, exercises=exercises, key=key)
+    only = None if slug is None else find_exercise(slug, exercises=exercises, key=key)
     if not exercises.is_dir() and key is None:
         raise InputError(
             f"expected the folder of exercises at {exercises}, found none; say where it is with --exercises"

@@ -40,7 +40,9 @@ def _load() -> None:
     gc.disable()
     for name in MODULES:
         importlib.import_module(name)
-    sys.modules["course_grader.grading.grade_one.pytest_isolation"].keep_compiled()  # in one folder for all workers
+    from course_grader.grading.grade_one.pytest_isolation import keep_compiled
+
+    keep_compiled()  # in one folder for all workers
     gc.freeze()
 
 
