@@ -4,9 +4,9 @@ import atexit
 import gc
 import importlib
 import inspect
+import re
 import signal
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from course_grader.grading.text import one_line
@@ -27,8 +27,8 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     try:
-        with _start_workers_early(sys.argv[1:] if arguments is None else arguments) as foreman:
-            _build_app()(args=arguments, prog_name="course", obj=foreman)
+        _load_workers_early(sys.argv[1:] if arguments is None else arguments)
+        _build_app()(args=arguments, prog_name="course")
     except CourseError as error:
         print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
         sys.exit(BAD_INPUT)
@@ -39,14 +39,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _start_workers_early(words: list[str]) -> AbstractContextManager[object]:
+def _load_workers_early(words: list[str]) -> None:
     """Start the process from which ``course grade`` forks its workers, so that both load at the same time."""
-    if sys.platform != "linux" or words[:1] != ["grade"] or "--help" in words:
-        return nullcontext()
-    from course_grader.grading.grade_class.foreman import Foreman
-    from course_grader.grading.grade_class.workers import serve
+    alone = re.search(r"(-j|--jobs)[ =]?1\b", " ".join(words))
+    if sys.platform == "linux" and words[:1] == ["grade"] and "--help" not in words and not alone:
+        from course_grader.grading.grade_class.worker_pool import start_forkserver
 
-    return Foreman(serve)
+        start_forkserver()
 
 
 def _build_app() -> Any:

@@ -15,7 +15,7 @@ from course_grader.cli.result_tables import grades_table, similar_pairs_table
 from course_grader.cli.terminal_output import make_console
 from course_grader.grading import reports
 from course_grader.grading.exercises.exercise import find_exercise
-from course_grader.grading.grade_class.find_submissions import Task, strays
+from course_grader.grading.grade_class.find_submissions import Task, find_strays
 from course_grader.grading.grade_class.graders import Graders
 from course_grader.grading.grade_class.similarity import Comparison
 from course_grader.grading.gradebook import (
@@ -74,7 +74,7 @@ class GradingRun:
 
     def _note_ungraded_files(self) -> None:
         """Note files that are not graded: among the learners' folders, or beside a graded notebook."""
-        if loose := strays(self.submissions):
+        if loose := find_strays(self.submissions):
             typer.echo(
                 f"note: {self.submissions} has {join_names(loose)}, in no learner's folder, and so not graded; if it "
                 "was handed in, unpack it, or put it there as <learner>/<exercise>.ipynb",

@@ -23,7 +23,7 @@ def graders_for():
         def get(task):
             if (imports := task.exercise.imports) not in started:
                 started[imports] = stack.enter_context(Graders(jobs=1))
-                started[imports].expect([task, task])  # for a single one they would load nothing ahead
+                started[imports].prepare([task, task])  # for a single one they would load nothing ahead
             return started[imports]
 
         yield get

@@ -140,3 +140,29 @@ def hand_in(exercise, tmp_path) -> Callable[..., Path]:
 def grade(exercise, hand_in) -> Callable[..., SubmissionReport]:
     """Return a function that grades the reference with some answers replaced."""
     return lambda **answers: grade_submission(hand_in(**answers), learner="ada", exercise=exercise)
+
+
+@pytest.fixture
+def exercises(exercise):
+    """The folder that holds the tiny exercise."""
+    return exercise.key.parents[1]
+
+
+@pytest.fixture
+def classroom(tmp_path, hand_in):
+    """A nested folder: two learners with notebooks, and every kind of thing a folder collects."""
+    folder = tmp_path / "submissions"
+    right, wrong = hand_in().read_bytes(), hand_in(halve="def halve(x): return x").read_bytes()
+    for learner, raw in {"ada": right, "bob": wrong, "=cmd()": right, "cut off": right[:200], "empty": b""}.items():
+        (folder / learner).mkdir(parents=True)
+        (folder / learner / "double.ipynb").write_bytes(raw)
+    (folder / "fay" / "double.ipynb").mkdir(parents=True)
+    (folder / "gil").mkdir()
+    (folder / "hal").mkdir()
+    (folder / "hal" / "my double.ipynb").write_bytes(right)
+    (folder / "ivy").symlink_to(folder / "ada")
+    (folder / "jon").mkdir()
+    (folder / "jon" / "double.ipynb").symlink_to(folder / "ada" / "double.ipynb")
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "notes.txt").write_text("not a learner")
+    return folder

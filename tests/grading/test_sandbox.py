@@ -14,7 +14,7 @@ from course_grader.grading.grade_class.find_submissions import find_submissions
 from course_grader.grading.grade_class.graders import Graders
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.protocol.codec import decode
-from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM, hidden
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM, find_folders_to_hide
 from course_grader.grading.warm_start.zygote_client import Zygotes
 from course_lib.errors import InputError
 
@@ -114,9 +114,9 @@ while time.process_time() < begun + 0.4:
 came = 0
 """
     with start() as kernel:
-        before = kernel.km.provisioner.waited_seconds()
+        before = kernel.km.provisioner.measure_wait_seconds()
         ask(kernel, code)
-        assert kernel.km.provisioner.waited_seconds() - before > 0.2
+        assert kernel.km.provisioner.measure_wait_seconds() - before > 0.2
 
 
 def test_a_kernel_may_still_talk_to_itself(start):
@@ -160,7 +160,7 @@ def test_what_lies_in_a_folder_that_is_shown_is_covered(course, warm):
     """Keys, submissions, grades and what the repository remembers of them; the rest of the folder is there."""
     tasks = find_submissions(course / "submissions", exercises=course / "exercises")
     with Graders(jobs=1, warm=warm) as graders:
-        graders.expect(tasks)
+        graders.prepare(tasks)
         graders.hide([course / "grades", course / "exercises"])
         reports = [report for _, report in graders.grade(tasks)]
     where = WARM if warm else BUBBLEWRAP
@@ -181,9 +181,9 @@ def test_the_command_says_what_is_to_be_covered(course):
 def test_what_the_interpreter_needs_is_not_covered():
     """Where one lies in the other, nobody is graded."""
     with pytest.raises(InputError, match=r"apart from what learners' code needs, found .*; move one of them"):
-        hidden([Path(sys.prefix)])
+        find_folders_to_hide([Path(sys.prefix)])
 
 
 def test_nothing_is_covered_that_is_not_seen(tmp_path):
     """A course elsewhere is out of sight as it is, and one that is not there yet as well."""
-    assert hidden([tmp_path, Path(sys.prefix) / "nothing"]) == ()
+    assert find_folders_to_hide([tmp_path, Path(sys.prefix) / "nothing"]) == ()

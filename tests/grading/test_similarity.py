@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.grade_class.similarity import FEW, fingerprint, similar_in, similar_pairs
+from course_grader.grading.grade_class.similarity import MOST_IN_FULL, find_similar, find_similar_answers, fingerprint
 from tests.grading.conftest import SOURCE
 
 BASE = """
@@ -47,7 +47,9 @@ HONEST = [
 
 def test_a_copy_with_other_names_and_comments_is_listed(exercise):
     """Names, numbers, spacing, comments and docstrings changed: all of its own is the same."""
-    [pair] = similar_pairs({"ada": {"halve": BASE}, "bob": {"halve": RENAMED}, "cem": {"halve": HONEST[2]}}, exercise)
+    [pair] = find_similar_answers(
+        {"ada": {"halve": BASE}, "bob": {"halve": RENAMED}, "cem": {"halve": HONEST[2]}}, exercise
+    )
     assert (pair.first, pair.second, pair.alike, pair.cells) == ("ada", "bob", 1.0, ("halve",))
 
 
@@ -55,25 +57,25 @@ def test_a_copy_with_a_line_of_its_own_is_still_listed(exercise):
     """Less alike, and above the threshold; with a threshold of one it is not listed."""
     edited = RENAMED.replace("    return result", "    result = result.astype(float)\n    return result")
     answers = {"ada": {"halve": BASE}, "bob": {"halve": edited}}
-    [pair] = similar_pairs(answers, exercise)
+    [pair] = find_similar_answers(answers, exercise)
     assert 0.6 < pair.alike < 1
-    assert similar_pairs(answers, exercise, at_least=1) == []
+    assert find_similar_answers(answers, exercise, at_least=1) == []
 
 
 def test_honest_answers_are_not_listed(exercise):
     """Five people who solve the same small task each in their way."""
     answers = {f"learner{number}": {"halve": code} for number, code in enumerate(HONEST)}
-    assert similar_pairs(answers, exercise, at_least=0.4) == []
+    assert find_similar_answers(answers, exercise, at_least=0.4) == []
 
 
 def test_what_everyone_writes_is_discounted(exercise, make_exercise):
     """The stub, the reference's own words, and what more than half the class has, are nobody's copy."""
     stubs = {name: {"halve": exercise.pristine().cells[-1].source} for name in ("ada", "bob")}
     references = {name: {"halve": "def halve(y):\n    return y / 2\n"} for name in ("cem", "dan")}
-    assert similar_pairs(stubs | references, exercise) == []
+    assert find_similar_answers(stubs | references, exercise) == []
     crowd = {f"learner{number}": {"halve": BASE} for number in range(5)}
-    assert similar_pairs(crowd, exercise) == []
-    assert len(similar_pairs(dict(list(crowd.items())[:3]), exercise)) == 3
+    assert find_similar_answers(crowd, exercise) == []
+    assert len(find_similar_answers(dict(list(crowd.items())[:3]), exercise)) == 3
 
 
 def own_way(number):
@@ -84,8 +86,8 @@ def own_way(number):
 
 def test_in_a_large_class_the_same_pairs_are_found(exercise):
     """MinHash proposes them, and their likeness is counted in full."""
-    answers = {f"learner{number:03}": own_way(number) for number in range(FEW + 5)}
-    found = similar_pairs(answers | {"ada": {"halve": BASE}, "zoe": {"halve": RENAMED}}, exercise)
+    answers = {f"learner{number:03}": own_way(number) for number in range(MOST_IN_FULL + 5)}
+    found = find_similar_answers(answers | {"ada": {"halve": BASE}, "zoe": {"halve": RENAMED}}, exercise)
     assert [(pair.first, pair.second, pair.alike) for pair in found] == [("ada", "zoe", 1.0)]
 
 
@@ -98,7 +100,7 @@ def test_code_that_is_none_does_not_stop_it(code):
 def test_order_of_reading_does_not_matter(exercise):
     """The same pairs, in the same order, however the class is listed."""
     answers = {"cem": {"halve": RENAMED}, "ada": {"halve": BASE}, "bob": {"halve": BASE + "    # mine\n"}}
-    assert similar_pairs(answers, exercise) == similar_pairs(dict(sorted(answers.items())), exercise)
+    assert find_similar_answers(answers, exercise) == find_similar_answers(dict(sorted(answers.items())), exercise)
 
 
 def test_files_that_cannot_be_read_are_left_to_grading(exercise, tmp_path):
@@ -109,7 +111,7 @@ def test_files_that_cannot_be_read_are_left_to_grading(exercise, tmp_path):
         nbformat.write(notebook, tmp_path / f"{name}.ipynb")
     (tmp_path / "cem.ipynb").write_text(json.dumps({"nbformat": 4}))
     tasks = [Task(path.stem, exercise, path) for path in sorted(tmp_path.iterdir())]
-    [pair] = similar_in([*tasks, Task("dan", None, None)])
+    [pair] = find_similar([*tasks, Task("dan", None, None)])
     assert (pair.exercise, pair.first, pair.second) == ("double", "ada", "bob")
 
 
@@ -137,7 +139,7 @@ def test_blanks_that_lead_to_nothing_are_not_looked_at_again_and_again(code):
 def test_answers_of_a_line_are_not_compared(exercise):
     """Anyone may write the same one."""
     short = {"halve": "def halve(x):\n    return np.multiply(x, 0.5)\n"}
-    assert similar_pairs({"ada": short, "bob": short}, exercise) == []
+    assert find_similar_answers({"ada": short, "bob": short}, exercise) == []
 
 
 @pytest.mark.parametrize(("copies", "others", "listed"), [(4, 0, 0), (3, 1, 0), (2, 2, 1), (3, 0, 3)])
@@ -145,25 +147,25 @@ def test_what_more_than_half_of_four_or_more_have_is_nobodys(exercise, copies, o
     """Half is not more than half, and three are no class."""
     answers = {f"copy{number}": {"halve": BASE} for number in range(copies)}
     answers |= {f"other{number}": own_way(number) for number in range(others)}
-    assert len(similar_pairs(answers, exercise)) == listed
+    assert len(find_similar_answers(answers, exercise)) == listed
 
 
 def test_pairs_come_with_the_most_alike_first_and_name_what_is_alike(exercise):
     """The share is that of all answers together, to three digits; an answer that is each one's own is not named."""
     edited = RENAMED.replace("    return result", "    result = result.astype(float)\n    return result")
     answers = {"ada": {"halve": BASE}, "bob": {"halve": edited}, "zoe": {"halve": RENAMED}}
-    found = similar_pairs(answers, exercise)
+    found = find_similar_answers(answers, exercise)
     assert [(pair.first, pair.second) for pair in found] == [("ada", "zoe"), ("ada", "bob"), ("bob", "zoe")]
     assert found[0].alike == 1 > found[1].alike == found[2].alike == round(found[1].alike, 3)
-    assert similar_pairs(answers, exercise, at_least=1) == found[:1]
+    assert find_similar_answers(answers, exercise, at_least=1) == found[:1]
     apart = {
         name: answers[name] | {"double": own_way(number)["halve"].replace("halve", "double")}
         for number, name in enumerate(("ada", "zoe"))
     }
-    (pair,) = similar_pairs(apart, exercise, at_least=0.3)
+    (pair,) = find_similar_answers(apart, exercise, at_least=0.3)
     assert pair.cells == ("halve",)
     stub = next(cell.source for cell in exercise.pristine().cells if cell.id == "double")
-    (pair,) = similar_pairs({name: answers[name] | {"double": stub} for name in ("ada", "zoe")}, exercise)
+    (pair,) = find_similar_answers({name: answers[name] | {"double": stub} for name in ("ada", "zoe")}, exercise)
     assert pair.cells == ("halve",)
 
 
@@ -181,7 +183,7 @@ def test_a_long_answer_that_everyone_is_given_is_nobodys(make_exercise, given):
     ]
     exercise = make_exercise(SOURCE.replace("def halve(x):\n" + line, BASE.strip() + "\n"))
     answers = {name: {"halve": RENAMED} for name in ("ada", "bob")}
-    assert similar_pairs(answers, exercise) == []
+    assert find_similar_answers(answers, exercise) == []
 
 
 @pytest.mark.parametrize(
@@ -202,4 +204,4 @@ def test_words_that_stand_alone_are_no_code(commented, bare):
 
 def test_who_handed_nothing_in_is_passed_over(exercise):
     """Of an exercise that is known, too."""
-    assert similar_in([Task("ada", exercise, None), Task("bob", None, None)]) == []
+    assert find_similar([Task("ada", exercise, None), Task("bob", None, None)]) == []

@@ -37,7 +37,7 @@ def demo(
     from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, NONE
 
     found = find_exercise(exercise, exercises=exercises, key=key)
-    with tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as folder:
+    with tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as folder:
         _make_class(found, Path(folder))
         tasks = find_submissions(Path(folder), exercises=exercises, slug=exercise, key=key)
         reports = list(grade_class(tasks, sandbox=BUBBLEWRAP if sandbox else NONE))

@@ -37,7 +37,6 @@ _Reports = Annotated[
 
 
 def grade(
-    context: typer.Context,
     submissions: Submissions,
     *,
     out: Out = Path("grades"),
@@ -60,7 +59,7 @@ def grade(
     Exit status 0 when the run is complete, however the learners did; 2 when it cannot start; 130 when it is broken off
     by Ctrl-C.
     """
-    from course_grader.grading.grade_class.foreman import COLLECT_AT
+    from course_grader.grading.grade_class.worker_pool import COLLECT_AT
     from course_lib.extras import load
 
     gc.set_threshold(COLLECT_AT)  # while all is loaded, none of which becomes garbage
@@ -70,9 +69,9 @@ def grade(
     from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, NONE
 
     # Those that grade load what they need at the same time as this process.
-    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE, foreman=context.obj) as graders:
+    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-        graders.expect(tasks)
+        graders.prepare(tasks)
         from course_grader.cli.grading_run import GradingRun
 
         run = GradingRun(

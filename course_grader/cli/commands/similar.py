@@ -31,10 +31,10 @@ def similar(
     from course_grader.cli.result_tables import similar_pairs_table
     from course_grader.cli.terminal_output import make_console
     from course_grader.grading.grade_class.find_submissions import find_submissions
-    from course_grader.grading.grade_class.similarity import similar_in
+    from course_grader.grading.grade_class.similarity import find_similar
 
     tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-    pairs, console = similar_in(tasks, at_least=at_least), make_console()
+    pairs, console = find_similar(tasks, at_least=at_least), make_console()
     if pairs:
         console.print(similar_pairs_table(pairs))
     present = sum(task.path is not None for task in tasks)

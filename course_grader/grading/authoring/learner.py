@@ -93,7 +93,7 @@ class Learner:
 
     def _request(self, request: dict[str, object]) -> dict[str, object]:
         name = str(request["name"])
-        self._kernel.doing = f"`{name}`"
+        self._kernel.activity = f"`{name}`"
         reply = self._kernel.request(request)
         match reply.get("status"):
             case "ok":

@@ -1,6 +1,6 @@
-"""Grade a class one by one or several at a time, in processes that load in the background.
+"""Grade a class, one by one or several at a time, in worker processes that load in the background.
 
-Modules that run notebooks and tests are imported where they are used: if other processes grade, this one never does.
+Modules that run notebooks and tests are imported where they are used: with workers, this process needs none of them.
 """
 
 import functools
@@ -15,11 +15,11 @@ from typing import TypeVar
 
 from course_grader.grading.exercises.exercise import Exercise
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.grade_class.foreman import Foreman
-from course_grader.grading.grade_class.workers import Died, in_processes, serve
+from course_grader.grading.grade_class.worker_pool import Lost, WorkerPool
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.sandbox import cgroups, machine_memory
-from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, hidden, require
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, find_folders_to_hide, require_sandbox
+from course_grader.grading.sandbox.limits import StopCause
 from course_grader.grading.warm_start.zygote_client import Zygote, Zygotes
 from course_lib.errors import InputError
 
@@ -27,15 +27,22 @@ __all__ = ["Graders", "grade_class"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-DIED = "the grader's own process died; grade this one again with -j 1"
+LOOK_SECONDS = 300.0  # to load the hidden tests of an exercise, with all they import
+# What a notebook may take ends sooner by itself: the rest is for what its hidden tests compute, and for a slow machine.
+PATIENCE = 2
+REASONS = {
+    Lost.DIED: "the grader's own process died; grade this one again with -j 1",
+    Lost.LATE: "grading this one was stopped, since it was not over after {seconds:.0f} s; look for what never ends in "
+    "the hidden tests, or grade this one again with -j 1, which waits",
+}
 
 
 @dataclass(frozen=True)
-class _Graded:
-    """What came of a task, and whether that may be due to others, for want of memory or of a processor."""
+class _GradingResult:
+    """Report of a task, and whether it was short of memory or of a processor, which may be due to others."""
 
     report: SubmissionReport
-    cramped: bool
+    was_short: bool
 
 
 def grade_class(
@@ -43,14 +50,15 @@ def grade_class(
 ) -> Iterator[SubmissionReport]:
     """Grade submissions and yield each report as it is ready; the parameters are those of :class:`Graders`."""
     with Graders(jobs=jobs, sandbox=sandbox, warm=warm) as graders:
-        graders.expect(tasks)
+        graders.prepare(tasks)
         yield from (report for _, report in graders.grade(tasks))
 
 
 class Graders:
-    """The processes that grade a class; use it in a ``with`` statement, at whose end they are gone.
+    """Worker processes that grade a class; use it in a ``with`` statement, at whose end they are gone.
 
-    They load from the start on, so it pays to have them before it is known what they are to grade.
+    They load from the start on, so it pays to have them before it is known what they are to grade. A submission that
+    takes a worker much longer than its limits allow is an error, and so is one whose worker dies.
 
     Parameters
     ----------
@@ -62,9 +70,6 @@ class Graders:
     warm : bool
         Whether kernels in a sandbox are forked from a process that has imported what the exercise needs. The grades
         are the same either way.
-    foreman : Foreman, optional
-        One that was started sooner still, to run
-        :func:`course_grader.grading.grade_class.workers.serve`; it ends with these.
 
     Raises
     ------
@@ -72,33 +77,22 @@ class Graders:
         If they are to grade in a sandbox, and this machine cannot make one.
     """
 
-    def __init__(
-        self,
-        *,
-        jobs: int | None = None,
-        sandbox: str = BUBBLEWRAP,
-        warm: bool = True,
-        foreman: Foreman | None = None,
-    ) -> None:
+    def __init__(self, *, jobs: int | None = None, sandbox: str = BUBBLEWRAP, warm: bool = True) -> None:
         # Elsewhere there is no sandbox and no descriptor of a process.
         self._jobs = (jobs or len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
         self.sandbox = sandbox
-        self._worth: Iterator[tuple[Exercise, float | Died]] = iter(())
+        self._points: Iterator[tuple[Exercise, float | Lost]] = iter(())
         self._private = set[Path]()
         with ExitStack() as stack:
-            self._foreman: Foreman | None = None
-            if self._jobs > 1:
-                self._foreman = stack.enter_context(foreman or Foreman(serve))
-            elif foreman is not None:
-                foreman.end()
+            self._pool = stack.enter_context(WorkerPool(self._jobs)) if self._jobs > 1 else None
             if sandbox == BUBBLEWRAP:
-                require()
-                cgroups.sweep()
+                require_sandbox()
+                cgroups.sweep_groups()
             self._zygotes = stack.enter_context(Zygotes()) if warm and sandbox == BUBBLEWRAP else None
             self._stack = stack.pop_all()
 
-    def expect(self, tasks: Sequence[Task]) -> None:
-        """Get ready for these: have their kernels forked, if that pays, and look at the hidden tests.
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        """Prepare to grade: start zygotes where that pays, and load the hidden tests.
 
         To be called once, and before they are graded.
 
@@ -109,18 +103,18 @@ class Graders:
             :func:`course_grader.grading.grade_class.find_submissions.find_submissions`.
         """
         if self._zygotes is not None:
-            self._zygotes.load(_shared_imports([task for task in tasks if task.path is not None]))
-        self._worth = self._look(_exercises_of(tasks))
+            self._zygotes.load(_find_shared_imports([task for task in tasks if task.path is not None]))
+        self._points = self._start_adding_points(_collect_exercises(tasks))
 
     def hide(self, folders: Iterable[Path]) -> None:
-        """Make sure that learners' code sees nothing of these folders, wherever they lie.
+        """Hide these folders from learners' code, wherever they lie.
 
         Even without this, it sees nothing of the keys or of what is graded.
         """
         self._private |= set(folders)
 
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
-        """Grade these and yield each with its report as it is ready.
+        """Grade submissions and yield each with its report as it is ready.
 
         What lost points while there was too little memory for all of them, or was late because others had the
         processors, is graded once more, alone, when the others are through: what it then loses is its own doing.
@@ -128,56 +122,61 @@ class Graders:
         Raises
         ------
         InputError
-            If the hidden tests of an exercise cannot be used, or what nobody may see cannot be hidden; then nobody is
-            graded.
+            If the hidden tests of an exercise cannot be used, or a folder cannot be hidden; then nothing is graded.
         """
         # A broken key ends the run here, before anyone is graded by it.
-        worth = self._worths(_exercises_of(tasks))
-        yield from ((task, _ungraded(task, worth, "missing", task.message)) for task in tasks if task.path is None)
+        points = self._points_of(_collect_exercises(tasks))
+        missing = (task for task in tasks if task.path is None)
+        yield from ((task, _make_empty_report(task, points, "missing", task.message)) for task in missing)
         present = [task for task in tasks if task.path is not None]
-        ready = self._zygotes.ready if self._zygotes is not None and present else {}
-        grade = functools.partial(_grade, sandbox=self.sandbox, ready=ready, covered=self._covered(present))
-        killed, again = machine_memory.kills(), list[Task]()
+        zygotes = self._zygotes.ready if self._zygotes is not None and present else {}
+        grade = functools.partial(_grade, sandbox=self.sandbox, zygotes=zygotes, hidden=self._find_hidden(present))
+        kills, again = machine_memory.count_oom_kills(), list[Task]()
         for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
-            work = functools.partial(grade, share=machine_memory.share(jobs)) if some else grade
-            for task, came in self._each(work, some, jobs=jobs):
-                cramped = machine_memory.kills() > killed if isinstance(came, Died) else came.cramped
-                if cramped and some is present:
+            work = functools.partial(grade, share=machine_memory.share_memory(jobs)) if some else grade
+            for task, result in self._run(work, some, jobs=jobs, seconds=_compute_deadline_seconds):
+                short = machine_memory.count_oom_kills() > kills if isinstance(result, Lost) else result.was_short
+                if short and some is present:
                     again.append(task)
                 else:
-                    yield task, _ungraded(task, worth, "error", DIED) if isinstance(came, Died) else came.report
+                    yield task, _make_error_report(task, points, result) if isinstance(result, Lost) else result.report
 
-    def _covered(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """Return what the sandbox has to cover."""
+    def _find_hidden(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """Return the folders that the sandbox has to hide."""
         if self.sandbox != BUBBLEWRAP:
             return ()
-        keys = {exercise.key for exercise in _exercises_of(tasks)}
-        return hidden({*self._private, *keys, *(task.path.parent for task in tasks if task.path is not None)})
+        keys = {exercise.key for exercise in _collect_exercises(tasks)}
+        submissions = {task.path.parent for task in tasks if task.path is not None}
+        return find_folders_to_hide(self._private | keys | submissions)
 
-    def _each(self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int) -> Iterator[tuple[T, R | Died]]:
-        """Yield each task with what came of it: from the foreman's processes, or from this one if there is none."""
-        if self._foreman is not None:
-            return in_processes(work, list(tasks), jobs=jobs, foreman=self._foreman)
+    def _run(
+        self, work: Callable[[T], R], tasks: Iterable[T], *, jobs: int, seconds: Callable[[T], float]
+    ) -> Iterator[tuple[T, R | Lost]]:
+        """Yield each task with its result: from the pool, or from this process if there is none."""
+        if self._pool is not None:
+            return self._pool.run(work, list(tasks), jobs=jobs, seconds=seconds)
         return ((task, work(task)) for task in tasks)
 
-    def _look(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Died]]:
-        """Yield each exercise with what it is worth, which its hidden tests say."""
-        return self._each(_worth, sorted(exercises, key=lambda one: one.slug), jobs=1)
+    def _start_adding_points(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Lost]]:
+        """Yield each exercise with the points that its hidden tests give."""
+        in_order = sorted(exercises, key=lambda one: one.slug)
+        return self._run(_add_up_points, in_order, jobs=1, seconds=lambda _: LOOK_SECONDS)
 
-    def _worths(self, exercises: set[Exercise]) -> dict[str, float]:
-        """Return what each exercise is worth by its name.
+    def _points_of(self, exercises: set[Exercise]) -> dict[str, float]:
+        """Return the points that each exercise gives, by its name.
 
         Raises
         ------
         InputError
             If the hidden tests of one cannot be used.
         """
-        found = dict(self._worth)
-        found |= dict(self._look(exercises - found.keys()))
-        for exercise, worth in found.items():
-            if isinstance(worth, Died):
-                raise InputError(f"{exercise.tests} cannot be used: its tests end the process; run them through pytest")
-        return {exercise.slug: worth for exercise, worth in found.items() if not isinstance(worth, Died)}
+        found = dict(self._points)
+        found |= dict(self._start_adding_points(exercises - found.keys()))
+        for exercise, points in found.items():
+            if isinstance(points, Lost):
+                why = "end the process" if points is Lost.DIED else f"do not load within {LOOK_SECONDS:g} s"
+                raise InputError(f"{exercise.tests} cannot be used: its tests {why}; run them through pytest")
+        return {exercise.slug: points for exercise, points in found.items() if not isinstance(points, Lost)}
 
     def __enter__(self) -> "Graders":
         return self
@@ -186,38 +185,51 @@ class Graders:
         self._stack.close()
 
 
-def _exercises_of(tasks: Sequence[Task]) -> set[Exercise]:
+def _collect_exercises(tasks: Sequence[Task]) -> set[Exercise]:
     return {task.exercise for task in tasks if task.exercise}
 
 
-def _shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
-    """Return what more than one submission imports: for a single one, a kernel from scratch is no slower."""
+def _find_shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
+    """Return the imports of exercises with several submissions: for one, a kernel from scratch is no slower."""
     counts = Counter(task.exercise.imports for task in tasks if task.exercise)
     return [imports for imports, count in counts.items() if count > 1]
 
 
 def _grade(
-    task: Task, *, sandbox: str, ready: dict[tuple[str, ...], Zygote], covered: tuple[str, ...], share: int
-) -> _Graded:
+    task: Task, *, sandbox: str, zygotes: dict[tuple[str, ...], Zygote], hidden: tuple[str, ...], share: int
+) -> _GradingResult:
     from course_grader.grading.grade_one.grade_submission import grade_submission
 
     assert task.path is not None  # Graders.grade sorts these out
     assert task.exercise is not None
-    zygote, full = ready.get(task.exercise.imports), task.exercise.limits
-    limits = replace(full, hidden=covered, held_bytes=min(full.held_bytes, share))
-    exercise, killed = replace(task.exercise, limits=limits), machine_memory.kills()
+    zygote, full = zygotes.get(task.exercise.imports), task.exercise.limits
+    limits = replace(full, hidden=hidden, held_bytes=min(full.held_bytes, share))
+    exercise, kills = replace(task.exercise, limits=limits), machine_memory.count_oom_kills()
     report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
-    lost = report.points < report.max_points or report.status != "graded"
-    stinted = limits.held_bytes < full.held_bytes and any(limits.too_much_memory in said for said in report.messages)
-    return _Graded(report, cramped=stinted or (lost and (report.starved or machine_memory.kills() > killed)))
+    lost_points = report.points < report.max_points or report.status != "graded"
+    short_of_memory = limits.held_bytes < full.held_bytes and StopCause.MEMORY in report.causes
+    disturbed = report.starved or machine_memory.count_oom_kills() > kills
+    return _GradingResult(report, was_short=short_of_memory or (lost_points and disturbed))
 
 
-def _worth(exercise: Exercise) -> float:
+def _compute_deadline_seconds(task: Task) -> float:
+    """Return how long a worker may take for a task."""
+    assert task.exercise is not None  # see _grade
+    limits = task.exercise.limits
+    return PATIENCE * (limits.start_seconds + limits.total_seconds)
+
+
+def _make_error_report(task: Task, points: dict[str, float], lost: Lost) -> SubmissionReport:
+    message = REASONS[lost].format(seconds=_compute_deadline_seconds(task))
+    return _make_empty_report(task, points, "error", message)
+
+
+def _add_up_points(exercise: Exercise) -> float:
     from course_grader.grading.grade_one.grade_submission import hidden_tests
 
     return sum(row.max_points for row in hidden_tests(exercise))
 
 
-def _ungraded(task: Task, worths: dict[str, float], status: str, message: str) -> SubmissionReport:
+def _make_empty_report(task: Task, points: dict[str, float], status: str, message: str) -> SubmissionReport:
     slug = task.exercise.slug if task.exercise else ""
-    return SubmissionReport(task.learner, slug, status, 0, worths.get(slug, 0), (message,))
+    return SubmissionReport(task.learner, slug, status, 0, points.get(slug, 0), (message,))

@@ -1,4 +1,4 @@
-"""Pairs of submissions whose answers are more alike than chance explains, for a human to look at; never scored.
+"""Similarity of submissions: pairs more alike than chance explains, for a human to look at; never scored.
 
 An answer becomes tokens, with names the learner chose, numbers and strings all made equal and comments left out, so
 that renaming and reformatting change nothing. Runs of :data:`SHINGLE` tokens are its fingerprint (Broder 1997). What
@@ -25,30 +25,30 @@ from course_grader.grading.grade_class.find_submissions import Task
 from course_lib.errors import NotebookError
 from course_lib.extras import load
 
-__all__ = ["Comparison", "Pair", "fingerprint", "similar_in", "similar_pairs"]
+__all__ = ["Comparison", "Pair", "find_similar", "find_similar_answers", "fingerprint"]
 
-ALIKE = 0.6
+THRESHOLD = 0.6
 SHINGLE = 7
-FEWEST = 20  # own shingles below which two answers say too little to be compared
+FEWEST_SHINGLES = 20  # own shingles below which two answers say too little to be compared
 # Of an answer; nobody writes so much, and reading the largest that could be handed in takes minutes and gigabytes.
 MOST_CHARS, MOST_TOKENS = 1_000_000, 20_000
-COMMON, CROWD = 0.5, 4  # what more than half of at least four submissions share is discounted
+COMMON_SHARE, FEWEST_IN_CROWD = 0.5, 4  # what more than half of at least four submissions share is discounted
 PERMUTATIONS = 256
-FEW = 60  # as many as can be compared in full sooner than datasketch is imported
+MOST_IN_FULL = 60  # as many as can be compared in full sooner than datasketch is imported
 SLACK = 0.2  # how far below the threshold MinHash, which estimates, still proposes a pair
 # Python before 3.12 looks at each blank of a run again, for all that follow it, where no token comes after them.
-RUN, INDENT, MOST_INDENT = re.compile(r"(?<=\S)[ \t\f]+"), re.compile(r"^[ \t\f]{100,}", re.MULTILINE), " " * 100
-OUT = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
-LINE, STARTS = "NEWLINE", ("NEWLINE", "INDENT", "DEDENT")
+BLANKS, INDENT, MOST_INDENT = re.compile(r"(?<=\S)[ \t\f]+"), re.compile(r"^[ \t\f]{100,}", re.MULTILINE), " " * 100
+IGNORED_TOKENS = (token.COMMENT, token.NL, token.ENCODING, token.TYPE_COMMENT, token.ENDMARKER)
+LINE, LINE_STARTS = "NEWLINE", ("NEWLINE", "INDENT", "DEDENT")
 Shingles = frozenset[tuple[str, ...]]
-Words = tuple[str, ...]
-Read = dict[str, Words]  # by the name of the cell
-Prints = dict[str, Shingles]
+Tokens = tuple[str, ...]
+AnswerTokens = dict[str, Tokens]  # by the name of the cell
+Fingerprints = dict[str, Shingles]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two learners, and how much of what is their own is the same: the Jaccard index of their fingerprints."""
+    """Two learners, and the Jaccard index of the fingerprints of what is their own."""
 
     exercise: str
     first: str
@@ -68,35 +68,35 @@ def fingerprint(code: str) -> Shingles:
     >>> one == fingerprint("def f(x):\n    y = np.log(x)\n    return y / 2")
     False
     """
-    return _shingles(_words(code))
+    return _make_shingles(_normalise_code(code))
 
 
-def _shingles(words: Words) -> Shingles:
-    return frozenset(words[start : start + SHINGLE] for start in range(len(words) - SHINGLE + 1))
+def _make_shingles(tokens: Tokens) -> Shingles:
+    return frozenset(tokens[start : start + SHINGLE] for start in range(len(tokens) - SHINGLE + 1))
 
 
-def _words(code: str) -> Words:
-    """Return the normalised tokens, each distinct one kept in memory once: they are held until all are there."""
-    tokens = islice(_tokens(code[:MOST_CHARS]), MOST_TOKENS)
-    return tuple(map(sys.intern, _without_docstrings(list(tokens))))
+def _normalise_code(code: str) -> Tokens:
+    """Return the normalised tokens of code, each distinct one in memory once: all are kept for the comparison."""
+    tokens = islice(_iterate_tokens(code[:MOST_CHARS]), MOST_TOKENS)
+    return tuple(map(sys.intern, _drop_docstrings(list(tokens))))
 
 
-def _tokens(code: str) -> Iterator[str]:
+def _iterate_tokens(code: str) -> Iterator[str]:
     """Yield tokens as far as the code can be read; attributes keep their names, since they are not the learner's."""
-    before, code = "", INDENT.sub(MOST_INDENT, RUN.sub(" ", code))
+    before, code = "", INDENT.sub(MOST_INDENT, BLANKS.sub(" ", code))
     try:
         for part in tokenize.generate_tokens(io.StringIO(code).readline):
-            if part.type in OUT:
+            if part.type in IGNORED_TOKENS:
                 continue
             if part.type == token.ERRORTOKEN and part.string in ("'", '"'):  # Python from 3.12 on ends here, too
                 return
-            before = _normalised(part, before)
+            before = _normalise_token(part, before)
             yield before
     except (tokenize.TokenError, SyntaxError):
         return
 
 
-def _normalised(part: tokenize.TokenInfo, before: str) -> str:
+def _normalise_token(part: tokenize.TokenInfo, before: str) -> str:
     match part.type:
         case token.NAME if not keyword.iskeyword(part.string) and before != ".":
             return "name"
@@ -109,18 +109,18 @@ def _normalised(part: tokenize.TokenInfo, before: str) -> str:
     return part.string
 
 
-def _without_docstrings(tokens: list[str]) -> list[str]:
+def _drop_docstrings(tokens: list[str]) -> list[str]:
     """Drop strings that stand alone on a line: words about the code, like comments."""
     kept: list[str] = []
     for word in tokens:
-        if word == LINE and kept[-1:] == ["''"] and (len(kept) == 1 or kept[-2] in STARTS):
+        if word == LINE and kept[-1:] == ["''"] and (len(kept) == 1 or kept[-2] in LINE_STARTS):
             kept.pop()
         else:
             kept.append(word)
     return kept
 
 
-def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:
+def find_similar(tasks: Sequence[Task], *, at_least: float = THRESHOLD) -> list[Pair]:
     """Return the pairs that are alike among the submissions of a class, exercise by exercise."""
     comparison = Comparison()
     for task in tasks:
@@ -129,27 +129,27 @@ def similar_in(tasks: Sequence[Task], *, at_least: float = ALIKE) -> list[Pair]:
 
 
 class Comparison:
-    """Submissions to be compared, each of which is read by itself: while others are graded, say."""
+    """Compare submissions; each is read by itself, while others are graded, say."""
 
     def __init__(self) -> None:
-        self._read: dict[Exercise, dict[str, Read]] = {}
+        self._read: dict[Exercise, dict[str, AnswerTokens]] = {}
 
     def add(self, task: Task) -> None:
-        """Read one submission; what cannot be read is passed over, since grading says what is wrong with it."""
+        """Read one submission; skip one that cannot be read, since its report says so."""
         if task.exercise is None or task.path is None:
             return
         with contextlib.suppress(NotebookError):
             answers, _ = collect_answers(read_submission(task.path), task.exercise.pristine())
-            self._read.setdefault(task.exercise, {})[task.learner] = _read(answers)
+            self._read.setdefault(task.exercise, {})[task.learner] = _normalise_answers(answers)
 
-    def pairs(self, *, at_least: float = ALIKE) -> list[Pair]:
+    def pairs(self, *, at_least: float = THRESHOLD) -> list[Pair]:
         """Return the pairs that are alike, exercise by exercise."""
-        compared = (_pairs(learners, exercise, at_least) for exercise, learners in self._read.items())
+        compared = (_find_pairs(learners, exercise, at_least) for exercise, learners in self._read.items())
         return [pair for pairs in compared for pair in pairs]
 
 
-def similar_pairs(
-    submissions: Mapping[str, Mapping[str, str]], exercise: Exercise, *, at_least: float = ALIKE
+def find_similar_answers(
+    submissions: Mapping[str, Mapping[str, str]], exercise: Exercise, *, at_least: float = THRESHOLD
 ) -> list[Pair]:
     """Return the pairs that are alike, most alike first.
 
@@ -162,54 +162,57 @@ def similar_pairs(
     at_least : float
         List pairs with at least this share of equal runs of tokens, from 0 to 1.
     """
-    return _pairs({learner: _read(answers) for learner, answers in submissions.items()}, exercise, at_least)
+    tokens = {learner: _normalise_answers(answers) for learner, answers in submissions.items()}
+    return _find_pairs(tokens, exercise, at_least)
 
 
-def _pairs(read: Mapping[str, Read], exercise: Exercise, at_least: float) -> list[Pair]:
-    prints = {learner: _prints(theirs) for learner, theirs in read.items()}
-    whole = {learner: _whole(theirs) for learner, theirs in prints.items()}
-    stub, reference = (_prints(_read(answers_of(made))) for made in (exercise.pristine(), exercise.reference()))
-    shared = _whole(stub) | _whole(reference) | _crowd(whole.values())
-    own = {learner: shingles - shared for learner, shingles in whole.items()}
-    own = {learner: shingles for learner, shingles in own.items() if len(shingles) >= FEWEST}
+def _find_pairs(tokens: Mapping[str, AnswerTokens], exercise: Exercise, at_least: float) -> list[Pair]:
+    prints = {learner: _make_fingerprints(answers) for learner, answers in tokens.items()}
+    merged = {learner: _merge_fingerprints(cells) for learner, cells in prints.items()}
+    notebooks = (exercise.pristine(), exercise.reference())
+    stub, reference = (_make_fingerprints(_normalise_answers(answers_of(notebook))) for notebook in notebooks)
+    shared = _merge_fingerprints(stub) | _merge_fingerprints(reference) | _find_common(merged.values())
+    own = {learner: shingles - shared for learner, shingles in merged.items()}
+    own = {learner: shingles for learner, shingles in own.items() if len(shingles) >= FEWEST_SHINGLES}
     pairs = []
-    for first, second in _candidates(own, at_least):
+    for first, second in _candidate_pairs(own, at_least):
         alike = len(own[first] & own[second]) / len(own[first] | own[second])
         if alike >= at_least:
-            cells = [name for name in sorted(stub) if _alike(prints[first], prints[second], name, shared) >= at_least]
+            both = prints[first], prints[second]
+            cells = [name for name in sorted(stub) if _compare_cell(*both, name, shared) >= at_least]
             pairs.append(Pair(exercise.slug, first, second, round(alike, 3), tuple(cells)))
     return sorted(pairs, key=lambda pair: (-pair.alike, pair.first, pair.second))
 
 
-def _read(answers: Mapping[str, str]) -> Read:
-    return {name: _words(answer) for name, answer in answers.items()}
+def _normalise_answers(answers: Mapping[str, str]) -> AnswerTokens:
+    return {name: _normalise_code(answer) for name, answer in answers.items()}
 
 
-def _prints(read: Read) -> Prints:
-    return {name: _shingles(words) for name, words in read.items()}
+def _make_fingerprints(answers: AnswerTokens) -> Fingerprints:
+    return {name: _make_shingles(tokens) for name, tokens in answers.items()}
 
 
-def _whole(prints: Prints) -> Shingles:
+def _merge_fingerprints(prints: Fingerprints) -> Shingles:
     return frozenset().union(*prints.values())
 
 
-def _crowd(fingerprints: Iterable[Shingles]) -> Shingles:
-    """Return what so many share that it says nothing about any two of them."""
+def _find_common(fingerprints: Iterable[Shingles]) -> Shingles:
+    """Return the shingles that so many share that they say nothing about any two of them."""
     everyone = list(fingerprints)
-    if len(everyone) < CROWD:
+    if len(everyone) < FEWEST_IN_CROWD:
         return frozenset()
     counts = Counter(shingle for shingles in everyone for shingle in shingles)
-    return frozenset(shingle for shingle, count in counts.items() if count > COMMON * len(everyone))
+    return frozenset(shingle for shingle, count in counts.items() if count > COMMON_SHARE * len(everyone))
 
 
-def _alike(one: Prints, other: Prints, name: str, shared: Shingles) -> float:
-    mine, theirs = (prints.get(name, frozenset()) - shared for prints in (one, other))
-    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+def _compare_cell(one: Fingerprints, other: Fingerprints, name: str, shared: Shingles) -> float:
+    first, second = (prints.get(name, frozenset()) - shared for prints in (one, other))
+    return len(first & second) / len(first | second) if first and second else 0.0
 
 
-def _candidates(own: Mapping[str, Shingles], at_least: float) -> list[tuple[str, str]]:
+def _candidate_pairs(own: Mapping[str, Shingles], at_least: float) -> list[tuple[str, str]]:
     """Return the pairs worth comparing in full: in a large class MinHash finds them without trying each."""
-    if len(own) <= FEW:
+    if len(own) <= MOST_IN_FULL:
         return list(combinations(sorted(own), 2))
     datasketch: Any = load("datasketch", extra="grade")
     index = datasketch.MinHashLSH(threshold=max(0.1, at_least - SLACK), num_perm=PERMUTATIONS)

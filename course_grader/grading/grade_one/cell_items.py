@@ -55,13 +55,13 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
     def runtest(self) -> None:
         """Run the cell; if it comes to an end, even in an error, later ones may count on it."""
         kernel: Kernel = self.parent.kernel
-        kernel.doing = f"the cell `{self.name}`"
+        kernel.activity = f"the cell `{self.name}`"
         kernel.revive()  # nbval itself refuses to begin with a dead one
         try:
             super().runtest()
         finally:
-            if not kernel.stopped and not self.options["check"]:
-                kernel.keep(self.cell.source)
+            if kernel.stopped_by is None and not self.options["check"]:
+                kernel.replay_after_stop(self.cell.source)
 
     def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: object = None) -> bool:
         """Tell whether a check printed the reference's lines, in order, whatever else it printed."""

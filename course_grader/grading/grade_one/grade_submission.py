@@ -36,7 +36,7 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
     InputError
         If the hidden tests cannot be collected.
     """
-    with tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as folder:
+    with tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as folder:
         try:
             return tuple(collect_tests(exercise.tests, folder=Path(folder).resolve()))
         except KeyFailure as error:
@@ -88,8 +88,8 @@ def grade_submission(
         return _report_without_run(learner, exercise, "error", [*notes, message], rows=(row, *hidden_tests(exercise)))
     if any(row.points < row.max_points for row in rows):
         notes += report_ungraded(ungraded)
-    report = _make_report(learner, exercise, rows, notes, stops=kernel.stops, sandbox=kernel.where)
-    return replace(report, starved=kernel.starved)
+    report = _make_report(learner, exercise, rows, notes, stops=[*map(str, kernel.stops)], sandbox=kernel.place)
+    return replace(report, starved=kernel.starved, causes=tuple(stop.cause for stop in kernel.stops))
 
 
 def _run(
@@ -104,7 +104,7 @@ def _run(
 ) -> tuple[NotebookPlugin, Kernel]:
     """Run a notebook and the hidden tests; return the plugin with their rows, and the kernel, which is gone."""
     with (
-        tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
+        tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as name,
         Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
     ):
         plugin = NotebookPlugin(notebook, exercise.tests, kernel, answers, learner, ungraded)

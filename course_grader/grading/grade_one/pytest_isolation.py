@@ -17,7 +17,7 @@ __all__ = ["forget_module", "isolated_pytest", "keep_compiled"]
 @functools.cache
 def keep_compiled() -> str:
     """Make a folder in which this process and its forks keep hidden tests compiled, which takes as long as the rest."""
-    return tempfile.mkdtemp(prefix="bytecode", dir=scratch_dirs.own())
+    return tempfile.mkdtemp(prefix="bytecode", dir=scratch_dirs.own_folder())
 
 
 @contextlib.contextmanager

@@ -19,8 +19,8 @@ from course_grader.grading.grade_one.cell_items import CellItem, NotebookFile
 from course_grader.grading.grade_one.learner_messages import explain_missing
 from course_grader.grading.grade_one.pytest_isolation import forget_module, isolated_pytest
 from course_grader.grading.grade_one.report import Row
-from course_grader.grading.kernel.kernel import Kernel, Stopped
-from course_grader.grading.sandbox.memory_cap import bounded
+from course_grader.grading.kernel.kernel import Kernel, KernelStopped
+from course_grader.grading.sandbox.memory_cap import cap_memory
 from course_grader.grading.text import excerpt, one_line
 
 __all__ = ["KeyFailure", "NotebookPlugin", "collect_tests", "run_session"]
@@ -92,7 +92,7 @@ class NotebookPlugin:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
         """Bound the memory that a test may take with a learner's values."""
-        with bounded():
+        with cap_memory():
             yield
 
     @pytest.hookimpl(hookwrapper=True)
@@ -106,7 +106,7 @@ class NotebookPlugin:
         if call.when == "call" or error is not None:
             detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
-                self.asked[item.name] = self.kernel.doing
+                self.asked[item.name] = self.kernel.activity
             row = self._cell_row(item, error) if isinstance(item, CellItem) else self._test_row(item, error, detail)
             self._rows[item.nodeid] = row
 
@@ -137,7 +137,7 @@ class NotebookPlugin:
         kind = str(cell.cell.metadata.course.kind)
         if error is None:
             return Row(name=cell.name, kind=kind, status="passed")
-        status = "not run" if isinstance(error, Stopped) and error.later else "failed"
+        status = "not run" if isinstance(error, KernelStopped) and error.later else "failed"
         message = explain_missing(*cell.learner_message(error), self.ungraded)
         return Row(name=cell.name, kind=kind, status=status, message=message)
 
@@ -162,7 +162,7 @@ class NotebookPlugin:
         match error:
             case None:
                 return "passed", ""
-            case Stopped():
+            case KernelStopped():
                 return "not run" if error.later else "failed", str(error)
             case Mistake():
                 said, failure = str(error), _failure_behind(error)

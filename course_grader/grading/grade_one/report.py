@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from course_grader.grading.sandbox.limits import StopCause
+
 __all__ = ["SCHEMA_VERSION", "Row", "SubmissionReport"]
 
 SCHEMA_VERSION = 1
@@ -49,6 +51,8 @@ class SubmissionReport:
         what the exercise needs, ``"none"``, or ``""`` when it did not run.
     starved : bool
         Whether it ran out of time while it had a processor for less than half of it. It is not part of the record.
+    causes : tuple of StopCause
+        Why its kernel was stopped, each time; not part of the record, either.
     """
 
     learner: str
@@ -60,9 +64,10 @@ class SubmissionReport:
     rows: tuple[Row, ...] = field(default=(), repr=False)
     sandbox: str = ""
     starved: bool = field(default=False, repr=False, compare=False)
+    causes: tuple[StopCause, ...] = field(default=(), repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
         data = asdict(self)
-        del data["starved"]
+        del data["starved"], data["causes"]
         return data

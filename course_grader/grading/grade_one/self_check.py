@@ -19,7 +19,7 @@ from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.learner_messages import report_ungraded
 from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, run_session
 from course_grader.grading.grade_one.report import Row
-from course_grader.grading.kernel.kernel import Kernel, Stopped
+from course_grader.grading.kernel.kernel import Kernel, KernelStopped
 from course_grader.grading.sandbox import scratch_dirs
 from course_grader.grading.sandbox.bubblewrap import NONE
 from course_grader.grading.sandbox.limits import Limits
@@ -83,12 +83,12 @@ def _run(notebook: NotebookNode, ungraded: UngradedCells, limits: Limits, path: 
     folder = path.resolve().parent
     try:
         with (
-            tempfile.TemporaryDirectory(dir=scratch_dirs.own()) as name,
+            tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as name,
             Kernel(limits=limits, sandbox=NONE, cwd=folder) as kernel,
         ):
             plugin = NotebookPlugin(notebook, kernel=kernel, ungraded=ungraded)
             return run_session(plugin, folder=Path(name).resolve())
-    except (Stopped, KeyFailure) as error:
+    except (KernelStopped, KeyFailure) as error:
         raise InputError(f"{path}: expected to run it, but {error}; try again in a fresh environment") from error
 
 

@@ -1,1 +1,1 @@
-"""The Jupyter kernel that runs one submission, as the grader holds it."""
+"""Jupyter kernel that runs one submission: the grader's side."""

@@ -1,35 +1,36 @@
-"""A kernel for one submission: nbval's, but in a sandbox, against a clock, and noticed when it dies.
+"""Kernel for untrusted code: nbval's, in a sandbox, with time and resource limits, restarted after a stop.
 
 nbval waits out a cell's timeout when the kernel is dead, and by default that is 2000 seconds. Here the process is
-looked at while waiting, and what goes wrong ends it. The next thing asked of it gets a new one in which the cells that
-came to an end have run again, so that one endless loop costs what depends on it and no more.
+checked while waiting, and stopped when it breaks a limit. The next request gets a new one in which the cells that came
+to an end have run again, so that one endless loop costs what depends on it and no more.
 """
 
 import functools
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import Empty
-from typing import Any
+from typing import Any, TypeVar
 
 from nbval.kernel import RunningKernel
 
 from course_grader.grading.kernel.connection import Connection
-from course_grader.grading.protocol import jupyter_messages
+from course_grader.grading.protocol.jupyter_messages import Message, Reply, count_output_chars
 from course_grader.grading.sandbox import resource_usage
 from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM
-from course_grader.grading.sandbox.limits import Limits, Stopped
+from course_grader.grading.sandbox.limits import KernelStopped, Limits, Stop, StopCause
 from course_grader.grading.warm_start.zygote_client import Zygote
 
-__all__ = ["Kernel", "Stopped"]
+__all__ = ["Kernel", "KernelStopped"]
 
-POLL_SECONDS, LOOK_SECONDS = 0.1, 0.25
+T = TypeVar("T")
+POLL_SECONDS, CHECK_SECONDS = 0.1, 0.25
 IDLE_SECONDS, OUTPUT_SECONDS, DYING_SECONDS = 5.0, 20.0, 3.0
-STARVED = 0.5  # of its time: who waited so long for a processor was late because of others
-PILE = 4  # messages of the largest size that may lie unread
-Take = Callable[[float], dict[str, Any]]
+STARVED_SHARE = 0.5  # of its time: who waited so long for a processor was late because of others
+MOST_UNREAD = 4  # messages of the largest size that may lie unread
+ReceiveReply = Callable[[float], Reply]
 
 
 class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type information
@@ -48,7 +49,7 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
 
     Raises
     ------
-    Stopped
+    KernelStopped
         From any method that waits for the kernel, once it is dead, late, or has said too much.
     """
 
@@ -58,20 +59,22 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         self.limits, self._sandbox = limits, sandbox
         self._connect = functools.partial(Connection, limits=limits, sandbox=sandbox, zygote=zygote, cwd=cwd)
         self._deadline = time.monotonic() + limits.total_seconds
-        self.stopped, self.stops, self._kept = "", list[str](), list[str]()
-        self.doing, self._started, self._cold, self.starved = "its start", False, False, False
-        self._heard, self._look_again, self._over = deque[dict[str, Any]](), 0.0, 0.0
+        self.stopped_by: Stop | None = None
+        self.stops, self._replayed = list[Stop](), list[str]()
+        self.activity, self.starved = "its start", False
+        self._is_ready, self._started_cold = False, False
+        self._broadcasts, self._next_check, self._output_deadline = deque[Message](), 0.0, 0.0
         self._start()
 
     def _start(self) -> None:
-        self._started = False
-        self._hush()
+        self._is_ready = False
+        self._reset_output()
         self.connection = self._connect()
         self.km, self.kc = self.connection.manager, self.connection.client
         try:
-            self._cold |= not self.connection.warm
+            self._started_cold |= not self.connection.is_warm
             self._await_start()
-            self.connection.settle()
+            self.connection.finish_start()
         except BaseException:
             self.stop()
             raise
@@ -82,155 +85,156 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         while time.monotonic() < give_up:
             msg_id = self.kc.kernel_info()
             try:
-                while self._take(self.connection.reply, 1)["id"] != msg_id:
+                while self._receive(self.connection.receive_reply, 1)["id"] != msg_id:
                     continue
                 self.await_idle(msg_id, timeout=(patience := min(2 * patience, IDLE_SECONDS)))
             except Empty:
                 self._check_alive()
             else:
-                self._started = True
+                self._is_ready = True
                 return
-        raise self._late("the kernel", "start", self.limits.start_seconds)
+        raise self._stop_late(StopCause.LATE_START, self.limits.start_seconds)
 
     def _check_alive(self) -> None:
-        dropped = self._started and self.connection.dropped()
+        lost = self.connection.find_lost_connection() if self._is_ready else None
         patience = time.monotonic() + DYING_SECONDS
-        while (alive := self.is_alive()) and dropped and time.monotonic() < patience:
+        while (alive := self.is_alive()) and lost and time.monotonic() < patience:
             time.sleep(POLL_SECONDS)  # a process that dies closes its sockets first
         if not alive:
-            raise self.end(f"the Python process died in {self.doing}: out of memory, a crash, or told to exit")
-        if dropped:
-            raise self.end(f"{self.doing} {dropped}")
+            raise self.stop_for(StopCause.DIED)
+        if lost:
+            raise self.stop_for(lost)
 
     def _check_use(self) -> None:
-        """End the kernel if all its processes together use too much; each one has its own limits too."""
-        if time.monotonic() < self._look_again:
+        """Stop the kernel if all its processes together use too much; each one has its own limits too."""
+        if time.monotonic() < self._next_check:
             return
-        self._look_again = time.monotonic() + LOOK_SECONDS
-        if too_much := self.limits.excess(*self.km.provisioner.use()):
-            raise self.end(f"{self.doing} {too_much}")
+        self._next_check = time.monotonic() + CHECK_SECONDS
+        if excess := self.limits.find_excess(*self.connection.provisioner.measure_use()):
+            raise self.stop_for(excess)
         # What has been sent and cannot be read yet, because it has no end, say, lies in this process.
-        if resource_usage.resident_bytes("/proc/self") > self._own_bytes + PILE * self.limits.message_bytes:
-            raise self.end(f"{self.doing} sent more than can be read")
+        if resource_usage.resident_bytes("/proc/self") > self._own_bytes + MOST_UNREAD * self.limits.message_bytes:
+            raise self.stop_for(StopCause.UNREAD)
 
-    def end(self, reason: str) -> Stopped:
-        """Kill the kernel and return the exception that says why."""
-        self.stopped = reason
-        self.stops.append(reason)
+    def stop_for(self, cause: StopCause, *, seconds: float = 0.0) -> KernelStopped:
+        """Kill the kernel and return the exception that says why; ``seconds``: what it was allowed, if it was late."""
+        self.stopped_by = Stop(cause, self.activity, self.limits, seconds)
+        self.stops.append(self.stopped_by)
         self.stop()
-        return Stopped(reason)
+        return KernelStopped(self.stopped_by)
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """Where it ran, and whether every start of it was a warm one."""
-        return self._sandbox if self._cold else WARM
+        return self._sandbox if self._started_cold else WARM
 
-    def keep(self, source: str) -> None:
+    def replay_after_stop(self, source: str) -> None:
         """Run this again whenever a new kernel takes the place of one that was stopped."""
-        self._kept.append(source)
+        self._replayed.append(source)
 
     def revive(self) -> None:
-        """If the kernel was stopped, start a new one and bring it to where the old one was, but for what stopped it."""
-        if not self.stopped:
+        """Start a new kernel if this one was stopped, and run again what ran in the old one, but what stopped it."""
+        if self.stopped_by is None:
             return
         if time.monotonic() >= self._deadline:
-            raise Stopped(self.stopped, later=True)
+            raise KernelStopped(self.stopped_by, later=True)
         self._start()
-        self.stopped, doing = "", self.doing
-        for source in list(self._kept):
-            self.doing = "a cell that is run again"
+        self.stopped_by, activity = None, self.activity
+        for source in list(self._replayed):
+            self.activity = "a cell that is run again"
             try:
                 self.await_reply(msg_id := self.execute_cell_input(source))
                 self.await_idle(msg_id, timeout=IDLE_SECONDS)
-            except Stopped:
-                self._kept.remove(source)
+            except KernelStopped:
+                self._replayed.remove(source)
                 raise
-        self.doing = doing
+        self.activity = activity
 
-    def _hush(self) -> None:
-        """Forget what was heard so far, and what it took."""
-        self._heard.clear()
-        self._heard_chars, self._own_bytes = 0, resource_usage.resident_bytes("/proc/self")
+    def _reset_output(self) -> None:
+        """Forget what was broadcast so far, and the memory it took."""
+        self._broadcasts.clear()
+        self._output_chars, self._own_bytes = 0, resource_usage.resident_bytes("/proc/self")
 
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """Send code to run, to a new kernel if the last one was stopped; return the id of the request."""
         self.revive()
-        self._hush()
+        self._reset_output()
         return str(super().execute_cell_input(cell_input, allow_stdin=False))
 
-    def request(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Ask :mod:`course_grader.grading.learner_side.rpc_server` for something and return its reply."""
+    def request(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request to :mod:`course_grader.grading.learner_side.rpc_server` and return its reply."""
         self.revive()
-        self._hush()
-        self.connection.wire.send(content | {"id": (number := secrets.token_hex(8))})
-        reply = self._await(self.connection.answer, number)
+        self._reset_output()
+        self.connection.channel.send({**content, "id": (number := secrets.token_hex(8))})
+        reply = self._await(self.connection.receive_answer, number)
         if reply.get("silent") is not True:  # what it has broadcast is its own, not the next request's
             self.await_idle(number, timeout=IDLE_SECONDS)
         return reply
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the reply to what was executed, no longer than a cell or the rest of the notebook may take."""
-        return self._await(self.connection.reply, msg_id, timeout)
+        return self._await(self.connection.receive_reply, msg_id, timeout)
 
-    def _await(self, take: Take, number: str, timeout: float | None = None) -> dict[str, Any]:
+    def _await(self, receive: ReceiveReply, number: str, timeout: float | None = None) -> dict[str, Any]:
         """Return the content of the reply to the request of this number."""
         allowed = min(timeout or self.limits.cell_seconds, self.limits.cell_seconds)
         late = time.monotonic() + allowed
         while (now := time.monotonic()) < min(late, self._deadline):
-            self._listen()
+            self._drain_broadcasts()
             self._check_use()
             try:
-                reply = self._take(take, POLL_SECONDS)
+                reply = self._receive(receive, POLL_SECONDS)
             except Empty:
                 self._check_alive()
                 continue
             if reply["id"] == number:
-                self._over = time.monotonic() + OUTPUT_SECONDS
+                self._output_deadline = time.monotonic() + OUTPUT_SECONDS
                 return dict(reply["content"])
         if now >= self._deadline:
-            raise self._late("the notebook as a whole", "finish", self.limits.total_seconds)
-        raise self._late(self.doing, "finish", allowed)
+            raise self._stop_late(StopCause.LATE_NOTEBOOK, self.limits.total_seconds)
+        raise self._stop_late(StopCause.LATE_CELL, allowed)
 
-    def _late(self, what: str, did_not: str, allowed: float) -> Stopped:
-        """End the kernel for want of time, and note whether it had a processor for it."""
-        self.starved |= self.km.provisioner.waited_seconds() > STARVED * allowed
-        return self.end(f"{what} did not {did_not} within {allowed:g} s")
+    def _stop_late(self, cause: StopCause, allowed: float) -> KernelStopped:
+        """Stop the kernel for want of time, and note whether it had a processor for it."""
+        self.starved |= self.connection.provisioner.measure_wait_seconds() > STARVED_SHARE * allowed
+        return self.stop_for(cause, seconds=allowed)
 
-    def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
+    def get_message(self, stream: str, timeout: float | None = None) -> Message:
         """Return the next broadcast of the kernel, the only stream nbval asks for."""
-        if not self._heard:
+        if not self._broadcasts:
             try:
-                self._hear(self._take(self.connection.broadcast, IDLE_SECONDS if timeout is None else timeout))
+                seconds = IDLE_SECONDS if timeout is None else timeout
+                self._store_broadcast(self._receive(self.connection.receive_broadcast, seconds))
             except Empty:
                 self._check_alive()
-                if not self._started:
+                if not self._is_ready:
                     raise
-                raise self.end(f"{self.doing} ended, but its output did not arrive") from None
+                raise self.stop_for(StopCause.LOST_OUTPUT) from None
             self._check_use()
-            if self._started and time.monotonic() > self._over:  # each message by itself may come in time
-                raise self.end(f"{self.doing} ended, but its output did not")
-        return self._heard.popleft()
+            if self._is_ready and time.monotonic() > self._output_deadline:  # each message by itself may come in time
+                raise self.stop_for(StopCause.LATE_OUTPUT)
+        return self._broadcasts.popleft()
 
-    def _listen(self) -> None:
-        """Take in what has been broadcast so far: a flood must be noticed while the cell runs, not piled up."""
-        enough = time.monotonic() + LOOK_SECONDS  # more may come than can be read, and the clock must be looked at
+    def _drain_broadcasts(self) -> None:
+        """Receive what has been broadcast so far: a flood must be noticed while the cell runs, not piled up."""
+        enough = time.monotonic() + CHECK_SECONDS  # more may come than can be read, and the clock must be looked at
         while time.monotonic() < enough and self.connection.has_broadcast():
-            self._hear(self._take(self.connection.broadcast, 0))
+            self._store_broadcast(self._receive(self.connection.receive_broadcast, 0))
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        self._heard_chars += jupyter_messages.weight(message)
-        if self._heard_chars > self.limits.output_chars:
-            raise self.end(f"{self.doing} put out more than {self.limits.output_chars:,} characters")
-        self._heard.append(message)
+    def _store_broadcast(self, message: Message) -> None:
+        self._output_chars += count_output_chars(message)
+        if self._output_chars > self.limits.output_chars:
+            raise self.stop_for(StopCause.OUTPUT)
+        self._broadcasts.append(message)
 
-    def _take(self, take: Take, seconds: float) -> dict[str, Any]:
-        """Receive one message; whatever the other end sent, the only exceptions are Empty and Stopped."""
+    def _receive(self, receive: Callable[[float], T], seconds: float) -> T:
+        """Receive one message; whatever the other end sent, the only exceptions are Empty and KernelStopped."""
         try:
-            return take(seconds)
+            return receive(seconds)
         except Empty:
             raise
         except Exception:
-            raise self.end(f"{self.doing} made the kernel send a message that cannot be read") from None
+            raise self.stop_for(StopCause.UNREADABLE) from None
 
     def stop(self) -> None:
         """Kill the kernel and everything it started, and close the connection."""
@@ -240,5 +244,5 @@ class Kernel(RunningKernel):  # type: ignore[misc] # nbval has no type informati
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if not self.stopped:
+        if self.stopped_by is None:
             self.stop()

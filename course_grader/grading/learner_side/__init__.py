@@ -1,1 +1,1 @@
-"""All that runs in the sandbox beside untrusted code."""
+"""Code that runs inside the sandbox, in the same process as untrusted code or beside it."""

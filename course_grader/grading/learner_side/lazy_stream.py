@@ -1,28 +1,26 @@
-"""What a kernel prints, on its way to whoever listens."""
-
-from typing import Any
+"""Output stream of a kernel that flushes only when there is something to flush."""
 
 from ipykernel.iostream import OutStream
 
-__all__ = ["Stream"]
+__all__ = ["LazyStream"]
 
 
-class Stream(OutStream):
-    """ipykernel's stream, flushed only when there is something to flush.
+class LazyStream(OutStream):
+    """Output stream (stdout or stderr) without idle flushes.
 
     ipykernel flushes both streams around every message, and each time waits for another thread to have done so.
     """
 
-    _written = True
+    _needs_flush = True
 
-    def write(self, string: str) -> Any:
-        """Write, and keep in mind that it is to be flushed."""
+    def write(self, string: str) -> int | None:  # type: ignore[override] # as ipykernel's own
+        """Write, and remember to flush."""
         count = super().write(string)
-        self._written = True
+        self._needs_flush = True
         return count
 
     def flush(self) -> None:
-        """Send what was written since the last time."""
-        if self._written:
-            self._written = False
+        """Send what was written since the last flush."""
+        if self._needs_flush:
+            self._needs_flush = False
             super().flush()  # type: ignore[no-untyped-call] # ipykernel has few types

@@ -16,7 +16,7 @@ from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.packages.gradescope_results import gradescope_results
-from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, NONE, require
+from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, NONE, require_sandbox
 from course_grader.grading.text import one_line
 from course_lib.errors import CourseError, InputError
 
@@ -52,7 +52,7 @@ class _LearnerMessage(CourseError):  # noqa: N818 - the name of what it is
 def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
     exercise, sandbox = load_exercise((root / "source" / "key" / slug).resolve()), BUBBLEWRAP
     try:
-        require()
+        require_sandbox()
     except InputError as error:
         if sandboxed:
             raise _LearnerMessage(REFUSED) from error

@@ -1,1 +1,1 @@
-"""What crosses between the grader and a learner's process: Jupyter messages, a socket, plain data."""
+"""Protocol between the grader and a learner's process: Jupyter messages, a socket channel, plain data."""

@@ -1,4 +1,4 @@
-"""Values as JSON, with arrays as base64 .npy: how arguments and results cross between the grader and a kernel.
+"""Codec for arguments and results: plain data as JSON, arrays as base64 .npy.
 
 The learner's side may send anything at all, so :func:`decode` trusts nothing: no pickles, no object arrays, no header
 that claims more bytes than came, and a limit on depth and size.
@@ -13,9 +13,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "CodecError", "decode", "encode"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "CodecError", "Json", "decode", "encode"]
 
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 TAG = "$"
 KINDS = "biufcU"
 MAX_DEPTH = 20
@@ -28,8 +30,8 @@ class CodecError(ValueError):
     """A value that is not plain data, or a message that is not what :func:`encode` makes."""
 
 
-def encode(value: Any, *, depth: int = 0) -> Any:
-    """Turn plain data into what ``json.dumps`` takes.
+def encode(value: object, *, depth: int = 0) -> Json:
+    """Encode plain data as JSON.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def encode(value: Any, *, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise CodecError(f"data nested more than {MAX_DEPTH} deep")
     if value is None or type(value) in (bool, int, str):
-        return value
+        return value  # type: ignore[return-value] # one of these
     if isinstance(value, str) and not isinstance(value, np.generic):
         return str.__str__(value)
     if type(value) is float:
@@ -65,37 +67,37 @@ def encode(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, dict):
         if len(value) > MAX_PAIRS:
             raise CodecError(f"a dict of more than {MAX_PAIRS:,} items")
-        pairs = [[encode(k, depth=depth + 1), encode(v, depth=depth + 1)] for k, v in value.items()]
+        pairs: list[Json] = [[encode(k, depth=depth + 1), encode(v, depth=depth + 1)] for k, v in value.items()]
         return {TAG: "dict", "items": pairs}
     return _encode_array(value)
 
 
-def _encode_array(value: Any) -> dict[str, Any]:
+def _encode_array(value: object) -> dict[str, Json]:
     """Encode an array, a NumPy scalar, or a tensor of another library."""
     kind = type(value).__name__
     try:
-        array = np.asarray(_on_cpu(value))
+        array = np.asarray(_copy_to_cpu(value))
     except Exception as error:
         raise CodecError(f"a {kind}, which cannot be turned into an array") from error
     if array.dtype.kind not in KINDS:
         raise CodecError(f"a {kind}, which is not plain data (numbers, text, lists, dicts, arrays)")
     fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-    npy = _written(array.dtype.str, fortran, array.shape) + (array.T if fortran else array).tobytes()
+    npy = _make_npy_header(array.dtype.str, fortran, array.shape) + (array.T if fortran else array).tobytes()
     name = "scalar" if isinstance(value, np.generic) else "array"
     return {TAG: name, "npy": base64.b64encode(npy).decode("ascii")}
 
 
 @functools.lru_cache(maxsize=1024)
-def _written(descr: str, fortran: bool, shape: tuple[int, ...]) -> bytes:
-    """Return the head of an .npy; writing it takes longer than all the rest of a small array."""
+def _make_npy_header(descr: str, fortran: bool, shape: tuple[int, ...]) -> bytes:
+    """Return the header of an .npy; writing it takes longer than all the rest of a small array."""
     buffer = io.BytesIO()
-    head = {"descr": descr, "fortran_order": fortran, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, head)
+    header = {"descr": descr, "fortran_order": fortran, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
     return buffer.getvalue()
 
 
-def _on_cpu(value: Any) -> Any:
-    """Return a tensor's plain values; anything else as it is. bfloat16 has no NumPy dtype, so it is widened."""
+def _copy_to_cpu(value: Any) -> object:
+    """Copy a tensor to the CPU, detached; return anything else as it is. bfloat16 has no NumPy dtype: it is widened."""
     if isinstance(value, (np.ndarray, np.generic, float, int)):
         return value
     if hasattr(value, "detach"):
@@ -107,8 +109,8 @@ def _on_cpu(value: Any) -> Any:
     return value
 
 
-def decode(data: Any, *, depth: int = 0) -> Any:
-    """Turn the other side's data back into values, or refuse it.
+def decode(data: object, *, depth: int = 0) -> Any:
+    """Decode what the other side has sent, or refuse it.
 
     Raises
     ------
@@ -127,9 +129,9 @@ def decode(data: Any, *, depth: int = 0) -> Any:
         case "float":
             return _decode_float(data.get("value"))
         case "tuple":
-            return tuple(decode(item, depth=depth + 1) for item in _items(data))
+            return tuple(decode(item, depth=depth + 1) for item in _check_items(data))
         case "dict":
-            return _decode_dict(_items(data), depth=depth + 1)
+            return _decode_dict(_check_items(data), depth=depth + 1)
         case "array":
             return _decode_array(data.get("npy"))
         case "scalar":
@@ -137,14 +139,14 @@ def decode(data: Any, *, depth: int = 0) -> Any:
     raise CodecError("a message of unknown form")
 
 
-def _items(data: dict[str, Any]) -> list[Any]:
+def _check_items(data: dict[str, Any]) -> list[Any]:
     if not isinstance(items := data.get("items"), list):
         raise CodecError("a message of unknown form")
     return items
 
 
-def _decode_float(text: Any) -> float:
-    if text not in ("nan", "inf", "-inf"):
+def _decode_float(text: object) -> float:
+    if not isinstance(text, str) or text not in ("nan", "inf", "-inf"):
         raise CodecError("a message of unknown form")
     return float(text)
 
@@ -169,14 +171,14 @@ def _decode_dict(items: list[Any], *, depth: int) -> dict[Any, Any]:
     return result
 
 
-def _decode_array(text: Any) -> Any:
-    """Read one .npy, after checking that its header claims exactly the bytes that came."""
+def _decode_array(text: object) -> NDArray[Any]:
+    """Decode one .npy, after checking that its header claims exactly the bytes that came."""
     if not isinstance(text, str) or len(text) > 4 * MAX_BYTES // 3 + 200:
         raise CodecError(f"an array of more than {MAX_BYTES:,} bytes")
     try:
         raw = base64.b64decode(text, validate=True)
         header = raw[: 10 + int.from_bytes(raw[8:10], "little")]
-        shape, fortran, dtype = _header(header)
+        shape, fortran, dtype = _parse_npy_header(header)
         if math.prod(shape) * dtype.itemsize != len(raw) - len(header):
             raise CodecError("an array whose size is not what it says")
         if math.prod(filter(None, shape)) * dtype.itemsize > MAX_BYTES:  # without an element it may say any size
@@ -190,8 +192,8 @@ def _decode_array(text: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the head of an .npy; few of them differ, and reading one takes longer than all the rest."""
+def _parse_npy_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Parse the header of an .npy; few of them differ, and parsing one takes longer than all the rest."""
     buffer = io.BytesIO(header)
     if np.lib.format.read_magic(buffer) != (1, 0):
         raise CodecError("an array of unknown form")

@@ -1,33 +1,53 @@
-"""A kernel's messages, read with care: the learner's code can make it send anything, and as much as it likes."""
+"""Jupyter messages of an untrusted kernel: receive them, check their form, count their output.
+
+The learner's code can make the kernel send anything, and as much as it likes.
+"""
 
 import hmac
 from collections.abc import Sequence
 from queue import Empty
-from typing import Any
+from typing import Any, TypedDict
 
 import zmq
+from jupyter_client.session import Session
 
-__all__ = ["context", "receive", "refuse_pieces", "weight"]
+__all__ = ["Message", "Reply", "check_piece_count", "count_output_chars", "make_context", "receive_message"]
 
 RECONNECT_MILLISECONDS = 10  # a kernel is there long before ZeroMQ's 100 would be over
 HEADERS_BYTES = 2000  # what a message may have around what it says
-LIGHTEST = 10  # the fewest characters that a message counts for
+FEWEST_CHARS = 10  # the fewest characters that a message counts for
 ESCAPED_BYTES = 6  # that a character of text takes at most in JSON
 # A list in a list takes three bytes in JSON and seventy here.
-MOST_PARTS = 1_000_000
+MOST_PIECES = 1_000_000
 
 
-def context(message_bytes: int) -> zmq.Context[Any]:
-    """Return a context whose sockets take in no frame larger than this, and wait for nothing when they are closed."""
-    made = zmq.Context[Any]()
-    made.setsockopt(zmq.MAXMSGSIZE, message_bytes)
-    made.setsockopt(zmq.LINGER, 0)
-    made.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
-    return made
+class Message(TypedDict):
+    """A message as :func:`receive_message` returns it; ``size`` is in bytes."""
+
+    msg_type: str
+    parent_header: dict[str, Any]
+    content: dict[str, Any]
+    size: int
 
 
-def receive(socket: Any, session: Any, seconds: float) -> dict[str, Any]:
-    """Return the next message, with its ``size`` in bytes.
+class Reply(TypedDict):
+    """A reply: the ``id`` of the request, which may be anything, and the content."""
+
+    id: object
+    content: dict[str, Any]
+
+
+def make_context(message_bytes: int) -> zmq.Context[zmq.Socket[bytes]]:
+    """Make a ZeroMQ context whose sockets receive no larger frame than this, and do not linger when closed."""
+    context = zmq.Context[zmq.Socket[bytes]]()
+    context.setsockopt(zmq.MAXMSGSIZE, message_bytes)
+    context.setsockopt(zmq.LINGER, 0)
+    context.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
+    return context
+
+
+def receive_message(socket: zmq.Socket[bytes], session: Session, seconds: float) -> Message:
+    """Receive the next message and check its form.
 
     Raises
     ------
@@ -36,57 +56,58 @@ def receive(socket: Any, session: Any, seconds: float) -> dict[str, Any]:
     Exception
         Of any other kind, if it is not what readers of a message rely on.
     """
-    if not socket.poll(1000 * seconds):
+    if not socket.poll(round(1000 * seconds)):
         raise Empty
     # Straight from the socket: the client's own method starts an event loop for each message.
-    _, frames = session.feed_identities(socket.recv_multipart(zmq.NOBLOCK))
-    refuse_pieces(frames)
+    frames: list[bytes] = session.feed_identities(socket.recv_multipart(zmq.NOBLOCK))[1]  # type: ignore[assignment]
+    check_piece_count(frames)
     signature, *packed = frames[:5]
     if not hmac.compare_digest(signature, session.sign(packed)):
         raise ValueError("a message must be signed with the key of its connection, and this one is not")
-    # The session's own method reads three dates in each message that nobody looks at.
+    # The session's own method reads three dates in each message, which are not needed.
     header, parent, _, content = map(session.unpack, packed)
-    message = {"msg_type": header["msg_type"], "parent_header": parent, "content": content}
+    size = sum(map(len, frames))
+    message: Message = {"msg_type": header["msg_type"], "parent_header": parent, "content": content, "size": size}
     _check_form(message)
-    return message | {"size": sum(map(len, frames))}
+    return message
 
 
-def refuse_pieces(frames: Sequence[bytes]) -> None:
-    """Raise ValueError if JSON has so many pieces that reading it would take more memory than anyone may use."""
-    if sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b",")) > MOST_PARTS:
-        raise ValueError(f"a message must have at most {MOST_PARTS:,} pieces, and this one has more")
+def check_piece_count(frames: Sequence[bytes]) -> None:
+    """Raise ValueError if JSON has so many pieces that parsing it would take more memory than a submission may use."""
+    if sum(frame.count(mark) for frame in frames for mark in (b"[", b"{", b",")) > MOST_PIECES:
+        raise ValueError(f"a message must have at most {MOST_PIECES:,} pieces, and this one has more")
 
 
-def weight(message: dict[str, Any]) -> int:
-    """Return how many characters of output a broadcast counts for; whatever its kind, it takes memory and time."""
-    size: int = max(LIGHTEST, message["size"] - HEADERS_BYTES)
+def count_output_chars(message: Message) -> int:
+    """Count a broadcast's characters of output; whatever its kind, it takes memory and time."""
+    size = max(FEWEST_CHARS, message["size"] - HEADERS_BYTES)
     if message["msg_type"] != "stream":
         return size
-    return max(LIGHTEST, len(message["content"]["text"]), size // ESCAPED_BYTES)
+    return max(FEWEST_CHARS, len(message["content"]["text"]), size // ESCAPED_BYTES)
 
 
-def _check_form(message: dict[str, Any]) -> None:
+def _check_form(message: Message) -> None:
     content = message["content"]
-    _need(isinstance(content, dict))
-    _need(isinstance(message["msg_type"], str))
-    _need(isinstance(message["parent_header"], dict))
+    _require(isinstance(content, dict))
+    _require(isinstance(message["msg_type"], str))
+    _require(isinstance(message["parent_header"], dict))
     match message["msg_type"]:
         case "stream":
-            _need(isinstance(content["name"], str))
-            _need(isinstance(content["text"], str))
+            _require(isinstance(content["name"], str))
+            _require(isinstance(content["text"], str))
         case "status":
-            _need(isinstance(content["execution_state"], str))
+            _require(isinstance(content["execution_state"], str))
         case "display_data" | "execute_result":
-            _need(isinstance(content["data"], dict))
-            _need(isinstance(content["metadata"], dict))
-            _need(message["msg_type"] == "display_data" or "execution_count" in content)
+            _require(isinstance(content["data"], dict))
+            _require(isinstance(content["metadata"], dict))
+            _require(message["msg_type"] == "display_data" or "execution_count" in content)
         case "error":
-            _need(isinstance(content["ename"], str))
-            _need(isinstance(content["evalue"], str))
-            _need(all(isinstance(line, str) for line in content["traceback"]))
+            _require(isinstance(content["ename"], str))
+            _require(isinstance(content["evalue"], str))
+            _require(all(isinstance(line, str) for line in content["traceback"]))
 
 
-def _need(true: bool) -> None:
-    """Raise ValueError unless it is true; an assertion would be left out by an optimising Python."""
-    if not true:
+def _require(condition: bool) -> None:
+    """Raise ValueError unless a condition holds; an assertion would be left out by an optimising Python."""
+    if not condition:
         raise ValueError("a message must have the form that Jupyter gives it, and this one has not")

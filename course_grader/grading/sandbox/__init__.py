@@ -1,1 +1,1 @@
-"""Walls and limits around a learner's process: bubblewrap, namespaces, seccomp, cgroups, memory."""
+"""Sandbox and resource limits of a learner's process: bubblewrap, namespaces, seccomp, cgroups, memory."""

@@ -1,4 +1,4 @@
-"""Where a submission's code runs: the command line that puts bubblewrap around a process, and what is visible inside.
+"""Bubblewrap: the command line that puts a sandbox around a process, and what is visible inside.
 
 Inside there is no network, no other process, a small empty home in memory, and a read-only view of exactly what the
 interpreter needs. Exercises, keys, submissions and grades are not in that view, or are covered, so they cannot be
@@ -19,23 +19,23 @@ from course_lib.errors import InputError
 
 __all__ = [
     "BUBBLEWRAP",
-    "EMPTY",
+    "EMPTY_PLACES",
     "HOME",
     "NONE",
     "WARM",
-    "bubblewrap",
-    "environment",
-    "hidden",
-    "machine_wide",
-    "readable",
-    "require",
+    "bubblewrap_command",
+    "find_folders_to_hide",
+    "machine_wide_paths",
+    "make_environment",
+    "readable_folders",
+    "require_sandbox",
 ]
 
 GRADER = Path(__file__).resolve().parents[2]
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
-EMPTY = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
-SYSTEM = [
+EMPTY_PLACES = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
+SYSTEM_PATHS = [
     "/usr",
     "/bin",
     "/sbin",
@@ -51,8 +51,8 @@ INSTALL = f"install bubblewrap (Debian: apt-get install bubblewrap), {TRUST}"
 ALLOW = f"allow ordinary users to make namespaces (docs/grading.md says how), {TRUST}"
 
 
-def environment(home: str) -> dict[str, str]:
-    """Return the kernel's whole environment: nothing of the grader's, one thread each, equal hashes every time."""
+def make_environment(home: str) -> dict[str, str]:
+    """Make the kernel's environment variables: nothing of the grader's, one thread each, fixed hash seed."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
     return threads | {
         "HOME": home,
@@ -66,64 +66,64 @@ def environment(home: str) -> dict[str, str]:
     }
 
 
-def readable() -> Iterator[str]:
-    """Yield the directories the interpreter needs: its own prefix, the virtual environment, the course's packages."""
+def readable_folders() -> Iterator[str]:
+    """Yield the folders that the interpreter reads: its own prefix, the virtual environment, the course's packages."""
     yield sys.base_prefix
     yield sys.prefix
     yield str(GRADER)
     yield str(Path(course_lib.__file__).resolve().parent)
 
 
-def hidden(private: Iterable[Path]) -> tuple[str, ...]:
-    """Return what has to be covered so that none of these folders is seen, as paths inside of the sandbox.
+def find_folders_to_hide(private: Iterable[Path]) -> tuple[str, ...]:
+    """Return the paths to cover inside of the sandbox so that these folders are not visible there.
 
-    It shows whole folders, such as ``/usr`` and the virtual environment, and a course may lie in one. With each folder
-    goes what the history of its repository remembers.
+    The sandbox shows whole folders, such as ``/usr`` and the virtual environment, and a course may lie in one. With
+    each folder goes the history of its repository.
 
     Raises
     ------
     InputError
         If one cannot be covered, because what the interpreter needs lies in it.
     """
-    shown = [*(path for path in SYSTEM if not Path(path).is_symlink()), *readable()]
+    shown = [*(path for path in SYSTEM_PATHS if not Path(path).is_symlink()), *readable_folders()]
     found = set[Path]()
     for folder in private:
         here = Path(os.path.realpath(folder))
-        covers = {cover for place in shown for cover in _seen_at(here, Path(place))}
-        if needed := [place for place in shown for cover in covers if _holds(cover, Path(place))]:
+        covers = {cover for place in shown for cover in _visible_paths(here, Path(place))}
+        if needed := [place for place in shown for cover in covers if _contains(cover, Path(place))]:
             raise InputError(
                 f"expected keys, submissions and grades apart from what learners' code needs, found {needed[0]} in "
                 f"{folder}; move one of them out of the other"
             )
         histories = [above / ".git" for above in (here, *here.parents) if (above / ".git").is_dir()] if covers else []
-        found |= covers | {cover for git in histories for place in shown for cover in _seen_at(git, Path(place))}
+        found |= covers | {cover for git in histories for place in shown for cover in _visible_paths(git, Path(place))}
     return tuple(sorted(str(path) for path in found if not found & set(path.parents)))
 
 
-def _seen_at(folder: Path, place: Path) -> Iterator[Path]:
-    """Yield the path by which a folder, if it is there, is seen below a place that the sandbox shows."""
+def _visible_paths(folder: Path, place: Path) -> Iterator[Path]:
+    """Yield the path at which a folder, if it exists, is visible below a place that the sandbox shows."""
     real = Path(os.path.realpath(place))
     if folder.is_dir() and folder.is_relative_to(real):
         yield place / folder.relative_to(real)
 
 
-def _holds(folder: Path, place: Path) -> bool:
-    """Say whether a place lies in a folder, by its name or by its real path."""
+def _contains(folder: Path, place: Path) -> bool:
+    """Return whether a place lies in a folder, by its name or by its real path."""
     real = Path(os.path.realpath(folder))
     return place.is_relative_to(folder) or Path(os.path.realpath(place)).is_relative_to(real)
 
 
-def machine_wide() -> list[str]:
-    """Return what in ``/proc`` is the machine's and not a process's, and that root could write to without capabilities.
+def machine_wide_paths() -> list[str]:
+    """Return the paths in ``/proc`` that are the machine's, and that root could write to without capabilities.
 
-    Bubblewrap covers some of it, but not ``/proc/sys``, whose folder nobody may write to and whose files root may.
+    Bubblewrap covers some of it, but not ``/proc/sys``, whose folder is read-only and whose files root may write.
     """
     entries = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and not path.is_symlink())
     return sorted(str(path) for path in entries if path.is_dir() or path.stat().st_mode & 0o222)
 
 
-def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = False) -> list[str]:
-    """Return the command line that precedes the one to be confined.
+def bubblewrap_command(*, limits: Limits, sockets: str | None = None, nesting: bool = False) -> list[str]:
+    """Return the bubblewrap command line that precedes the one to be sandboxed.
 
     Parameters
     ----------
@@ -138,20 +138,20 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
     command += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox"]
     command += ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP"] if nesting else ["--disable-userns"]
     command += ["--proc", "/proc", "--dev", "/dev"]
-    for path in () if nesting else machine_wide():
+    for path in () if nesting else machine_wide_paths():
         command += ["--ro-bind-try", path, path]
-    for path in SYSTEM:
+    for path in SYSTEM_PATHS:
         linked = Path(path).is_symlink()
         command += ["--symlink", str(Path(path).readlink()), path] if linked else ["--ro-bind-try", path, path]
-    for path in EMPTY:
+    for path in EMPTY_PLACES:
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
-    for path in dict.fromkeys(readable()):
+    for path in dict.fromkeys(readable_folders()):
         command += ["--ro-bind", path, path]
     for path in limits.hidden:
         command += ["--tmpfs", path]
     if sockets is not None:
         command += ["--bind", sockets, sockets]
-    for name, value in environment(HOME).items():
+    for name, value in make_environment(HOME).items():
         command += ["--setenv", name, value]
     # What is mounted over them stays writable; they themselves are memory without a limit.
     for path in (*limits.hidden, "/dev", "/"):
@@ -160,8 +160,8 @@ def bubblewrap(*, limits: Limits, sockets: str | None = None, nesting: bool = Fa
 
 
 @functools.cache
-def require() -> None:
-    """Raise unless a sandbox can be made on this machine: try one, since a kernel may forbid what a package offers.
+def require_sandbox() -> None:
+    """Check that this machine can make a sandbox: try one, since a kernel may forbid what a package offers.
 
     Raises
     ------
@@ -172,9 +172,9 @@ def require() -> None:
         raise InputError(f"grading runs learners' code in a sandbox, and bwrap was not found: {INSTALL}")
     # Found the way the kernel finds it, which is not by being installed.
     code = f"import sys; sys.path.insert(0, {str(GRADER.parent)!r}); import course_grader"
-    probe = [*bubblewrap(limits=Limits()), sys.executable, "-I", "-c", code]
+    probe = [*bubblewrap_command(limits=Limits()), sys.executable, "-I", "-c", code]
     done = subprocess.run(  # noqa: S603 - every word of the command is ours
-        probe, capture_output=True, text=True, timeout=60, check=False, env=environment("/")
+        probe, capture_output=True, text=True, timeout=60, check=False, env=make_environment("/")
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

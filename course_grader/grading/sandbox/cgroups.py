@@ -1,59 +1,60 @@
-"""A ceiling on processes that holds for root as well: a control group of the submission's own, where one can be made.
+"""Control groups (cgroups): a limit on processes, and on memory, that holds for root as well.
 
-As an ordinary user none can, and none is needed, since there ``RLIMIT_NPROC`` holds. Where the same group can limit
-memory, it does: then nobody else's is taken, however fast it goes and in whatever form.
+One is made for each submission. As an ordinary user none can be, and none is needed, since there ``RLIMIT_NPROC``
+holds. Where the same group can limit memory, it does: then no other submission's is taken, however fast it goes and in
+whatever form.
 """
 
 import contextlib
 from pathlib import Path
 
 from course_grader.grading.sandbox import scratch_dirs
-from course_grader.grading.sandbox.scratch_dirs import Held
+from course_grader.grading.sandbox.scratch_dirs import LockedFolder
 
-__all__ = ["inside", "make", "move", "remove", "sweep"]
+__all__ = ["make_group", "move_process", "remove_group", "run_in_group", "sweep_groups"]
 
 # Version 1 of control groups mounts each controller in a folder of its own, version 2 has one tree for all.
 TREES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
 
-def make(tasks: int, *, memory_bytes: int) -> Held | None:
-    """Return a new group that holds at most so many processes and threads, or None where that is not allowed.
+def make_group(tasks: int, *, memory_bytes: int) -> LockedFolder | None:
+    """Make a group for at most so many processes and threads; return None where that is not allowed.
 
     Parameters
     ----------
     tasks : int
-        How many.
+        How many processes and threads.
     memory_bytes : int
         What all of them together may hold, with all that the operating system keeps for them, if it can be told to.
     """
     for tree in TREES:
         group = None
         try:
-            group = scratch_dirs.hold(tree)
+            group = scratch_dirs.make_locked_folder(tree)
             (group.path / "pids.max").write_text(str(tasks), encoding="ascii")
         except OSError:
-            remove(group)
+            remove_group(group)
         else:
             _limit_memory(group, memory_bytes)
             return group
     return None
 
 
-def _limit_memory(group: Held, memory_bytes: int) -> None:
-    """Have the group killed as a whole when it wants more, where that can be set: only in version 2, if delegated."""
+def _limit_memory(group: LockedFolder, memory_bytes: int) -> None:
+    """Set the group's memory limit, at which it is killed as a whole; possible in version 2 only, if delegated."""
     for name, value in (("memory.oom.group", 1), ("memory.swap.max", 0), ("memory.max", memory_bytes)):
         with contextlib.suppress(OSError):
             (group.path / name).write_text(str(value), encoding="ascii")
 
 
-def sweep() -> None:
-    """Remove the groups of graders that were killed, which the operating system would keep."""
+def sweep_groups() -> None:
+    """Remove the groups that killed graders have left behind."""
     for tree in TREES:
-        scratch_dirs.sweep(tree, remove=Path.rmdir)
+        scratch_dirs.sweep_unlocked(tree, remove=Path.rmdir)
 
 
-def inside(group: Held | None, command: list[str]) -> list[str]:
-    """Return the command that first moves into the group, where all that it starts is born too.
+def run_in_group(group: LockedFolder | None, command: list[str]) -> list[str]:
+    """Return the command line that runs a command in the group, with all that it starts.
 
     A shell does it, so that the grader starts a program and need not fork itself, which threads would make unsafe.
     """
@@ -62,7 +63,7 @@ def inside(group: Held | None, command: list[str]) -> list[str]:
     return ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group.path), *command]
 
 
-def move(group: Held | None, process: int) -> None:
+def move_process(group: LockedFolder | None, process: int) -> None:
     """Move a process into the group.
 
     Raises
@@ -74,9 +75,9 @@ def move(group: Held | None, process: int) -> None:
         (group.path / "cgroup.procs").write_text(str(process), encoding="ascii")
 
 
-def remove(group: Held | None) -> None:
+def remove_group(group: LockedFolder | None) -> None:
     """Remove a group that has no process any more."""
     if group is not None:
         with contextlib.suppress(OSError):
             group.path.rmdir()
-        group.let_go()
+        group.unlock()

@@ -1,13 +1,14 @@
-"""What a submission may use while it is graded; the defaults suit a NumPy or torch exercise on a laptop."""
+"""Resource limits of one submission, and why a kernel that breaks one is stopped."""
 
+import enum
 from dataclasses import dataclass
 
-__all__ = ["Limits", "Stopped"]
+__all__ = ["KernelStopped", "Limits", "Stop", "StopCause"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Ceilings for one submission's kernel.
+    """Limits of one submission's kernel; the defaults suit a NumPy or torch exercise on a laptop.
 
     ``memory_bytes`` is a process's address space, not resident memory: importing torch alone maps more than 2 GB of it.
     ``held_bytes`` is the memory that all processes have together, with their files and sockets; where many are graded
@@ -54,33 +55,65 @@ class Limits:
             "RLIMIT_CORE": 0,
         }
 
-    def excess(self, processes: int, held_bytes: int) -> str:
-        """Return what all processes together have too much of, in words that follow a subject; or nothing.
+    def find_excess(self, processes: int, held_bytes: int) -> "StopCause | None":
+        """Return what all processes together have too much of, or None.
 
         Examples
         --------
-        >>> Limits().excess(1000, 0)
-        'started more than 128 processes'
+        >>> Limits().find_excess(1000, 0)
+        <StopCause.PROCESSES: '{activity} started more than {limits.processes} processes'>
         """
         if processes > self.processes:
-            return f"started more than {self.processes} processes"
-        return self.too_much_memory if held_bytes > self.held_bytes else ""
-
-    @property
-    def too_much_memory(self) -> str:
-        """What is said about a submission that holds more than that.
-
-        Examples
-        --------
-        >>> Limits(held_bytes=5 << 29).too_much_memory
-        'used more than 2.5 GiB of memory'
-        """
-        return f"used more than {self.held_bytes / (1 << 30):.3g} GiB of memory"
+            return StopCause.PROCESSES
+        return StopCause.MEMORY if held_bytes > self.held_bytes else None
 
 
-class Stopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
-    """The kernel is gone, and why, in words for the learner; ``later`` if it was gone before this was asked of it."""
+class StopCause(enum.Enum):
+    """Why a kernel was stopped; the value is how a learner is told."""
 
-    def __init__(self, reason: str, *, later: bool = False) -> None:
-        super().__init__(f"not run, because {reason}" if later else reason)
+    DIED = "the Python process died in {activity}: out of memory, a crash, or told to exit"
+    LATE_START = "the kernel did not start within {limits.start_seconds:g} s"
+    LATE_CELL = "{activity} did not finish within {seconds:g} s"
+    LATE_NOTEBOOK = "the notebook as a whole did not finish within {limits.total_seconds:g} s"
+    LATE_OUTPUT = "{activity} ended, but its output did not"
+    LOST_OUTPUT = "{activity} ended, but its output did not arrive"
+    PROCESSES = "{activity} started more than {limits.processes} processes"
+    MEMORY = "{activity} used more than {held_gib:.3g} GiB of memory"
+    OUTPUT = "{activity} put out more than {limits.output_chars:,} characters"
+    MESSAGE = "{activity} put out more than {message_mib} MiB at once"
+    UNREAD = "{activity} sent more than can be read"
+    UNREADABLE = "{activity} made the kernel send a message that cannot be read"
+    CLOSED_CONNECTION = "{activity} closed a connection that is not its own"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop of a kernel: why, in the midst of what, and under which limits; ``str`` says it in a sentence.
+
+    Examples
+    --------
+    >>> str(Stop(StopCause.MEMORY, "the cell `walk`", Limits(held_bytes=5 << 29)))
+    'the cell `walk` used more than 2.5 GiB of memory'
+    """
+
+    cause: StopCause
+    activity: str
+    limits: Limits
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.cause.value.format(
+            activity=self.activity,
+            limits=self.limits,
+            seconds=self.seconds,
+            held_gib=self.limits.held_bytes / (1 << 30),
+            message_mib=self.limits.message_bytes >> 20,
+        )
+
+
+class KernelStopped(Exception):  # noqa: N818 - it is the name of a state: once stopped, the kernel stays stopped
+    """The kernel was stopped, and why, in words for the learner; ``later`` if that was before this was asked of it."""
+
+    def __init__(self, stop: Stop, *, later: bool = False) -> None:
+        super().__init__(f"not run, because {stop}" if later else str(stop))
         self.later = later

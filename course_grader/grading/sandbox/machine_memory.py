@@ -1,10 +1,10 @@
-"""What memory the machine has left for those it grades side by side, and whether it has killed one for want of it."""
+"""Memory that the machine has left for submissions graded side by side, and its kills when it ran out."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["available_bytes", "kills", "share"]
+__all__ = ["available_bytes", "count_oom_kills", "share_memory"]
 
 # Three times what the largest of the reference answers holds, torch included.
 FLOOR_BYTES = 1 << 30
@@ -17,12 +17,12 @@ VERSIONS = {
 }
 
 
-def share(jobs: int, *, available: int | None = None) -> int:
-    """Return the bytes that the machine has for each of so many submissions at once, at least what a right one needs.
+def share_memory(jobs: int, *, available: int | None = None) -> int:
+    """Divide the available memory among so many submissions at once; each gets at least what a right one needs.
 
     Examples
     --------
-    >>> share(3, available=16 << 30) >> 30, share(9, available=4 << 30) >> 30
+    >>> share_memory(3, available=16 << 30) >> 30, share_memory(9, available=4 << 30) >> 30
     (4, 1)
     """
     part = (available_bytes() if available is None else available) * (SPARED - 1) // SPARED // jobs
@@ -30,17 +30,17 @@ def share(jobs: int, *, available: int | None = None) -> int:
 
 
 def available_bytes(proc: Path = Path("/proc"), groups: Path = GROUPS) -> int:
-    """Return the bytes of memory that can be had without anything being killed: the machine's, or its container's."""
+    """Return the bytes of memory available on the machine, or in its container."""
     try:
         lines = (proc / "meminfo").read_text(encoding="ascii").splitlines()
     except OSError:  # not Linux: there is no sandbox to give a share to, either
         return sys.maxsize
     machine = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    return min([machine, *_rooms(proc, groups)])
+    return min([machine, *_group_headrooms(proc, groups)])
 
 
-def _rooms(proc: Path, groups: Path) -> Iterator[int]:
-    """Yield what is left in each of the control groups that this process is in."""
+def _group_headrooms(proc: Path, groups: Path) -> Iterator[int]:
+    """Yield the memory left in each of the control groups that this process is in."""
     try:
         lines = (proc / "self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -52,11 +52,11 @@ def _rooms(proc: Path, groups: Path) -> Iterator[int]:
             here = groups / root / path.lstrip("/")
             for folder in (here, *here.parents):
                 if folder.is_relative_to(groups):
-                    yield from _room(folder, most, used, spare)
+                    yield from _headroom(folder, most, used, spare)
 
 
-def _room(folder: Path, most: str, used: str, spare: str) -> Iterator[int]:
-    """Yield what is left in one group, if it has a limit; files that were read can be dropped."""
+def _headroom(folder: Path, most: str, used: str, spare: str) -> Iterator[int]:
+    """Yield the memory left in one group, if it has a limit; cached files can be dropped."""
     try:
         limit, held = ((folder / name).read_text(encoding="ascii").strip() for name in (most, used))
         if limit.isdigit() and held.isdigit():
@@ -66,8 +66,8 @@ def _room(folder: Path, most: str, used: str, spare: str) -> Iterator[int]:
         return  # another container's, or none at all
 
 
-def kills(proc: Path = Path("/proc")) -> int:
-    """Return how many processes the operating system has killed for want of memory since it started."""
+def count_oom_kills(proc: Path = Path("/proc")) -> int:
+    """Count the processes that the operating system has killed for want of memory since it started (``oom_kill``)."""
     try:
         lines = (proc / "vmstat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""A ceiling on the memory of the grader itself, while it works with what a learner's process has sent.
+"""Memory cap for the grader itself, while it works with what a learner's process has sent.
 
 What is sent is bounded, but not what can be made of it: two arrays of a few kilobytes add up to one of gigabytes.
 """
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["bounded"]
+__all__ = ["cap_memory"]
 
 
 @contextlib.contextmanager
-def bounded(more_bytes: int = 2 << 30) -> Iterator[None]:
-    """Have this process refuse itself more memory than it has now and so much more; outside Linux, do nothing.
+def cap_memory(more_bytes: int = 2 << 30) -> Iterator[None]:
+    """Cap this process's address space at what it has now plus ``more_bytes``; outside Linux, do nothing.
 
     Processes started meanwhile begin with that limit; those of kernels set their own.
     """

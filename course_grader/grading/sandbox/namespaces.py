@@ -1,7 +1,7 @@
-"""Walls around a forked process: the ones bubblewrap puts around one it starts, made from inside by system calls.
+"""Linux namespaces for a forked process: the sandbox that bubblewrap builds, built from inside by system calls.
 
-A process that :func:`clone_apart` returns in is the first of its own namespaces of every kind, and may still change
-them. :func:`furnish` gives it a view of its own, :func:`lock` takes from it what it could undo that with.
+A process that :func:`clone_into_namespaces` forks is the first of new namespaces of every kind, and may still change
+them. :func:`build_view` mounts its file systems, :func:`drop_privileges` takes from it the means to undo that.
 """
 
 import ctypes
@@ -13,9 +13,18 @@ import socket
 import struct
 from pathlib import Path
 
-from course_grader.grading.sandbox.seccomp import program
+from course_grader.grading.sandbox.seccomp import build_filter
 
-__all__ = ["SETFCAP", "allow_tracing", "clone_apart", "drop_capabilities", "furnish", "lock", "mount_proc", "name_user"]
+__all__ = [
+    "SETFCAP",
+    "allow_tracing",
+    "build_view",
+    "clone_into_namespaces",
+    "drop_capabilities",
+    "drop_privileges",
+    "map_user",
+    "mount_proc",
+]
 
 # linux/sched.h, linux/prctl.h, linux/mount.h
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
@@ -32,14 +41,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _holding_gil = ctypes.PyDLL(None, use_errno=True)
 
 
-def _done(result: int, what: str) -> int:
+def _check_result(result: int, what: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
 
 
-def clone_apart() -> tuple[int, int]:
+def clone_into_namespaces() -> tuple[int, int]:
     """Fork into new namespaces; return 0 and -1 in the child, its number and a descriptor of it in the parent.
 
     ``os.fork`` cannot make namespaces, and making them for the next fork would cost a second one.
@@ -54,11 +63,11 @@ def clone_apart() -> tuple[int, int]:
         ctypes.pythonapi.PyOS_AfterFork_Child()
         return 0, -1
     ctypes.pythonapi.PyOS_AfterFork_Parent()
-    return _done(child, "clone"), pidfd.value
+    return _check_result(child, "clone"), pidfd.value
 
 
-def name_user(uid: int, outer_uid: int, gid: int, outer_gid: int) -> None:
-    """Say who this process is in its new user namespace, and who that is in the one around it."""
+def map_user(uid: int, outer_uid: int, gid: int, outer_gid: int) -> None:
+    """Map this process's user and group in its new user namespace to those of the one around it."""
     allow_tracing(True)  # or its own files in /proc would be root's
     for name, text in (
         ("setgroups", "deny"),
@@ -69,21 +78,21 @@ def name_user(uid: int, outer_uid: int, gid: int, outer_gid: int) -> None:
 
 
 def allow_tracing(allowed: bool, /) -> None:
-    """Say whether processes of the same user may look into this one and take its descriptors."""
-    _done(_libc.prctl(SET_DUMPABLE, int(allowed), 0, 0, 0), "prctl")
+    """Allow or forbid processes of the same user to trace this one and take its descriptors."""
+    _check_result(_libc.prctl(SET_DUMPABLE, int(allowed), 0, 0, 0), "prctl")
 
 
 def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     words = [source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None]
-    _done(_libc.mount(*words), f"mount {target}")
+    _check_result(_libc.mount(*words), f"mount {target}")
 
 
 def mount_proc() -> None:
-    """Mount a ``/proc`` of this process namespace's own."""
+    """Mount the ``/proc`` of this process namespace."""
     _mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
 
 
-def furnish(
+def build_view(
     *,
     shared: list[str],
     empty: list[str],
@@ -93,7 +102,7 @@ def furnish(
     files: int,
     home: str,
 ) -> None:
-    """Build the view: empty places in memory, devices and processes of its own; the rest stays, read-only as it is.
+    """Mount the sandbox's file systems: empty places in memory, devices, processes; the rest stays, read-only as it is.
 
     Parameters
     ----------
@@ -109,12 +118,12 @@ def furnish(
         The working directory.
     """
     _mount("none", "/", flags=REC | PRIVATE)
-    held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
+    descriptors = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes},nr_inodes={files}")
     _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     mount_proc()
-    for folder, descriptor in held.items():
+    for folder, descriptor in descriptors.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{descriptor}", folder, flags=BIND | REC)
         os.close(descriptor)
@@ -132,30 +141,30 @@ def furnish(
 
 
 def _raise_loopback() -> None:
-    """Switch on 127.0.0.1, which reaches nobody but this process and those it starts."""
+    """Switch on 127.0.0.1, which reaches only this process and those it starts."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         up_and_running = struct.pack("16sh14x", b"lo", 0x1 | 0x40)
         fcntl.ioctl(any_socket, 0x8914, up_and_running)  # SIOCSIFFLAGS
 
 
-def lock(uid: int, gid: int) -> None:
-    """Move into a user namespace that owns nothing, and give up every capability and the calls no exercise needs."""
-    _done(_libc.unshare(NEWUSER), "unshare")
-    name_user(uid, 0, gid, 0)
-    _done(_libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
-    _done(_libc.prctl(CAP_AMBIENT, CLEAR_ALL, 0, 0, 0), "prctl")
+def drop_privileges(uid: int, gid: int) -> None:
+    """Drop every privilege: enter a user namespace that owns nothing, give up capabilities, filter system calls."""
+    _check_result(_libc.unshare(NEWUSER), "unshare")
+    map_user(uid, 0, gid, 0)
+    _check_result(_libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    _check_result(_libc.prctl(CAP_AMBIENT, CLEAR_ALL, 0, 0, 0), "prctl")
     number = 0
     while _libc.prctl(CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     drop_capabilities()
-    code = program(platform.machine())
+    code = build_filter(platform.machine())
     if code:
         text = ctypes.create_string_buffer(code, len(code))
         described = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))
-        _done(_libc.prctl(SET_SECCOMP, FILTER, described, 0, 0), "seccomp")
+        _check_result(_libc.prctl(SET_SECCOMP, FILTER, described, 0, 0), "seccomp")
 
 
 def drop_capabilities(*, but: int = 0) -> None:
-    """Give up every capability this process has, but for the set ``but``."""
+    """Drop every capability of this process, but for the set ``but``."""
     kept = struct.pack("6I", but, but, 0, 0, 0, 0)
-    _done(_libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), kept), "capset")
+    _check_result(_libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), kept), "capset")

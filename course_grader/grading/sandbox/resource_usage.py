@@ -1,4 +1,4 @@
-"""What a sandbox's processes use together, seen from outside.
+"""Resource usage of a sandbox: how many processes, how much memory, how long without a processor.
 
 The operating system's own limits are for one process, or do not hold for root. This holds for everyone: the grader
 counts while it waits, and ends the submission that uses too much.
@@ -8,23 +8,23 @@ import functools
 import os
 from pathlib import Path
 
-from course_grader.grading.sandbox.bubblewrap import EMPTY
+from course_grader.grading.sandbox.bubblewrap import EMPTY_PLACES
 
-__all__ = ["number", "resident_bytes", "use", "waited_seconds"]
+__all__ = ["measure_sandbox", "measure_wait_seconds", "read_pid", "resident_bytes"]
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 FILE_BYTES = 1024  # what the operating system keeps of a file in memory besides what is in it
 SOCKETS = Path("/proc/sys/net")
 
 
-def number(descriptor: int) -> int:
-    """Return the number, in this process's own namespace, of the process that a descriptor stands for."""
+def read_pid(descriptor: int) -> int:
+    """Return the process number (PID), in this process's namespace, that a process descriptor stands for."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
 
 
-def use(first: int, *, enough: int) -> tuple[int, int]:
-    """Return how many processes a sandbox has, and the bytes of memory they occupy with their files and sockets.
+def measure_sandbox(first: int, *, enough: int) -> tuple[int, int]:
+    """Count a sandbox's processes, and the bytes of memory they occupy with their files and sockets.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def use(first: int, *, enough: int) -> tuple[int, int]:
     return len(processes), memory_bytes if memory_bytes <= enough else sum(map(_memory_bytes, processes)) + beside
 
 
-def waited_seconds(first: int) -> float:
-    """Return how long one of a sandbox's threads was ready to run and had no processor: the one that waited longest.
+def measure_wait_seconds(first: int) -> float:
+    """Return how many seconds one of a sandbox's threads was ready to run without a processor: the longest wait.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def waited_seconds(first: int) -> float:
 
 
 def _file_bytes(first: int) -> int:
-    """Return what the files of a sandbox occupy, in which the empty ones count, too."""
+    """Return the bytes that the files of a sandbox occupy; empty ones count, too."""
     found = 0
-    for place in EMPTY:
+    for place in EMPTY_PLACES:
         try:
             status = os.statvfs(f"/proc/{first}/root{place}")
         except OSError:
@@ -81,7 +81,7 @@ def _file_bytes(first: int) -> int:
 
 
 def _socket_bytes(first: int) -> int:
-    """Return what the sockets of a sandbox may hold: no one says how much they do, and none can grow in there."""
+    """Return the bytes that the sockets of a sandbox may hold: what they do hold is not known."""
     every, streams = 0, 0
     for name in ("sockstat", "sockstat6"):
         try:
@@ -91,20 +91,20 @@ def _socket_bytes(first: int) -> int:
         for protocol, _, count, *_ in map(str.split, lines):
             every += int(count) if protocol == "sockets:" else 0
             streams += int(count) if protocol in ("TCP:", "TCP6:") else 0
-    most_bytes, stream_bytes = _most_in_sockets()
+    most_bytes, stream_bytes = _socket_buffer_bytes()
     return every * most_bytes + streams * stream_bytes
 
 
 @functools.cache
-def _most_in_sockets() -> tuple[int, int]:
+def _socket_buffer_bytes() -> tuple[int, int]:
     """Return the bytes that may lie in a socket, and those that a TCP one can grow to in addition."""
     usual = {"core/wmem_default": 212_992, "core/rmem_default": 212_992}  # which a container may not be shown
     usual |= {"ipv4/tcp_wmem": 4_194_304, "ipv4/tcp_rmem": 6_291_456}
-    out, into, stream_out, stream_into = (_setting(SOCKETS / name, usually) for name, usually in usual.items())
+    out, into, stream_out, stream_into = (_read_setting(SOCKETS / name, usually) for name, usually in usual.items())
     return out + into, stream_out + stream_into
 
 
-def _setting(path: Path, usually: int) -> int:
+def _read_setting(path: Path, usually: int) -> int:
     """Return the last number of a setting of the operating system."""
     try:
         return int(path.read_text(encoding="ascii").split()[-1])

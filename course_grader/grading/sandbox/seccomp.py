@@ -1,4 +1,4 @@
-"""A filter of system calls that no exercise needs, as the program bubblewrap takes with ``--seccomp``.
+"""Seccomp filter: refuse system calls that no exercise needs (for bubblewrap's ``--seccomp``).
 
 Memory that belongs to no process and to no limited file system (``memfd_create``, what System V shares) would escape
 every limit, and so would what lies in a pipe without being copied (``vmsplice``); of some things (``io_setup``,
@@ -12,7 +12,7 @@ import os
 import platform
 import struct
 
-__all__ = ["filter_file"]
+__all__ = ["build_filter", "open_filter"]
 
 # The numbers are the kernel's own, and differ between machines.
 X86_64 = {
@@ -80,14 +80,14 @@ NUMBER, MACHINE, FAMILY, LEVEL, OPTION = 0, 4, 16, 24, 32  # where struct seccom
 NEXT, REFUSED, ALLOWED, OPENED, CONTROLLED = 0, 1, 2, len(FAMILIES) + 4, len(FAMILIES) + 6
 
 
-def program(machine: str) -> bytes:
-    """Return the filter in the kernel's form (classic BPF), empty for a machine whose numbers are not known here.
+def build_filter(machine: str) -> bytes:
+    """Build the filter in the kernel's form (classic BPF); empty for a machine whose call numbers are not listed here.
 
     Examples
     --------
-    >>> len(program("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + len(FAMILIES) + 18)
+    >>> len(build_filter("x86_64")) == 8 * (len(X86_64) + len(BUFFER_SIZES) + len(FAMILIES) + 18)
     True
-    >>> program("pdp11")
+    >>> build_filter("pdp11")
     b''
     """
     if machine not in MACHINES:
@@ -125,9 +125,9 @@ def program(machine: str) -> bytes:
     )
 
 
-def filter_file() -> int | None:
-    """Return a descriptor from which the filter for this machine can be read once; the caller closes it."""
-    if not (code := program(platform.machine())):
+def open_filter() -> int | None:
+    """Open a pipe from which the filter for this machine can be read once; the caller closes it."""
+    if not (code := build_filter(platform.machine())):
         return None
     reader, writer = os.pipe()
     os.write(writer, code)  # far less than a pipe holds

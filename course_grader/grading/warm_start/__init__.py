@@ -1,1 +1,1 @@
-"""Kernels forked from a process that has imported what an exercise needs."""
+"""Warm start: kernels forked from a process (the zygote) that has imported what an exercise needs."""

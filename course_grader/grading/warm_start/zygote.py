@@ -1,4 +1,4 @@
-"""Run as a script inside bubblewrap: import what an exercise needs, once, and fork a kernel for each that asks.
+"""Zygote process: import what an exercise needs, once, and fork a kernel for each request. A script inside bubblewrap.
 
 This process never computes, never starts a thread and never sees an answer, a test or a grade; what its children
 inherit is modules, and a shell in which nothing was ever run. A process that connects to its socket gets a child behind
@@ -6,6 +6,7 @@ walls of its own, and a descriptor of that process.
 """
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -14,13 +15,14 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
-__all__ = ["main", "unfit"]
+__all__ = ["main", "reason_not_to_fork"]
 
 # What a kernel loads until its first cell has run. Importing them makes no thread, no socket and no event loop.
-KERNEL = (
+KERNEL_IMPORTS = (
     "IPython.core.completerlib",
     "IPython.core.debugger",
     "IPython.core.logger",
@@ -32,22 +34,22 @@ KERNEL = (
     "unicodedata",
 )
 # What a library imports only when it is used, which takes as long as all the rest of a submission.
-LATER = {
+LATE_IMPORTS = {
     "numpy": ("numpy.fft", "numpy.linalg", "numpy.random"),
     "torch": ("torch.fx.experimental.symbolic_shapes",),
 }
-CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so that what reads cells is ready to\n"
+SAMPLE_CELL = "def f(x):\n    return f'{x:.3f}', [0x1F, 2.5e3]  # read once, so that what reads cells is ready to\n"
 
 
 def main(arguments: list[str]) -> None:
-    """Serve on the listening socket ``arguments[0]``.
+    """Load, and serve on the listening socket ``arguments[0]``.
 
-    On the descriptor ``arguments[1]`` it says ``ready``, or what keeps it from ever being so, and closes that. From the
-    pipe ``arguments[2]`` it reads one line, a JSON list of modules to import; like one that is ``Inside``, it ends when
-    nobody holds the pipe's other end any more.
+    It writes ``ready`` to the descriptor ``arguments[1]``, or why it never will be, and closes that. From the pipe
+    ``arguments[2]`` it reads one line, a JSON list of modules to import; like a ``Sandboxed`` process, it ends when the
+    pipe's other end is closed.
     """
     listener = socket.socket(fileno=int(arguments[0]))
-    said, lifeline = map(int, arguments[1:3])
+    status, lifeline = map(int, arguments[1:3])
     # The very files the grader runs, wherever it found them.
     sys.path.insert(0, str(Path(__file__).parents[3]))
     from course_grader.grading.sandbox import namespaces
@@ -55,9 +57,9 @@ def main(arguments: list[str]) -> None:
 
     gc.disable()
     _load_kernel()
-    if not (wanted := _line(lifeline)):
+    if not (imports := _read_line(lifeline)):
         return
-    _load(json.loads(wanted))
+    _load_exercise(json.loads(imports))
     del sys.path[0]
     with contextlib.suppress(OSError):
         # As root bubblewrap covers parts of its /proc, and below one with covers a child may not mount its own.
@@ -67,29 +69,39 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()  # or the first collection in a child would copy every page that was shared
     gc.enable()
-    reason = unfit({0, 1, 2, listener.fileno(), said, lifeline})
-    os.write(said, (reason or "ready").encode())
-    os.close(said)
-    user = {"uid": os.geteuid(), "gid": os.getegid()}
-    asked = listener.fileno()
-    while not reason and asked in select.select([asked, lifeline], [], [])[0]:
+    reason = reason_not_to_fork({0, 1, 2, listener.fileno(), status, lifeline})
+    os.write(status, (reason or "ready").encode())
+    os.close(status)
+    if not reason:
+        run_child = functools.partial(zygote_child.run_child, uid=os.geteuid(), gid=os.getegid())
+        _serve(listener, lifeline, run_child, namespaces.clone_into_namespaces)
+
+
+def _serve(
+    listener: socket.socket,
+    lifeline: int,
+    run_child: Callable[[socket.socket], NoReturn],
+    clone: Callable[[], tuple[int, int]],
+) -> None:
+    """Clone a child for each connection, and send a descriptor of it, until the lifeline is closed."""
+    while listener.fileno() in select.select([listener.fileno(), lifeline], [], [])[0]:
         connection = listener.accept()[0]
         with connection:
             try:
-                child, descriptor = namespaces.clone_apart()
+                child, descriptor = clone()
             except OSError as error:
                 connection.sendall(str(error).encode())
                 continue
             if child == 0:
                 listener.close()
                 os.close(lifeline)
-                zygote_child.live(connection, **user)
+                run_child(connection)
             socket.send_fds(connection, [b"+"], [descriptor])
             os.close(descriptor)
 
 
-def _line(pipe: int) -> bytes:
-    """Return what comes up to the end of the line, or nothing if the pipe ends before."""
+def _read_line(pipe: int) -> bytes:
+    """Read up to the end of the line; return nothing if the pipe ends before."""
     read = b""
     while not read.endswith(b"\n"):
         if not (more := os.read(pipe, select.PIPE_BUF)):
@@ -102,32 +114,32 @@ def _load_kernel() -> None:
     """Import what every kernel needs."""
     from course_grader.grading.learner_side import bootstrap
 
-    bootstrap.forgo_debugger()
-    _import([*bootstrap.OURS, *KERNEL])
+    bootstrap.disable_debugger()
+    _import_all([*bootstrap.KERNEL_MODULES, *KERNEL_IMPORTS])
     from IPython.core.inputtransformer2 import TransformerManager
 
-    cells: Any = TransformerManager
-    cells().transform_cell(CELL)  # compiles some twenty regular expressions
+    manager = TransformerManager()  # type: ignore[no-untyped-call] # IPython has few types
+    manager.transform_cell(SAMPLE_CELL)  # compiles some twenty regular expressions
 
 
-def _load(imports: list[str]) -> None:
-    """Import what the exercise imports, and make what a kernel has before it has a connection."""
+def _load_exercise(imports: list[str]) -> None:
+    """Import what the exercise imports, and make the shell, which needs no connection."""
     from course_grader.grading.learner_side import bootstrap
 
-    later = (name for first in {name.split(".")[0] for name in imports} for name in LATER.get(first, ()))
-    _import([*imports, *later])
-    bootstrap.prepare()
+    later = (name for first in {name.split(".")[0] for name in imports} for name in LATE_IMPORTS.get(first, ()))
+    _import_all([*imports, *later])
+    bootstrap.prepare_shell()
 
 
-def _import(names: list[str]) -> None:
+def _import_all(names: list[str]) -> None:
     for name in names:
-        # What cannot be imported is the learner's to hear of, from the cell that tries to.
+        # A module that cannot be imported is reported to the learner by the cell that imports it.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
 
 
-def unfit(descriptors: set[int]) -> str:
-    """Return why this process must not be forked from: what would not be copied, or would be shared; or nothing.
+def reason_not_to_fork(descriptors: set[int]) -> str:
+    """Return why this process must not be forked (what a fork would lack, or share), or an empty string.
 
     Parameters
     ----------
@@ -147,7 +159,7 @@ def unfit(descriptors: set[int]) -> str:
 
 
 def _is_open(descriptor: int) -> bool:
-    """Tell whether it still is: the one that the list was read through was on the list."""
+    """Return whether a descriptor is open: the one that the list was read through was on the list."""
     try:
         os.fstat(descriptor)
     except OSError:

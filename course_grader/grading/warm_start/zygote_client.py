@@ -1,4 +1,4 @@
-"""The grader's side of the zygote: start one for a set of imports, and have it fork kernels.
+"""Client of the zygotes: start one for each set of imports, and have it fork kernels.
 
 Where a machine cannot do it, or importing leaves something that must not be forked, there is no zygote and kernels
 start cold: slower, and otherwise the same.
@@ -18,14 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_grader.grading.sandbox import cgroups, scratch_dirs
-from course_grader.grading.sandbox.bubblewrap import EMPTY, HOME, bubblewrap, machine_wide, readable
+from course_grader.grading.sandbox.bubblewrap import (
+    EMPTY_PLACES,
+    HOME,
+    bubblewrap_command,
+    machine_wide_paths,
+    readable_folders,
+)
 from course_grader.grading.sandbox.limits import Limits
-from course_grader.grading.sandbox.processes import Forked, end_sandbox, first_of, start
-from course_grader.grading.sandbox.resource_usage import number
+from course_grader.grading.sandbox.processes import ForkedFromZygote, kill_sandbox, open_first_process, start_program
+from course_grader.grading.sandbox.resource_usage import read_pid
 from course_grader.grading.warm_start import zygote
 from course_grader.grading.warm_start.zygote_child import READY
 
-__all__ = ["Starting", "Unavailable", "Zygote", "Zygotes"]
+__all__ = ["Zygote", "ZygoteProcess", "ZygoteUnavailable", "Zygotes"]
 
 START_SECONDS = 120.0
 FORK_SECONDS = 30.0
@@ -33,13 +39,13 @@ BACKLOG = 64
 REASON_BYTES = 4096
 
 
-class Unavailable(Exception):  # noqa: N818 - a state, answered by starting cold
-    """No kernel can be had from a zygote, and why."""
+class ZygoteUnavailable(Exception):  # noqa: N818 - a state, answered by starting cold
+    """A zygote cannot fork a kernel, and why."""
 
 
 @dataclass(frozen=True)
 class Zygote:
-    """Where a zygote can be reached; plain data, so that it can go to a worker.
+    """Address of a zygote; plain data, so that it can be sent to a worker.
 
     Parameters
     ----------
@@ -52,8 +58,8 @@ class Zygote:
     folder: str
     address: str
 
-    def fork(self, connection_file: str, *, limits: Limits, folder: str) -> Forked:
-        """Return a kernel that serves the connection file.
+    def fork(self, connection_file: str, *, limits: Limits, folder: str) -> ForkedFromZygote:
+        """Fork a kernel that serves the connection file.
 
         Parameters
         ----------
@@ -66,49 +72,52 @@ class Zygote:
 
         Raises
         ------
-        Unavailable
-            If the zygote is gone, or the walls do not stand.
+        ZygoteUnavailable
+            If the zygote is gone, or the child cannot build its sandbox.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(FORK_SECONDS)
-        shared = [folder, *(path for path in readable() if path.startswith(tuple(f"{place}/" for place in EMPTY)))]
-        order = {
-            "view": {
-                "shared": shared,
-                "empty": EMPTY,
-                "read_only": machine_wide(),
-                "hidden": limits.hidden,
-                "size_bytes": limits.home_bytes,
-                "files": limits.home_files,
-                "home": HOME,
-            },
-            "rlimits": limits.rlimits(),
-            "connection_file": connection_file,
-        }
-        descriptors: list[int] = []
+        order = _make_order(connection_file, limits, folder)
         try:
             connection.connect(self.address)
-            said, descriptors, *_ = socket.recv_fds(connection, REASON_BYTES, 1)
+            reason, descriptors, *_ = socket.recv_fds(connection, REASON_BYTES, 1)
             if not descriptors:
-                raise Unavailable(said.decode(errors="replace"))
-            return _ordered(connection, descriptors[0], order, limits)
+                raise ZygoteUnavailable(reason.decode(errors="replace"))
+            return _send_order(connection, descriptors[0], order, limits)
         except OSError as error:
             connection.close()
-            raise Unavailable(str(error)) from error
-        except Unavailable:
+            raise ZygoteUnavailable(str(error)) from error
+        except ZygoteUnavailable:
             connection.close()
             raise
 
 
-def _ordered(connection: socket.socket, descriptor: int, order: dict[str, object], limits: Limits) -> Forked:
-    """Put a forked process into its group, tell it what to be, and wait until its walls stand."""
-    group = cgroups.make(2 * limits.processes, memory_bytes=limits.held_bytes)
-    process = Forked(descriptor, connection, group)
+def _make_order(connection_file: str, limits: Limits, folder: str) -> dict[str, object]:
+    """Make the order for :func:`course_grader.grading.warm_start.zygote_child.run_child`."""
+    covered = tuple(f"{place}/" for place in EMPTY_PLACES)
+    view = {
+        "shared": [folder, *(path for path in readable_folders() if path.startswith(covered))],
+        "empty": EMPTY_PLACES,
+        "read_only": machine_wide_paths(),
+        "hidden": limits.hidden,
+        "size_bytes": limits.home_bytes,
+        "files": limits.home_files,
+        "home": HOME,
+    }
+    return {"view": view, "rlimits": limits.rlimits(), "connection_file": connection_file}
+
+
+def _send_order(
+    connection: socket.socket, descriptor: int, order: dict[str, object], limits: Limits
+) -> ForkedFromZygote:
+    """Move a forked process into a control group, send it its order, and wait until it is in its sandbox."""
+    group = cgroups.make_group(2 * limits.processes, memory_bytes=limits.held_bytes)
+    process = ForkedFromZygote(descriptor, connection, group)
     try:
-        cgroups.move(group, number(descriptor))
+        cgroups.move_process(group, read_pid(descriptor))
         connection.sendall(json.dumps(order).encode())
-        if (said := connection.recv(REASON_BYTES)) != READY:
-            raise Unavailable(said.decode(errors="replace") or "it died")
+        if (answer := connection.recv(REASON_BYTES)) != READY:
+            raise ZygoteUnavailable(answer.decode(errors="replace") or "it died")
     except BaseException:
         process.end()
         raise
@@ -123,23 +132,23 @@ class Zygotes:
     """
 
     def __init__(self) -> None:
-        self._started: dict[tuple[str, ...], Starting] = {}
-        self._spare: Starting | None = Starting()
+        self._started: dict[tuple[str, ...], ZygoteProcess] = {}
+        self._spare: ZygoteProcess | None = ZygoteProcess()
 
-    def load(self, wanted: Iterable[tuple[str, ...]]) -> None:
-        """Have one zygote for each set of imports; to be called once."""
-        for imports in dict.fromkeys(wanted):
-            starting, self._spare = self._spare or Starting(), None
+    def load(self, imports_of_exercises: Iterable[tuple[str, ...]]) -> None:
+        """Start one zygote for each set of imports; to be called once."""
+        for imports in dict.fromkeys(imports_of_exercises):
+            starting, self._spare = self._spare or ZygoteProcess(), None
             self._started[imports] = starting
             starting.load(imports)
         self._end_spare()
 
     @functools.cached_property
     def ready(self) -> dict[tuple[str, ...], Zygote]:
-        """Those that are ready, by their imports, once all are either ready or have failed."""
+        """The zygotes that started, by their imports; waits until each is ready or has failed."""
         found = {}
         for imports, starting in self._started.items():
-            with contextlib.suppress(Unavailable):
+            with contextlib.suppress(ZygoteUnavailable):
                 found[imports] = starting.ready()
         return found
 
@@ -157,58 +166,58 @@ class Zygotes:
             self._spare = None
 
 
-class Starting:
-    """A zygote's process, from its start to its end."""
+class ZygoteProcess:
+    """Process of a zygote, from its start to its end."""
 
     def __init__(self) -> None:
-        self._place = tempfile.TemporaryDirectory(prefix="z", dir=scratch_dirs.short())
-        (folder := Path(self._place.name) / "k").mkdir()
-        self._handle = Zygote(str(folder), f"{self._place.name}/z")
+        self._temporary = tempfile.TemporaryDirectory(prefix="z", dir=scratch_dirs.short_folder())
+        (folder := Path(self._temporary.name) / "k").mkdir()
+        self._zygote = Zygote(str(folder), f"{self._temporary.name}/z")
         lifeline, self.lifeline = os.pipe()  # it lives for as long as someone holds the other end
-        (said, saying), (info, informing) = os.pipe(), os.pipe()
-        self._said = os.fdopen(said, "rb")
-        given = [lifeline, saying, informing]
+        (status, status_writer), (info, info_writer) = os.pipe(), os.pipe()
+        self._status = os.fdopen(status, "rb")
+        passed = [lifeline, status_writer, info_writer]
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-                listener.bind(self._handle.address)
+                listener.bind(self._zygote.address)
                 listener.listen(BACKLOG)
-                wrapper = bubblewrap(limits=Limits(), sockets=str(folder), nesting=True)
-                command = [wrapper[0], "--info-fd", str(informing), *wrapper[1:], sys.executable, "-I"]
+                wrapper = bubblewrap_command(limits=Limits(), sockets=str(folder), nesting=True)
+                command = [wrapper[0], "--info-fd", str(info_writer), *wrapper[1:], sys.executable, "-I"]
                 command += ["-X", "frozen_modules=off", zygote.__file__, str(listener.fileno())]
-                command += [str(saying), str(lifeline)]
-                self.process = start(command, home="/", pass_fds=[listener.fileno(), *given])
+                command += [str(status_writer), str(lifeline)]
+                self.process = start_program(command, home="/", pass_fds=[listener.fileno(), *passed])
         finally:
-            for descriptor in given:
+            for descriptor in passed:
                 os.close(descriptor)
         with os.fdopen(info, "rb") as file:
-            self._first = first_of(file)  # now, while its number cannot have become another's
+            self._first = open_first_process(file)  # now, while its number cannot have become another's
 
     def load(self, imports: tuple[str, ...]) -> None:
-        """Say what it is to import."""
-        with contextlib.suppress(BrokenPipeError):  # that it is dead shows when it should be ready
+        """Send it the names of the modules to import."""
+        with contextlib.suppress(BrokenPipeError):  # a dead one is noticed when it should be ready
             os.write(self.lifeline, json.dumps(imports).encode() + b"\n")
 
     def ready(self) -> Zygote:
-        """Wait until it says that it is, and fork once as a trial: what a machine forbids shows here.
+        """Wait until it is ready, and fork once as a trial: what a machine forbids shows here.
 
         Raises
         ------
-        Unavailable
+        ZygoteUnavailable
             If it never will be.
         """
-        late = not select.select([self._said], [], [], START_SECONDS)[0]
-        if (heard := b"it did not start in time" if late else self._said.read()) != b"ready":
-            raise Unavailable(heard.decode(errors="replace") or "it died")
-        folder = tempfile.mkdtemp(dir=self._handle.folder)
+        late = not select.select([self._status], [], [], START_SECONDS)[0]
+        if (status := b"it did not start in time" if late else self._status.read()) != b"ready":
+            raise ZygoteUnavailable(status.decode(errors="replace") or "it died")
+        folder = tempfile.mkdtemp(dir=self._zygote.folder)
         try:
-            self._handle.fork("", limits=Limits(), folder=folder).end()
+            self._zygote.fork("", limits=Limits(), folder=folder).end()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return self._handle
+        return self._zygote
 
     def end(self) -> None:
         """Kill it, however far it has come; return when all of it is gone."""
-        end_sandbox(self.process, self._first)
-        self._said.close()
+        kill_sandbox(self.process, self._first)
+        self._status.close()
         os.close(self.lifeline)
-        self._place.cleanup()
+        self._temporary.cleanup()

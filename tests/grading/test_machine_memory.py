@@ -10,8 +10,8 @@ from course_grader.grading.grade_class.graders import Graders
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.sandbox import cgroups, machine_memory
 from course_grader.grading.sandbox.bubblewrap import WARM
-from course_grader.grading.sandbox.limits import Stopped
-from course_grader.grading.sandbox.processes import Inside
+from course_grader.grading.sandbox.limits import KernelStopped
+from course_grader.grading.sandbox.processes import Sandboxed
 from course_grader.grading.warm_start.zygote_client import Zygotes
 
 HELD = 192 << 20  # three times what a kernel with NumPy has
@@ -67,29 +67,29 @@ def run(kernel, code):
 def test_empty_files_count(start):
     """They have no bytes, and the operating system keeps one kilobyte for each; a forked kernel may make few at all."""
     with start() as kernel:
-        if kernel.where == WARM:
+        if kernel.place == WARM:
             run(kernel, FILES)
             said = kernel.request({"name": "came"})["value"]
             assert said.startswith("after 99"), said
             assert said.endswith("No space left on device"), said
         else:
-            with pytest.raises(Stopped, match="used more than"):
+            with pytest.raises(KernelStopped, match="used more than"):
                 run(kernel, FILES)
 
 
 @pytest.mark.parametrize("code", [SOCKETS, STREAMS], ids=["pairs", "streams"])
 def test_what_may_lie_in_sockets_counts(start, code):
     """It belongs to no process and to no file, and each socket takes some."""
-    with start() as kernel, pytest.raises(Stopped, match="used more than"):
+    with start() as kernel, pytest.raises(KernelStopped, match="used more than"):
         run(kernel, code)
 
 
 def test_a_control_group_limits_memory_where_it_can(tmp_path, monkeypatch):
     """It ends as a whole, nothing of it is swapped out, and where it has no say, processes are limited all the same."""
     monkeypatch.setattr(cgroups, "TREES", [tmp_path])
-    group = cgroups.make(5, memory_bytes=7)
+    group = cgroups.make_group(5, memory_bytes=7)
     said = {path.name: path.read_text() for path in group.path.iterdir()}
-    group.let_go()
+    group.unlock()
     assert said == {"pids.max": "5", "memory.max": "7", "memory.swap.max": "0", "memory.oom.group": "1"}
 
 
@@ -125,9 +125,9 @@ def test_a_containers_limit_is_one_in_either_version_of_control_groups(container
 def test_a_machine_without_containers_has_what_it_says(container, tmp_path):
     """What has no limit, and what is not there, is none."""
     assert container("0::/a\n", "elsewhere", ("memory.max", "memory.current"), "inactive_file") == 8 << 30
-    assert machine_memory.kills(tmp_path / "proc") == 3
+    assert machine_memory.count_oom_kills(tmp_path / "proc") == 3
     assert machine_memory.available_bytes(tmp_path / "none") > 1 << 60
-    assert machine_memory.kills(tmp_path / "none") == 0
+    assert machine_memory.count_oom_kills(tmp_path / "none") == 0
 
 
 @pytest.fixture
@@ -147,11 +147,13 @@ def tasks(exercise, hand_in, tmp_path):
 
 def test_who_loses_points_while_memory_runs_out_is_graded_again_alone(tasks, hand_in, monkeypatch):
     """What comes the second time counts, after all others; who lost nothing is through."""
-    monkeypatch.setattr(machine_memory, "kills", itertools.count().__next__)  # no machine is to run out for a test
+    monkeypatch.setattr(
+        machine_memory, "count_oom_kills", itertools.count().__next__
+    )  # no machine is to run out for a test
     handed_in = tasks("import os; os._exit(0)")
     came = []
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         for task, report in graders.grade(handed_in):
             came.append((task.learner, report.status, report.points))
             handed_in[0].path.write_bytes(hand_in().read_bytes())
@@ -160,10 +162,10 @@ def test_who_loses_points_while_memory_runs_out_is_graded_again_alone(tasks, han
 
 def test_what_happens_alone_is_its_own_doing(tasks, monkeypatch):
     """There is no third time."""
-    monkeypatch.setattr(machine_memory, "kills", itertools.count().__next__)
+    monkeypatch.setattr(machine_memory, "count_oom_kills", itertools.count().__next__)
     handed_in = tasks("import os; os._exit(0)")
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         came = [(task.learner, report.status, report.points) for task, report in graders.grade(handed_in)]
     assert came == [("ada", "graded", 3), ("eve", "stopped", 1)]
 
@@ -172,18 +174,18 @@ def test_who_loses_points_while_memory_is_enough_is_graded_once(tasks):
     """In the order in which they were handed in."""
     handed_in = tasks(WRONG)
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
 
 
 def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hasty, hand_in, monkeypatch):
     """Others may have started a hundred processes; who had one, and is late, is through."""
     waits = itertools.chain([1e9], itertools.repeat(0.0))
-    monkeypatch.setattr(Inside, "waited_seconds", lambda self: next(waits))  # nor is it to be kept busy
+    monkeypatch.setattr(Sandboxed, "measure_wait_seconds", lambda self: next(waits))  # nor is it to be kept busy
     handed_in = tasks("while True: pass", hasty)
     came = []
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         for task, report in graders.grade(handed_in):
             came.append((task.learner, report.points))
             handed_in[0].path.write_bytes(hand_in().read_bytes())
@@ -192,18 +194,18 @@ def test_who_is_late_for_want_of_a_processor_is_graded_again_alone(tasks, hasty,
 
 def test_who_is_late_with_a_processor_is_graded_once(tasks, hasty, monkeypatch):
     """It is slow by itself."""
-    monkeypatch.setattr(Inside, "waited_seconds", lambda self: 0.1)
+    monkeypatch.setattr(Sandboxed, "measure_wait_seconds", lambda self: 0.1)
     handed_in = tasks("while True: pass", hasty)
     with Graders(jobs=1, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         assert [(task.learner, report.points) for task, report in graders.grade(handed_in)] == [("eve", 1), ("ada", 3)]
 
 
 def test_a_share_that_is_too_small_costs_nobody_points(tasks, monkeypatch):
     """Who needs more than the machine has for each at a time gets it alone."""
-    monkeypatch.setattr(machine_memory, "share", lambda jobs: HELD if jobs > 1 else 6 << 30)
+    monkeypatch.setattr(machine_memory, "share_memory", lambda jobs: HELD if jobs > 1 else 6 << 30)
     handed_in = tasks(LARGE)
     with Graders(jobs=2, warm=False) as graders:
-        graders.expect(handed_in)
+        graders.prepare(handed_in)
         came = [(task.learner, report.points, report.messages) for task, report in graders.grade(handed_in)]
     assert came == [("ada", 3, ()), ("eve", 3, ())]

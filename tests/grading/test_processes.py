@@ -1,4 +1,4 @@
-"""What was started for grading ends with the grader, also when bubblewrap was not yet there to hear of its death."""
+"""Processes that were started for grading end with the grader, also when bubblewrap has not heard of its death."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def is_gone(pid):
     return gone
 
 
-def let_go(descriptor):
+def close_lifeline(descriptor):
     """Let go of a pipe as one who is killed does; its number stays taken, so that it can be closed once more."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, descriptor)
@@ -37,7 +37,7 @@ def test_a_kernel_ends_when_nobody_holds_its_lifeline():
     try:
         process = kernel.km.provisioner.process
         assert process.poll() is None
-        let_go(process._lifeline)
+        close_lifeline(process._lifeline)
         assert is_gone(process.pid)
     finally:
         kernel.stop()
@@ -46,13 +46,13 @@ def test_a_kernel_ends_when_nobody_holds_its_lifeline():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_zygote_ends_when_nobody_holds_its_lifeline(wanted):
     """It serves until then, or waits to hear what to import."""
-    starting = zygote_client.Starting()
+    starting = zygote_client.ZygoteProcess()
     try:
         if wanted:
             starting.load(())
             starting.ready()
         assert starting.process.poll() is None
-        let_go(starting.lifeline)
+        close_lifeline(starting.lifeline)
         assert is_gone(starting.process.pid)
     finally:
         starting.end()
@@ -62,8 +62,8 @@ def test_a_zygote_that_is_not_wanted_after_all_ends_however_far_it_has_come():
     """bubblewrap killed too early would leave a process that waits for it for ever."""
     folders = []
     for _ in range(20):
-        starting = zygote_client.Starting()
-        folders.append(starting._handle.folder)
+        starting = zygote_client.ZygoteProcess()
+        folders.append(starting._zygote.folder)
         starting.end()
     commands = [words(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     assert not [command for command in commands if any(folder in command for folder in folders)]

@@ -15,9 +15,9 @@ from tests.grading.test_kill import GONE_SECONDS, POLL_SECONDS, command, groups_
 
 HELD = """
 import os, sys
-from course_grader.grading.sandbox import scratch_dirs as temporary
-open(os.path.join(temporary.own(), "left"), "w").close()
-print(temporary.own(), flush=True)
+from course_grader.grading.sandbox import scratch_dirs
+open(os.path.join(scratch_dirs.own_folder(), "left"), "w").close()
+print(scratch_dirs.own_folder(), flush=True)
 sys.stdin.read()
 """
 
@@ -29,12 +29,12 @@ def remover(removed):
 
 def test_what_is_held_stays_and_what_was_let_go_is_removed(tmp_path):
     """The lock tells, not the age and not the name."""
-    kept, old = scratch_dirs.hold(tmp_path), scratch_dirs.hold(tmp_path)
+    kept, old = scratch_dirs.make_locked_folder(tmp_path), scratch_dirs.make_locked_folder(tmp_path)
     (old.path / "folder").mkdir()
-    old.let_go()
-    scratch_dirs.sweep(tmp_path, remove=scratch_dirs._remove)
+    old.unlock()
+    scratch_dirs.sweep_unlocked(tmp_path, remove=scratch_dirs._remove)
     assert list(tmp_path.iterdir()) == [kept.path]
-    kept.let_go()
+    kept.unlock()
 
 
 def test_only_what_was_made_to_be_swept_is(tmp_path):
@@ -48,8 +48,8 @@ def test_only_what_was_made_to_be_swept_is(tmp_path):
     if os.geteuid() == 0:
         (theirs := tmp_path / f"{scratch_dirs.PREFIX}theirs").mkdir(mode=0o700)
         os.chown(theirs, 12345, 12345)
-    scratch_dirs.sweep(tmp_path, remove=remover(removed))
-    scratch_dirs.sweep(tmp_path / "nowhere", remove=remover(removed))
+    scratch_dirs.sweep_unlocked(tmp_path, remove=remover(removed))
+    scratch_dirs.sweep_unlocked(tmp_path / "nowhere", remove=remover(removed))
     assert removed == []
 
 
@@ -66,7 +66,7 @@ def test_a_process_that_was_killed_is_cleaned_up_after(tmp_path, killed):
             process.kill()
             process.wait()
         assert sorted(path.name for path in folder.iterdir()) == ["left", "link"]
-        scratch_dirs.sweep(tmp_path, remove=scratch_dirs._remove)
+        scratch_dirs.sweep_unlocked(tmp_path, remove=scratch_dirs._remove)
         assert folder.exists() is not killed
     assert [path.name for path in tmp_path.rglob("*")] == ["precious", "work"]
 
@@ -74,19 +74,19 @@ def test_a_process_that_was_killed_is_cleaned_up_after(tmp_path, killed):
 @pytest.fixture
 def nothing_yet(monkeypatch):
     """A process that has no folder so far, as far as the module knows; at the end those it made are gone."""
-    monkeypatch.setattr(scratch_dirs, "_own", {})
+    monkeypatch.setattr(scratch_dirs, "_own_folders", {})
     yield
-    scratch_dirs.leave()
+    scratch_dirs.remove_own_folders()
 
 
 FORKING = """
 import os, tempfile
-from course_grader.grading.sandbox import scratch_dirs as temporary
-mine = temporary.own()
+from course_grader.grading.sandbox import scratch_dirs
+mine = scratch_dirs.own_folder()
 if (child := os.fork()) == 0:
-    temporary.own()
+    scratch_dirs.own_folder()
     several = len(os.listdir(tempfile.gettempdir()))
-    temporary.leave()
+    scratch_dirs.remove_own_folders()
     os._exit(several)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), os.listdir(tempfile.gettempdir()) == [os.path.basename(mine)])
 """
@@ -106,29 +106,29 @@ def test_sockets_have_room_whatever_tmpdir_is(tmp_path, monkeypatch):
     """A long one, and one that a sandbox would not cover, are not used for them."""
     for usual in (str(tmp_path / ("x" * 60)), "/var/tmp"):
         monkeypatch.setattr(tempfile, "tempdir", usual)
-        assert Path(scratch_dirs.short()).parent == Path("/tmp")
+        assert Path(scratch_dirs.short_folder()).parent == Path("/tmp")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
-        assert Path(scratch_dirs.short()).parent == Path(folder)
-        assert scratch_dirs.short() == scratch_dirs.own()
+        assert Path(scratch_dirs.short_folder()).parent == Path(folder)
+        assert scratch_dirs.short_folder() == scratch_dirs.own_folder()
 
 
 def test_a_group_of_a_killed_grader_is_removed_and_one_in_use_is_not():
     """Root has one for each submission, and the operating system keeps an empty one for ever."""
-    kept, left = cgroups.make(10, memory_bytes=1 << 30), cgroups.make(10, memory_bytes=1 << 30)
+    kept, left = cgroups.make_group(10, memory_bytes=1 << 30), cgroups.make_group(10, memory_bytes=1 << 30)
     if left is None:
         pytest.skip("no control group can be made here")
-    left.let_go()
-    cgroups.sweep()
+    left.unlock()
+    cgroups.sweep_groups()
     assert (kept.path.exists(), left.path.exists()) == (True, False)
-    cgroups.remove(kept)
+    cgroups.remove_group(kept)
     assert not kept.path.exists()
 
 
 def can_make_groups():
     """Tell whether this machine lets us make control groups."""
-    made = cgroups.make(10, memory_bytes=1 << 30)
-    cgroups.remove(made)
+    made = cgroups.make_group(10, memory_bytes=1 << 30)
+    cgroups.remove_group(made)
     return made is not None
 
 

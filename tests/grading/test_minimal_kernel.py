@@ -1,4 +1,4 @@
-"""The kernel without what nobody asks it for: what is left out must not be missed."""
+"""The minimal kernel: what it leaves out must not be missed."""
 
 import pytest
 
@@ -29,21 +29,21 @@ def says_it_is_another():
 """
 
 
-class Listening(Kernel):
-    """A kernel that counts how often someone waited for what it broadcasts."""
+class CountingKernel(Kernel):
+    """A kernel that counts the waits for its broadcasts."""
 
-    waited = 0
+    waits = 0
 
     def await_idle(self, *args, **kwargs):
         """Count, and wait."""
-        self.waited += 1
+        self.waits += 1
         super().await_idle(*args, **kwargs)
 
 
 @pytest.fixture(scope="module")
 def kernel():
     """One for all tests, without a sandbox."""
-    with Listening(limits=Limits(enforced=False), sandbox=NONE) as kernel:
+    with CountingKernel(limits=Limits(enforced=False), sandbox=NONE) as kernel:
         run(kernel, FUNCTIONS)
         yield kernel
 
@@ -57,9 +57,9 @@ def run(kernel, source):
 @pytest.mark.parametrize("name", ["quiet", "prints", "warns", "shows", "prints_in_a_thread"])
 def test_who_broadcasts_nothing_is_not_waited_for(kernel, name):
     """And whoever does is heard before the next thing is asked, however it was said."""
-    before = kernel.waited
+    before = kernel.waits
     Learner(kernel, {}).call(name)
-    assert kernel.waited - before == (name != "quiet")
+    assert kernel.waits - before == (name != "quiet")
     assert not kernel.connection.has_broadcast()
 
 
@@ -96,5 +96,5 @@ def test_a_message_in_disguise_ends_the_call_that_sent_it(kernel):
     """It is read where it was sent, and not by whoever asks next."""
     with pytest.raises(Exception, match="`says_it_is_another` made the kernel send a message that cannot be read"):
         Learner(kernel, {}).call("says_it_is_another")
-    kernel.keep(FUNCTIONS)
+    kernel.replay_after_stop(FUNCTIONS)
     assert Learner(kernel, {}).call("quiet") == 1
