@@ -45,12 +45,12 @@ class _Token:
         return Decimal(self.number.replace(",", "").replace("\u2212", "-"))
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Tell whether it may count something: no digits after the point, no exponent."""
         return not re.search(r"[.eE]", self.number)
 
     @property
-    def unit(self) -> Decimal:
+    def last_digit(self) -> Decimal:
         """The value of one in the last printed digit."""
         return Decimal(1).scaleb(int(self.value.as_tuple().exponent))
 
@@ -145,12 +145,12 @@ def _squeeze(text: str) -> str:
 
 
 def _numbers_agree(a: _Token, b: _Token, within: float) -> bool:
-    if a.whole and b.whole:
+    if a.is_whole and b.is_whole:
         return a.number == b.number
     if a.value == b.value:
         return True
     larger = max(abs(a.value), abs(b.value))
-    unit, second = min(a.unit, b.unit), Decimal(1).scaleb(larger.adjusted() - 1)
+    unit, second = min(a.last_digit, b.last_digit), Decimal(1).scaleb(larger.adjusted() - 1)
     return abs(a.value - b.value) <= max(unit if unit < second else 0, Decimal(within) * larger)
 
 

@@ -40,7 +40,7 @@ class Repository:
     Examples
     --------
     >>> here = Repository(url="https://host.example/owner/course", branch="main")
-    >>> here.colab("chapters/a.ipynb")
+    >>> here.colab_url("chapters/a.ipynb")
     'https://colab.research.google.com/github/owner/course/blob/main/chapters/a.ipynb'
     """
 
@@ -58,7 +58,7 @@ class Repository:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))["repository"]
         return cls(url=settings["url"].rstrip("/"), branch=settings["branch"])
 
-    def colab(self, path: str) -> str:
+    def colab_url(self, path: str) -> str:
         """Return the address that opens the notebook at ``path`` (from the root, ``/`` between folders) in Colab."""
         owner_and_name = "/".join(self.url.split("/")[-2:])
         return f"https://colab.research.google.com/github/{owner_and_name}/blob/{self.branch}/{path}"
@@ -69,7 +69,7 @@ class Repository:
         That of an exercise also says what to do where the library is missing.
         """
         hidden = {"tags": ["remove-cell"]}
-        badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab(path)})"
+        badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab_url(path)})"
         cells = [v4.new_markdown_cell(badge, id="open-in-colab", metadata=NotebookNode(hidden))]
         if imports_library:
             setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, branch=self.branch).strip()

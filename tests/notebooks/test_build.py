@@ -276,4 +276,4 @@ def test_an_address_that_ends_in_a_slash_is_the_same(tmp_path):
     (tmp_path / "_config.yml").write_text("repository: {url: https://host.example/owner/name/, branch: b}")
     here = Repository.read(tmp_path)
     assert here.url == "https://host.example/owner/name"
-    assert here.colab("a/b.ipynb").endswith("/github/owner/name/blob/b/a/b.ipynb")
+    assert here.colab_url("a/b.ipynb").endswith("/github/owner/name/blob/b/a/b.ipynb")

@@ -110,10 +110,10 @@ class Learner:
             case "raised" if reply.get("type") == "NotImplementedError":
                 raise _unwritten_error(name, _reply_text(reply, "message"))
             case "raised":
-                raise self._raised(name, reply)
+                raise self._raised_error(name, reply)
         raise LearnerError(f"`{name}` gave no answer that can be read", function=name)
 
-    def _raised(self, name: str, reply: dict[str, object]) -> LearnerError:
+    def _raised_error(self, name: str, reply: dict[str, object]) -> LearnerError:
         kind, said, reads = (
             _reply_text(reply, "type"),
             _reply_text(reply, "message"),

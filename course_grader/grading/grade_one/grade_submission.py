@@ -124,7 +124,7 @@ def _blame_tests_or_answers(plugin: NotebookPlugin, reference: list[Row]) -> lis
     """
     sound = {row.name for row in reference if row.kind == "test" and row.status == "passed"}
     return [
-        replace(row, status="failed", message=WRONG_FORM.format(plugin.asked[row.name]))
+        replace(row, status="failed", message=WRONG_FORM.format(plugin.last_requests[row.name]))
         if row.status == "error" and row.name in sound
         else row
         for row in plugin.rows

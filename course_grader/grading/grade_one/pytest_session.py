@@ -58,8 +58,8 @@ class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and no
 class NotebookPlugin:
     """A pytest plugin that runs one notebook and the hidden tests, and keeps a row of each.
 
-    ``asked`` has for each test that failed what it had asked the kernel for last. ``ungraded`` are the cells beside
-    the answers, in which a name may be that an answer lacks.
+    ``last_requests`` holds the last request to the kernel of each test that failed. ``ungraded`` are the cells beside
+    the answers, which may define a name that an answer lacks.
     """
 
     notebook: NotebookNode
@@ -68,8 +68,8 @@ class NotebookPlugin:
     answers: dict[str, str] = field(default_factory=dict)
     learner: str = ""
     ungraded: UngradedCells = field(default_factory=UngradedCells)
-    broken: list[str] = field(default_factory=list)
-    asked: dict[str, str] = field(default_factory=dict)
+    collection_errors: list[str] = field(default_factory=list)
+    last_requests: dict[str, str] = field(default_factory=dict)
     _rows: dict[str, Row] = field(default_factory=dict)
 
     @property
@@ -106,14 +106,14 @@ class NotebookPlugin:
         if call.when == "call" or error is not None:
             detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
-                self.asked[item.name] = self.kernel.activity
+                self.last_requests[item.name] = self.kernel.activity
             row = self._cell_row(item, error) if isinstance(item, CellItem) else self._test_row(item, error, detail)
             self._rows[item.nodeid] = row
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record why a test file cannot be imported."""
         if report.failed:
-            self.broken.append(str(report.longrepr))
+            self.collection_errors.append(str(report.longrepr))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Record a row for each hidden test when none is to be run."""
@@ -225,8 +225,8 @@ def _run_pytest(plugin: NotebookPlugin, placeholders: list[str], *, folder: Path
         (folder / name).touch()
     with isolated_pytest() as output, forget_module(plugin.tests):
         code = pytest.main([*options, *(str(folder / name) for name in placeholders)], plugins=[plugin, OPTIONS])
-    if plugin.broken:
-        raise KeyFailure("\n".join(plugin.broken))
+    if plugin.collection_errors:
+        raise KeyFailure("\n".join(plugin.collection_errors))
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
