@@ -82,11 +82,11 @@ class GradingRun:
             )
         graded: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for task in self.tasks:
-            if task.passed_over and task.path is not None:
-                graded.setdefault((task.learner, task.passed_over), []).append(task.path.name)
-        for (learner, passed_over), names in graded.items():
+            if task.ungraded_names and task.path is not None:
+                graded.setdefault((task.learner, task.ungraded_names), []).append(task.path.name)
+        for (learner, ungraded_names), names in graded.items():
             typer.echo(
-                f"note: {learner}: {_names_with_verb(names)} graded, {_names_with_verb(passed_over)} passed over: "
+                f"note: {learner}: {_names_with_verb(names)} graded, {_names_with_verb(ungraded_names)} passed over: "
                 "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, "
                 "move it there or rename it",
                 err=True,

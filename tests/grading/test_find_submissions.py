@@ -45,11 +45,11 @@ def test_notebooks_under_other_names_are_kept_count_of(classroom, exercises, han
         (classroom / "ada" / name).parent.mkdir(parents=True)
         (classroom / "ada" / name).touch()
     tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug=slug)}
-    assert (tasks["ada"].path.name, tasks["ada"].passed_over) == (
+    assert (tasks["ada"].path.name, tasks["ada"].ungraded_names) == (
         "double.ipynb",
         ("a\N{REPLACEMENT CHARACTER}b.ipynb", "deep/er", "double (1).ipynb", "double.txt", "none"),
     )
-    assert {learner for learner, task in tasks.items() if task.passed_over} == {"ada", "hal"}
+    assert {learner for learner, task in tasks.items() if task.ungraded_names} == {"ada", "hal"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_of_many_files_beside_a_notebook_the_first_are_named(classroom, exercise
     for number in range(50):
         (classroom / "ada" / f"{number:02}.txt").touch()
     tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug="double")}
-    assert tasks["ada"].passed_over == tuple(f"{number:02}.txt" for number in range(20))
+    assert tasks["ada"].ungraded_names == tuple(f"{number:02}.txt" for number in range(20))
 
 
 def test_a_notebook_in_a_folder_of_its_own_is_to_be_taken_out_of_it(classroom, exercises):

@@ -21,7 +21,7 @@ MOST_NAMES = 20
 class Task:
     """One submission to grade; without a ``path`` it is missing, and ``message`` says what was found instead.
 
-    ``passed_over`` are the names of what lies beside it, or a folder deeper, and is not graded: notebooks that are
+    ``ungraded_names`` are the names of what lies beside it, or a folder deeper, and is not graded: notebooks that are
     not called after an exercise, and files of other kinds.
     """
 
@@ -29,7 +29,7 @@ class Task:
     exercise: Exercise | None
     path: Path | None
     message: str = ""
-    passed_over: tuple[str, ...] = ()
+    ungraded_names: tuple[str, ...] = ()
 
 
 def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, key: Path | None = None) -> list[Task]:
@@ -68,7 +68,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
     _check_names(entries)
     tasks = [task for entry in entries for task in _make_tasks(entry, exercises=exercises, only=only, key=key)]
     if not any(task.exercise for task in tasks):
-        names = [name for task in tasks for name in task.passed_over] + list(find_strays(folder))
+        names = [name for task in tasks for name in task.ungraded_names] + list(find_strays(folder))
         found = f"no such notebook, only {join_names(names)}" if names else "no such notebook"
         raise InputError(
             f"expected <learner>/<exercise>.ipynb in {folder}, found {found}; check the folder, unpack and rename what "
@@ -112,11 +112,11 @@ def _make_tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key:
         known = {name: only if name == only.slug else None for name in names}
     found = {name: exercise for name, exercise in known.items() if exercise is not None}
     known_elsewhere = {name for name in names if name not in found and (exercises / name).is_dir()}
-    passed_over = tuple(_list_names(entries, but={f"{name}.ipynb" for name in [*found, *known_elsewhere]}))
+    ungraded_names = tuple(_list_names(entries, but={f"{name}.ipynb" for name in [*found, *known_elsewhere]}))
     for name, exercise in found.items():
-        yield Task(learner, exercise, folder / f"{name}.ipynb", passed_over=passed_over)
+        yield Task(learner, exercise, folder / f"{name}.ipynb", ungraded_names=ungraded_names)
     if not found:
-        yield Task(learner, only, None, _missing_message(only, [*_list_names(entries, but=())]), passed_over)
+        yield Task(learner, only, None, _missing_message(only, [*_list_names(entries, but=())]), ungraded_names)
 
 
 def _missing_message(only: Exercise | None, found: list[str]) -> str:
