@@ -12,7 +12,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -125,24 +125,37 @@ class WorkerPool:
         """
         waiting, running = list(reversed(tasks)), dict[Future[R], T]()
 
-        def fill() -> None:
+        def start() -> None:
             while waiting and len(running) < jobs:
                 task = waiting.pop()
                 running[self._schedule(work, task, seconds(task))] = task
 
-        def results() -> Iterator[tuple[T, R | Lost]]:
-            try:
-                while running:
-                    for future in self._await_some(running):
-                        task, result = running.pop(future), _take_result(future)
-                        fill()
-                        yield task, result
-            finally:
-                for future in running:
-                    future.cancel()
+        start()
+        return self._yield_results(waiting, running, start)
 
-        fill()
-        return results()
+    def _yield_results(
+        self, waiting: list[T], running: dict[Future[R], T], start: Callable[[], None]
+    ) -> Iterator[tuple[T, R | Lost]]:
+        """Yield results as they come, and start others in their place; try twice to start a task."""
+        tried = set[int]()
+        try:
+            while running:
+                for future in self._await_some(running):
+                    task = running.pop(future)
+                    try:
+                        result = _take_result(future)
+                    except (BrokenExecutor, CancelledError) as error:  # the pool broke before the task had begun
+                        if id(task) in tried:
+                            raise _make_error(error) from error
+                        tried.add(id(task))
+                        waiting.append(task)
+                        start()
+                    else:
+                        start()
+                        yield task, result
+        finally:
+            for future in running:
+                future.cancel()
 
     def _schedule(self, work: Callable[[T], R], task: T, seconds: float) -> Future[R]:
         try:
@@ -151,10 +164,12 @@ class WorkerPool:
             raise _make_error(error) from error
 
     def _await_some(self, running: dict[Future[R], T]) -> set[Future[R]]:
-        """Wait until at least one is done, or the pool is broken."""
+        """Wait until at least one is done; if the pool is broken, cancel and return them all."""
         while not (done := wait(running, WATCH_SECONDS, FIRST_COMPLETED).done):
             if self._started is None or not self._started.active:
-                raise _make_error()
+                for future in running:
+                    future.cancel()
+                return set(running)
         return done
 
     def __enter__(self) -> "WorkerPool":
@@ -182,12 +197,10 @@ def _take_result(future: Future[R]) -> R | Lost:
         if error.__cause__ is None:  # else the worker raised it, and Pebble adds where
             return Lost.LATE
         raise
-    except BrokenExecutor as error:
-        raise _make_error(error) from error
 
 
-def _make_error(error: RuntimeError | None = None) -> GradingError:
-    reason = str((error and error.__cause__) or error or "") or "something killed them"
+def _make_error(error: BaseException) -> GradingError:
+    reason = str(error.__cause__ or error) or "something killed them"
     return GradingError(f"expected processes that grade, and they have died: {reason}; fix that, or pass -j 1")
 
 
