@@ -1,8 +1,9 @@
 """Run the backward pass of a graph with hooks, and record what each node receives and returns."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from course_lib.errors import AutogradError
@@ -46,24 +47,19 @@ def run_backward(graph: RecordedGraph, gradient: AnyTensor | None = None) -> Bac
     arrived: dict[int, Arrays] = {}
     sent: dict[int, Arrays] = {}
 
-    def before(i: int) -> Callable[..., None]:
-        def hook(grad_outputs: Iterable[AnyTensor | None]) -> None:
-            order.append(i)
-            arrived[i] = _convert_arrays(grad_outputs)
+    def record_arrived(i: int, grad_outputs: Iterable[AnyTensor | None]) -> None:
+        order.append(i)
+        arrived[i] = _convert_arrays(grad_outputs)
 
-        return hook
-
-    def after(i: int) -> Callable[..., None]:
-        def hook(grad_inputs: Iterable[AnyTensor | None], _: object) -> None:
-            sent[i] = _convert_arrays(grad_inputs)
-
-        return hook
+    def record_sent(i: int, grad_inputs: Iterable[AnyTensor | None], _: object) -> None:
+        sent[i] = _convert_arrays(grad_inputs)
 
     handles = []
     with _restore_grads(graph) as grads_before:
         try:
             for i, node in enumerate(graph.nodes):
-                handles += [node.register_prehook(before(i)), node.register_hook(after(i))]
+                handles += [node.register_prehook(partial(record_arrived, i))]
+                handles += [node.register_hook(partial(record_sent, i))]
             graph.result.backward(gradient, retain_graph=True)
         except RuntimeError as error:
             raise AutogradError(
