@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
+from course_lib.monitoring.measures import GradientMeasures, Reading
 from course_lib.monitoring.parameters import Array, spoiled
-from course_lib.monitoring.readers import Measures, Reading
+from course_lib.norms import total_norms
 
 __all__ = ["History", "Record", "Spoiled", "weights"]
 
@@ -116,7 +117,7 @@ class History:
             "step": np.repeat(np.array(self.steps, int), len(self.names)),
             "parameter": self.names * len(self),
         }
-        for name in [field.name for field in fields(Measures)]:
+        for name in [field.name for field in fields(GradientMeasures)]:
             columns["max" if name == "largest" else name] = self.array(name).reshape(-1)
         return pandas.DataFrame(columns)
 
@@ -124,10 +125,7 @@ class History:
 def total(norm: Array, nonfinite: NDArray[np.generic]) -> Array:
     """Return the norm of all gradients together, over the last axis, from their norms: a missing one counts as 0."""
     norms = np.where(np.isnan(norm) & ~nonfinite.astype(np.bool_), 0, norm)
-    largest = norms.max(axis=-1, keepdims=True)
-    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1)  # squares of norms divided by it are in range
-    with np.errstate(over="ignore"):
-        return np.asarray(scale[..., 0] * np.sqrt(((norms / scale) ** 2).sum(axis=-1)))
+    return total_norms(norms)
 
 
 def weights(shapes: Sequence[tuple[int, ...]]) -> list[int]:

@@ -4,6 +4,9 @@ from collections import deque
 from numbers import Integral
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import drawing
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
@@ -16,7 +19,7 @@ from course_lib.monitoring.parameters import (
     shape_of,
     trainable,
 )
-from course_lib.monitoring.readers import reader_of
+from course_lib.monitoring.readers import GradientReader, make_reader
 from course_lib.monitoring.zeroing import ZeroWatch
 
 __all__ = ["GradientMonitor"]
@@ -95,9 +98,9 @@ class GradientMonitor:
         self._model, self._parameters = model, trainable(model)
         self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
         self._history = History(list(self._parameters), [shape_of(p) for p in self._parameters.values()], keep=keep)
-        self._reader: Any = None
+        self._reader: GradientReader | None = None
         self._watch: ZeroWatch | None = None
-        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, Array](), set[str]()
+        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, NDArray[np.int_]](), set[str]()
 
     def step(self) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
@@ -114,20 +117,22 @@ class GradientMonitor:
         if next(iter(parameters)).grad is None and all(p.grad is None for p in parameters):  # one sooner than all
             refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
             refuse_without_gradient(self._parameters)
-        if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
-            self._reader = reader_of(list(parameters), often=True)
+        if self._reader is None or self._reader.has_moved(
+            wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0
+        ):
+            self._reader = make_reader(list(parameters))
             self._looks.clear()  # what was seen at those steps went with the previous reader
         self._count += 1
         try:
             if self._due(self._count):
-                self._measure()
+                self._measure(self._reader)
             elif self._weights_due(self._count + 1):
                 self._reader.keep_weights()
         except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
             refuse_reshaped(self._parameters, self._history.shapes)
             raise
 
-    def _measure(self) -> None:
+    def _measure(self, reader: GradientReader) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
         now, turn = self._count, (self._count - 1) // self.every
         waiting = self._watch.waiting() if self._watch else None
@@ -136,15 +141,15 @@ class GradientMonitor:
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
-        reading = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
+        reading = reader.measure(now if look else 0, weights=weights, extra=waiting)
         left = reading.extra
         if reading.nonfinite and not self._broken and self.update_every is not None:
             self._broken, self._history.spoiled = True, Spoiled.of(self._model, self._parameters)
             if not weights:  # were the parameters still finite? Asked once, in one more transfer
-                self._reader.forget_weights()
-                reading, weights = self._reader.measure(weights=True), True
+                reader.forget_weights()
+                reading, weights = reader.measure(weights=True), True
         if self._weights_due(now + 1) and not weights:
-            self._reader.keep_weights()
+            reader.keep_weights()
         self._history.records.append(Record(now, reading, left, self._watch.seen if self._watch else -1))
         if self._watch is None:
             self._watch = ZeroWatch.of(self._parameters, reading.measures.norm)
@@ -242,7 +247,7 @@ class GradientMonitor:
         state = "closed" if self._closed else "watching"
         return f"GradientMonitor({len(self._history.names)} parameters, {self._count} steps, {state})"
 
-    def _seen(self) -> dict[int, Array]:
+    def _seen(self) -> dict[int, NDArray[np.int_]]:
         return self._last_seen if self._reader is None else self._reader.last_seen()
 
     def _refuse_empty(self) -> None:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
+from course_lib.frameworks import is_engine_tensor, is_torch_tensor
 from course_lib.instrument.backward_hooks import explain_missing_gradients
 
 __all__ = [
     "Array",
     "array_of",
-    "is_torch",
     "refuse_replaced",
     "refuse_reshaped",
     "shape_of",
@@ -57,7 +57,7 @@ def trainable(model: Any) -> dict[str, Any]:
             "If its layers are frozen, call requires_grad_(True) on those that are to be trained."
         )
     for name, p in found.items():
-        if not isinstance(p, Tensor) and not is_torch(p):
+        if not is_engine_tensor(p) and not is_torch_tensor(p):
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
@@ -66,9 +66,9 @@ def trainable(model: Any) -> dict[str, Any]:
                 f"parameters must be whole, but this process holds only a part of {name}. Watch a model that is not "
                 "sharded: the monitor does not add up over processes."
             )
-        if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
+        if is_torch_tensor(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
-        if is_torch(p) and p.is_meta:
+        if is_torch_tensor(p) and p.is_meta:
             raise InputError(
                 f"parameters must hold numbers, but {name} is on the meta device, which has none. Move the model to a "
                 "device first, as with to_empty(), and initialise or load it."
@@ -134,15 +134,11 @@ def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -
 
 def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
     """Name those that hold NaN or, unless ``nan_alone``, infinities; skip those without floating-point numbers here."""
-    wanted = [(name, t) for name, t in tensors if not is_torch(t) or not (t.is_meta or hasattr(t, "device_mesh"))]
+    wanted = [
+        (name, t) for name, t in tensors if not is_torch_tensor(t) or not (t.is_meta or hasattr(t, "device_mesh"))
+    ]
     floating = [(name, t.detach()) for name, t in wanted if any(kind in str(t.dtype) for kind in ("float", "complex"))]
     return [name for name, t in floating if bool((t != t).any() or not (nan_alone or (t - t == 0).all()))]
-
-
-def is_torch(value: Any) -> bool:
-    """Say whether this is a torch tensor, without loading torch: if it is one, torch is loaded."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def shape_of(p: Any) -> tuple[int, ...]:

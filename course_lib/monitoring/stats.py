@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.monitoring.norm import combined
 from course_lib.monitoring.parameters import shape_of, with_gradient
-from course_lib.monitoring.readers import reader_of
+from course_lib.monitoring.readers import make_reader
+from course_lib.norms import Magnitude, combine_norms
 
 __all__ = ["GradientStats", "ParameterStats", "log_gradient_stats"]
 
@@ -110,8 +110,8 @@ def log_gradient_stats(model: Any) -> GradientStats:
     all together        5.1
     """
     found = with_gradient(model)
-    m = reader_of(list(found.values()), often=False).measure().measures
+    m = make_reader(list(found.values())).measure().measures
     rows = zip(m.norm.tolist(), m.mean.tolist(), m.std.tolist(), m.largest.tolist(), m.nonfinite.tolist(), strict=True)
     table = {name: ParameterStats(shape_of(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
     norms = [row.norm for name, row in table.items() if found[name].grad is not None]
-    return GradientStats(table, combined(norms, 2))
+    return GradientStats(table, combine_norms(Magnitude(norm, 1.0) for norm in norms).value)

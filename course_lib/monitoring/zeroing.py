@@ -5,7 +5,8 @@ from math import gcd, prod
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.monitoring.parameters import is_torch, shape_of
+from course_lib.frameworks import is_torch_tensor
+from course_lib.monitoring.parameters import shape_of
 
 __all__ = ["ZeroWatch"]
 
@@ -56,7 +57,7 @@ class ZeroWatch:
     def hooked(self, p: Any) -> list[Any]:
         """Put both hooks on a parameter."""
         look: Callable[[Any], None] = self.look
-        if is_torch(p):  # which would warn of each hook that does not go to another process with the parameter
+        if is_torch_tensor(p):  # which would warn of each hook that does not go to another process with the parameter
             look = load("torch.utils.hooks", extra="torch").unserializable_hook(lambda gradient: self.look(gradient))
         return [p.register_hook(look), p.register_post_accumulate_grad_hook(self.count)]
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding
+from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices
 from course_lib.monitoring.diagnosis.signs import SIGNS, healthy
 from course_lib.monitoring.history import History
-from course_lib.monitoring.parameters import Array
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -37,7 +36,7 @@ class Diagnosis:
         return "\n".join(map(str, self.findings))
 
 
-def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> Diagnosis:
+def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
     """Look for each sign of trouble in a history.
 
     Parameters

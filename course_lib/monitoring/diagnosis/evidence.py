@@ -85,7 +85,7 @@ class Evidence:
     left_over: Array
     watched: NDArray[np.int_]
     looks: Sequence[int]
-    last_seen: Mapping[int, Array]
+    last_seen: Mapping[int, Indices]
     spoiled: Spoiled
     window: Indices = field(init=False)
     rms: Array = field(init=False)
@@ -98,7 +98,7 @@ class Evidence:
         object.__setattr__(self, "size", np.maximum(self.rms, self.typical(self.largest) / SPREAD))
 
     @classmethod
-    def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> "Evidence":
+    def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> "Evidence":
         """Arrange a history."""
         shapes, chosen = history.shapes, weights(history.shapes)
         filled = np.array([0 not in shape for shape in shapes])
