@@ -100,7 +100,7 @@ class Stack:
         return self.torch.cat([self._elements(p) for p in self.parameters]) if matrix is None else matrix
 
     def _stack(self, tensors: Sequence["Tensor | None"], *, buffer: bool = False) -> "Tensor | None":
-        """Copy the tensors into one matrix, new or the buffer; return None if one is missing, sparse, empty, or else."""
+        """Copy the tensors into a matrix, new or the buffer; return None if one is missing, sparse or empty."""
         try:
             if tensors[0].shape != self.shape:  # type: ignore[union-attr]  # ``out`` would be resized
                 return None
