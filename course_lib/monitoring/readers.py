@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from operator import ge, mul
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from course_lib.extras import load
 from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.measures import Care, Float64, GradientMeasures, Reading, compute_measures
-from course_lib.monitoring.parameters import array_of
 from course_lib.monitoring.stacks import Stack
+from course_lib.monitoring.trainable_parameters import to_float64
 from course_lib.norms import array_norm
 from course_lib.types import AnyTensor
 
@@ -44,7 +44,7 @@ class GradientReader(Protocol):
     def forget_weights(self) -> None:
         """Drop the copies: they are not those of the step before."""
 
-    def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
+    def measure(self, step: int = 0, *, weights: bool = False, extra: AnyTensor | None = None) -> Reading:
         """Measure every gradient, and read one more number along with them.
 
         Parameters
@@ -64,7 +64,7 @@ class GradientReader(Protocol):
 def make_reader(parameters: Sequence[AnyTensor]) -> GradientReader:
     """Return a reader for the framework of the parameters."""
     if is_torch_tensor(parameters[0]):
-        return TorchReader(parameters)  # type: ignore[arg-type]  # all are of one framework
+        return TorchReader(parameters)  # type: ignore[arg-type,return-value]  # all are of one framework
     return EngineReader(parameters)  # type: ignore[arg-type]
 
 
@@ -103,7 +103,7 @@ class TorchReader:
         for stack in self._stacks():
             stack.kept = stack.before = None
 
-    def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
+    def measure(self, step: int = 0, *, weights: bool = False, extra: "torch.Tensor | None" = None) -> Reading:
         """Measure every gradient; see :class:`GradientReader`."""
         with self._no_grad:
             first, *others = self._batches
@@ -149,7 +149,7 @@ class _Batch:
         self.care = Care(self.stacks[0].dtype.itemsize)
         self.roots = [(n / CANCELS) ** 0.5 if n > 1 else 0.0 for n in self.sizes.tolist()]
 
-    def measure(self, step: int, *, weights: bool, extra: Any = None) -> _Part:
+    def measure(self, step: int, *, weights: bool, extra: "torch.Tensor | None" = None) -> _Part:
         """Read each gradient, the parameters if asked, and ``extra``; see :class:`GradientReader`."""
         if weights:
             for stack in self.stacks:
@@ -164,7 +164,7 @@ class _Batch:
             stack.before = None
         return _Part(numbers, self.sizes, self.where, care, self._absent(), nonfinite, left)
 
-    def _read(self, step: int, weights: bool, extra: Any) -> tuple[float, NDArray[np.floating]]:
+    def _read(self, step: int, weights: bool, extra: "torch.Tensor | None") -> tuple[float, NDArray[np.floating]]:
         """Bring one number and the columns of all stacks to the host."""
         rows = [stack.measure(step, self.care) for stack in self.stacks]
         if weights:
@@ -232,15 +232,15 @@ class EngineReader:
 
     def keep_weights(self) -> None:
         """Copy the parameters, so that the next :meth:`measure` can tell how far they moved."""
-        self._kept = [array_of(p).copy() for p in self._parameters]
+        self._kept = [to_float64(p).copy() for p in self._parameters]
 
     def forget_weights(self) -> None:
         """Drop the copies: they are not those of the step before."""
         self._kept = []
 
-    def measure(self, step: int = 0, *, weights: bool = False, extra: Any = None) -> Reading:
+    def measure(self, step: int = 0, *, weights: bool = False, extra: AnyTensor | None = None) -> Reading:
         """Measure every gradient; see :class:`GradientReader`."""
-        grads = [None if p.grad is None else array_of(p.grad) for p in self._parameters]
+        grads = [None if p.grad is None else to_float64(p.grad) for p in self._parameters]
         for i in self._seen if step else ():
             if (g := grads[i]) is not None:
                 self._seen[i][g != 0] = step
@@ -255,7 +255,9 @@ class EngineReader:
         sizes = np.array([max(1, math.prod(p.shape)) for p in self._parameters])
         absent = [i for i, g in enumerate(grads) if g is None]
         measures = compute_measures(numbers, sizes, care=FULL_CARE, absent=absent)
-        return Reading(bool(measures.nonfinite.any()), float(extra or 0), lambda: measures)
+        return Reading(
+            bool(measures.nonfinite.any()), 0.0 if extra is None else float(extra.detach()), lambda: measures
+        )
 
     def last_seen(self) -> dict[int, NDArray[np.int_]]:
         """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""

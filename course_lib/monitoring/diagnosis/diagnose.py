@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices
-from course_lib.monitoring.diagnosis.signs import SIGNS, healthy
-from course_lib.monitoring.history import History
+from course_lib.monitoring.diagnosis.detectors import DETECTORS, describe_healthy
+from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, Indices
+from course_lib.monitoring.gradient_history import GradientHistory
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -20,7 +20,7 @@ class Diagnosis:
         Never empty: if nothing is wrong, the one finding is of kind ``"healthy"``.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[GradientFinding, ...]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class Diagnosis:
         return "\n".join(map(str, self.findings))
 
 
-def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
+def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
     """Look for each sign of trouble in a history.
 
     Parameters
@@ -49,5 +49,5 @@ def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, 
         For vectors, the last of those steps at which each element had one.
     """
     evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
-    found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
-    return Diagnosis(found or (healthy(evidence),))
+    found = tuple(finding for sign in DETECTORS if (finding := sign(evidence)))
+    return Diagnosis(found or (describe_healthy(evidence),))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.history import History, Spoiled, weights
-from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, weight_indices
+from course_lib.monitoring.trainable_parameters import Float64
 
-__all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "medians", "span"]
+__all__ = ["FIRST", "WINDOW", "Evidence", "GradientFinding", "Indices", "describe_steps", "join_names", "nan_medians"]
 
 Indices = NDArray[np.integer[Any]]
 WINDOW = 20  # of the latest finite steps, that the signs about layers look at
@@ -20,7 +20,7 @@ FIRST = 3  # steps; fewer show little
 
 
 @dataclass(frozen=True)
-class Finding:
+class GradientFinding:
     """One thing that the gradients show.
 
     Attributes
@@ -72,24 +72,24 @@ class Evidence:
     names: Sequence[str]
     shapes: Sequence[tuple[int, ...]]
     steps: Indices
-    counts: Array
+    counts: Float64
     filled: NDArray[np.bool_]
     weights: Indices
     layers: Indices
-    norm: Array
-    largest: Array
-    total: Array
+    norm: Float64
+    largest: Float64
+    total: Float64
     nonfinite: NDArray[np.bool_]
-    update_ratio: Array
-    weight_norm: Array
-    left_over: Array
+    update_ratio: Float64
+    weight_norm: Float64
+    left_over: Float64
     watched: NDArray[np.int_]
     looks: Sequence[int]
     last_seen: Mapping[int, Indices]
-    spoiled: Spoiled
+    spoiled: OtherNonfinite
     window: Indices = field(init=False)
-    rms: Array = field(init=False)
-    size: Array = field(init=False)
+    rms: Float64 = field(init=False)
+    size: Float64 = field(init=False)
 
     def __post_init__(self) -> None:
         finite = np.flatnonzero(~self.nonfinite.any(axis=1))
@@ -98,9 +98,9 @@ class Evidence:
         object.__setattr__(self, "size", np.maximum(self.rms, self.typical(self.largest) / SPREAD))
 
     @classmethod
-    def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> "Evidence":
+    def of(cls, history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> "Evidence":
         """Arrange a history."""
-        shapes, chosen = history.shapes, weights(history.shapes)
+        shapes, chosen = history.shapes, weight_indices(history.shapes)
         filled = np.array([0 not in shape for shape in shapes])
         return cls(
             names=history.names,
@@ -129,9 +129,9 @@ class Evidence:
         seen = {i: self.left_over[self.watched == i] > 0 for i in np.unique(self.watched[self.watched >= 0]).tolist()}
         return [i for i, left in seen.items() if 2 * left.sum() >= len(left)]
 
-    def typical(self, measure: Array) -> Array:
+    def typical(self, measure: Float64) -> Float64:
         """Return the median of each parameter over the latest steps."""
-        return medians(measure[self.window], axis=0)
+        return nan_medians(measure[self.window], axis=0)
 
     @property
     def too_short(self) -> str:
@@ -147,14 +147,14 @@ class Evidence:
         return tuple(int(self.steps[row]) for row in rows)
 
 
-def medians(values: Array, *, axis: int) -> Array:
+def nan_medians(values: Float64, *, axis: int) -> Float64:
     """Return the medians of the rows or columns of a table, without what is NaN; NaN where nothing else is.
 
     ``np.nanmedian`` warns of that, as of a parameter without a gradient, and a filter of warnings is every thread's.
 
     Examples
     --------
-    >>> medians(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
+    >>> nan_medians(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
     [2.0, nan]
     """
     rows = np.moveaxis(values, axis, -1)
@@ -165,12 +165,12 @@ def medians(values: Array, *, axis: int) -> Array:
     return found
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Name a few, and count the rest.
 
     Examples
     --------
-    >>> listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
+    >>> join_names(["a", "b"]), join_names(["a", "b", "c", "d", "e"])
     ('a and b', 'a, b, c and 2 more')
     """
     if len(names) > FEW + 1:
@@ -178,12 +178,12 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def span(steps: Sequence[int]) -> str:
+def describe_steps(steps: Sequence[int]) -> str:
     """Put a range of steps into words.
 
     Examples
     --------
-    >>> span([4]), span([4, 5, 6])
+    >>> describe_steps([4]), describe_steps([4, 5, 6])
     ('step 4', 'steps 4 to 6')
     """
     return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"

@@ -1,4 +1,4 @@
-"""Find a model's trainable parameters and their gradients, whichever library they belong to."""
+"""Find the trainable parameters of a model of torch or of the engine, and refuse what cannot be watched."""
 
 import sys
 import warnings
@@ -12,23 +12,24 @@ from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
 from course_lib.frameworks import is_engine_tensor, is_torch_tensor
 from course_lib.instrument.backward_hooks import explain_missing_gradients
+from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [
-    "Array",
-    "array_of",
-    "refuse_replaced",
-    "refuse_reshaped",
-    "shape_of",
-    "spoiled",
-    "trainable",
-    "with_gradient",
+    "Float64",
+    "check_same_parameters",
+    "check_shapes",
+    "find_nonfinite",
+    "parameters_with_gradient",
+    "shape_tuple",
+    "to_float64",
+    "trainable_parameters",
 ]
 
-Array = NDArray[np.float64]
+Float64 = NDArray[np.float64]
 BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 
-def trainable(model: Any) -> dict[str, Any]:
+def trainable_parameters(model: AnyModule) -> dict[str, Any]:
     """Return the parameters that require grad by their dotted names, in the order in which the model defines them.
 
     Parameters
@@ -76,7 +77,7 @@ def trainable(model: Any) -> dict[str, Any]:
     return found
 
 
-def with_gradient(model: Any) -> dict[str, Any]:
+def parameters_with_gradient(model: AnyModule) -> dict[str, Any]:
     """Return the trainable parameters, of which at least one has a gradient.
 
     Raises
@@ -84,13 +85,13 @@ def with_gradient(model: Any) -> dict[str, Any]:
     MonitorError
         If none has.
     """
-    found = trainable(model)
-    refuse_without_gradient(found)
+    found = trainable_parameters(model)
+    check_gradients(found)
     return found
 
 
-def refuse_without_gradient(parameters: dict[str, Any]) -> None:
-    """Say what to do if no parameter has a gradient."""
+def check_gradients(parameters: dict[str, Any]) -> None:
+    """Raise an error if no parameter has a gradient."""
     if all(p.grad is None for p in parameters.values()):
         raise MonitorError(
             f"at least one parameter must have a gradient, but the .grad of all {len(parameters)} parameters is None. "
@@ -98,8 +99,10 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
         )
 
 
-def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any, told: set[str]) -> None:
-    """Say which parameter the model no longer has, or not in that shape; an unused one's gradient never changes.
+def check_same_parameters(
+    parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: AnyModule, told: set[str]
+) -> None:
+    """Raise an error if a parameter was replaced or reshaped; an unused one's gradient would never change.
 
     Of others that require grad now, it warns once: their names are in ``told`` from then on.
     """
@@ -110,7 +113,7 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
             f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, or its "
             "parameters are, as by load_state_dict(assign=True), make a new GradientMonitor(model)."
         )
-    refuse_reshaped(parameters, shapes)
+    check_shapes(parameters, shapes)
     watched = {id(p) for p in parameters.values()}
     new = [name for i, (name, trained) in current.items() if trained and i not in watched and name not in told]
     if new:
@@ -122,18 +125,18 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
         )
 
 
-def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    """Say which parameter has a different shape from when it was first watched."""
+def check_shapes(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
+    """Raise an error if a parameter has another shape than when it was first watched."""
     for (name, p), shape in zip(parameters.items(), shapes, strict=True):
         if tuple(p.shape) != shape:
             raise MonitorError(
                 f"the parameters must keep their shapes, but {name} had shape {shape} when it was first watched and "
-                f"has {shape_of(p)} now. After a layer is resized, make a new GradientMonitor(model)."
+                f"has {shape_tuple(p)} now. After a layer is resized, make a new GradientMonitor(model)."
             )
 
 
-def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
-    """Name those that hold NaN or, unless ``nan_alone``, infinities; skip those without floating-point numbers here."""
+def find_nonfinite(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
+    """Return names of tensors that hold NaN or, unless ``nan_alone``, infinities; skip those without numbers here."""
     wanted = [
         (name, t) for name, t in tensors if not is_torch_tensor(t) or not (t.is_meta or hasattr(t, "device_mesh"))
     ]
@@ -141,11 +144,11 @@ def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> l
     return [name for name, t in floating if bool((t != t).any() or not (nan_alone or (t - t == 0).all()))]
 
 
-def shape_of(p: Any) -> tuple[int, ...]:
+def shape_tuple(p: AnyTensor) -> tuple[int, ...]:
     """Return a tensor's shape as plain numbers."""
     return tuple(int(n) for n in p.shape)
 
 
-def array_of(tensor: Tensor) -> Array:
+def to_float64(tensor: Tensor) -> Float64:
     """Return the elements of one of this course's tensors in double precision."""
     return np.asarray(tensor.detach().numpy(), dtype=np.float64)

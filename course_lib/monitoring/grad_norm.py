@@ -1,4 +1,4 @@
-"""The norm of all gradients of a model together."""
+"""Compute the norm of all gradients of a model together."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,14 @@ from typing import Any
 
 from course_lib.errors import InputError
 from course_lib.frameworks import is_torch_tensor
-from course_lib.monitoring.parameters import array_of, with_gradient
+from course_lib.monitoring.trainable_parameters import parameters_with_gradient, to_float64
 from course_lib.norms import array_norm, combine_norms, tensor_norms
+from course_lib.types import AnyModule, AnyTensor
 
 __all__ = ["compute_grad_norm"]
 
 
-def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
+def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float = 2) -> float:
     r"""Return the norm of all gradients of a model together, as if they were one vector.
 
     .. math:: \|g\|_p = \Bigl( \sum_i |g_i|^p \Bigr)^{1/p}, \qquad \|g\|_\infty = \max_i |g_i|
@@ -50,8 +51,8 @@ def compute_grad_norm(model: Any, norm_type: float = 2) -> float:
     ('5e+19', '4e+19')
     """
     p = _check_power(norm_type)
-    grads = [g.grad.detach() for g in with_gradient(_as_model(model)).values() if g.grad is not None]
-    norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(array_of(g), p) for g in grads]
+    grads = [g.grad.detach() for g in parameters_with_gradient(_as_model(model)).values() if g.grad is not None]
+    norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
     return combine_norms(norms, p).value
 
 
@@ -65,8 +66,8 @@ class _Parameters:
         return ((f"parameter {i}", p) for i, p in enumerate(self.listed))
 
 
-def _as_model(model: Any) -> Any:
-    """Put an iterable in which there are parameters to be trained in the place of their model; return all else."""
+def _as_model(model: AnyModule | Iterable[AnyTensor]) -> Any:
+    """Return a model, or an object with the given parameters in its place."""
     if hasattr(model, "named_parameters") or hasattr(model, "shape") or not isinstance(model, Iterable):
         return model
     given = list(model)
@@ -78,8 +79,8 @@ def _as_model(model: Any) -> Any:
     return _Parameters(given) if any(getattr(p, "requires_grad", False) for p in given) else model
 
 
-def _check_power(norm_type: Any) -> float:
-    """Return p as a number."""
+def _check_power(norm_type: float | str) -> float:
+    """Return p as a number, or refuse it."""
     try:
         p = float(norm_type)
     except (TypeError, ValueError):
