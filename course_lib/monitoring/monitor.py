@@ -11,9 +11,9 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
+from course_lib.monitoring.measures import Float64
 from course_lib.monitoring.readers import GradientReader, make_reader
 from course_lib.monitoring.trainable_parameters import (
-    Float64,
     check_gradients,
     check_same_parameters,
     check_shapes,
@@ -41,11 +41,12 @@ class GradientMonitor:
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
-    **Cost** (``benchmarks/monitoring.py``). In memory, single precision is read once, by a loop that Numba compiles at
-    the first step of a process, in a second. Elsewhere, in double precision, if complex, and without Numba, all small
-    tensors are reduced together by some ten kernels, with one transfer to the host for each device and precision; a
-    second one at each step for which double precision is not enough, at the first for which single precision is not,
-    at the first at which something is not finite, and wherever the squares of float32 parameters overflow.
+    **Cost** (``benchmarks/monitoring.py``). Tensors of one shape are copied into one matrix, and reduced together by a
+    few kernels, with one transfer to the host for each device and precision: about 7% of a step of 0.2 million
+    parameters on a CPU, as much as ``torch.nn.utils.get_total_norm`` alone, and less than 1% with ``every=10``. Choose
+    ``every=1`` to find out why a run fails, and ``every=10`` to keep watch over a long one. A second transfer is needed
+    at the first step at which single precision is not enough: for squares out of its range, or for a deviation far
+    below the mean.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
@@ -54,12 +55,12 @@ class GradientMonitor:
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
-    :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs as much as all the rest, so it is
+    :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs more than all the rest, so it is
     done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
-    **Memory.** With the loop, there is one copy of the parameters. Elsewhere tensors of more than 65,536 elements are
-    measured where they are, and there are copies of the others: one of the gradients, and two of the parameters; and
-    one of the large parameters. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep`` steps.
+    **Memory.** There is one copy of the parameters, one of the gradients with at most 65,536 elements, and for a moment
+    one of each larger gradient in turn. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep``
+    steps.
 
     **Dead units** are counted in layers of at most 512 units, by their bias or that of a norm after them. In a wider
     layer, or one with neither, only the death of the whole layer is seen.
@@ -181,8 +182,7 @@ class GradientMonitor:
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        Without the loop, ``update_ratio`` is NaN for a float32 parameter whose norm is beyond 1e19, and one whose
-        elements are below 1e-23 counts as 0.
+        Parameters and updates in single precision, all elements of which are below 1e-23, count as 0.
         """
         return self._history.frame()
 

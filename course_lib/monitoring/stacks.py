@@ -110,7 +110,7 @@ class Stack:
             self.torch.stack(tensors, out=out)
         except (AttributeError, RuntimeError, TypeError):
             return None
-        self.buffer = out if buffer else self.buffer
+        self.buffer = out if buffer and self.size <= LONG else None
         if out.is_complex():
             out = self.torch.view_as_real(out)
         return out.view(len(tensors), -1)

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
 from course_lib.frameworks import is_engine_tensor, is_torch_tensor
 from course_lib.instrument.backward_hooks import explain_missing_gradients
+from course_lib.monitoring.measures import Float64
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [
-    "Float64",
+    "check_gradients",
     "check_same_parameters",
     "check_shapes",
     "find_nonfinite",
@@ -25,7 +25,6 @@ __all__ = [
     "trainable_parameters",
 ]
 
-Float64 = NDArray[np.float64]
 BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 

@@ -1,4 +1,4 @@
-"""The signs of trouble in gradients: each looks at the evidence, and returns what it finds."""
+"""Detectors of trouble in gradients: each looks at the evidence, and returns a finding or None."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def _detect_nonfinite(e: Evidence) -> GradientFinding | None:
     known = bool(np.isfinite(e.weight_norm).any())
     spoiled = np.flatnonzero(known & ~np.isfinite(e.weight_norm[first]))
     if len(spoiled):
-        words += f" The parameters were no longer finite either ({join_names(e.named(spoiled))})."
+        words += f" The parameters were no longer finite either ({join_names(e.names_of(spoiled))})."
         advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
     elif frozen := e.spoiled.frozen:
         words += f" Frozen parameters were not finite either ({join_names(frozen)})."
@@ -45,17 +45,20 @@ def _detect_nonfinite(e: Evidence) -> GradientFinding | None:
         advice = "If a GradScaler scales the loss, that is how it finds a scale, and it is harmless. If not: " + (
             advice[0].lower() + advice[1:]
         )
-    return GradientFinding("non-finite", words, advice, e.named(where), e.numbers(bad))
+    return GradientFinding("non-finite", words, advice, e.names_of(where), e.step_numbers(bad))
 
 
 def _detect_not_zeroed(e: Evidence) -> GradientFinding | None:
     """Detect gradients that are added to what is left of the step before."""
-    if not (kept := e.adds_up):
+    if not (kept := e.accumulating):
         return None
     looks = np.isin(e.watched, kept)
     left = np.flatnonzero(looks & (e.left_over > 0))
     others = sorted({*e.watched.tolist()} - {-1, *kept})
-    steps, some = e.numbers(left), f" (those of {join_names(e.named(kept))}, not of {join_names(e.named(others))})"
+    steps, some = (
+        e.step_numbers(left),
+        f" (those of {join_names(e.names_of(kept))}, not of {join_names(e.names_of(others))})",
+    )
     words = (
         f"gradients still held those of the step before when backward() began{some if others else ''}, in {len(left)} "
         f"of {int(looks.sum())} steps ({describe_steps(steps)}), so they add up. The norm of all together went from "
@@ -67,7 +70,7 @@ def _detect_not_zeroed(e: Evidence) -> GradientFinding | None:
         "Call zero_grad() of every optimizer once for each of its steps. If you accumulate on purpose, nothing is "
         "wrong, but call the monitor's step() once for each optimizer.step(), too."
     )
-    return GradientFinding("not zeroed", words, advice, e.named(kept) if others else (), steps)
+    return GradientFinding("not zeroed", words, advice, e.names_of(kept) if others else (), steps)
 
 
 def _detect_unreached(e: Evidence) -> GradientFinding | None:
@@ -75,18 +78,18 @@ def _detect_unreached(e: Evidence) -> GradientFinding | None:
     never = np.flatnonzero((np.isnan(e.norm) & ~e.nonfinite).all(axis=0))
     if not len(never):
         return None
-    seen = describe_steps(e.numbers(range(len(e.steps))))
-    words = f"{join_names(e.named(never))} had no gradient at all (None) in {seen}."
+    seen = describe_steps(e.step_numbers(range(len(e.steps))))
+    words = f"{join_names(e.names_of(never))} had no gradient at all (None) in {seen}."
     advice = (
         "They are not connected to the loss: look for a detach(), a no_grad(), or a layer that forward() leaves out."
     )
-    return GradientFinding("unreached", words, advice, e.named(never), e.numbers(range(len(e.steps))))
+    return GradientFinding("unreached", words, advice, e.names_of(never), e.step_numbers(range(len(e.steps))))
 
 
 def describe_healthy(e: Evidence) -> GradientFinding:
-    """Say in numbers that nothing stands out."""
-    steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights[e.filled[e.weights]]]
-    recent = describe_steps(e.numbers(e.window))
+    """Describe a history in which nothing stands out, in numbers."""
+    steps, total, rms = e.step_numbers(range(len(e.steps))), e.total, e.rms[e.weights[e.filled[e.weights]]]
+    recent = describe_steps(e.step_numbers(e.window))
     words = (
         f"in {describe_steps(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; "
     )
@@ -100,7 +103,7 @@ def describe_healthy(e: Evidence) -> GradientFinding:
     if np.isfinite(updates).any():
         words += f" A step changed a weight by {np.nanmedian(updates):.2g} of its norm (median)."
     words += describe_large_unit(e)
-    return GradientFinding("healthy", words + e.too_short, steps=steps)
+    return GradientFinding("healthy", words + e.short_history_note, steps=steps)
 
 
 DETECTORS: tuple[Callable[[Evidence], GradientFinding | None], ...] = (

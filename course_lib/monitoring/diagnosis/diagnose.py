@@ -1,4 +1,4 @@
-"""Say in words what the gradients of a training run show."""
+"""Diagnose the gradients of a training run in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ __all__ = ["Diagnosis", "diagnose"]
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What was found, the gravest first; prints as text, one paragraph for each finding.
+    """Findings, the gravest first; prints as text, one paragraph for each finding.
 
     Attributes
     ----------
-    findings : tuple of Finding
+    findings : tuple of GradientFinding
         Never empty: if nothing is wrong, the one finding is of kind ``"healthy"``.
     """
 
@@ -37,7 +37,7 @@ class Diagnosis:
 
 
 def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
-    """Look for each sign of trouble in a history.
+    """Run each detector of trouble on a history.
 
     Parameters
     ----------
@@ -48,6 +48,6 @@ def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mappi
     last_seen : mapping of int to numpy.ndarray
         For vectors, the last of those steps at which each element had one.
     """
-    evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
+    evidence = Evidence.from_history(history, looks=looks, last_seen=last_seen)
     found = tuple(finding for sign in DETECTORS if (finding := sign(evidence)))
     return Diagnosis(found or (describe_healthy(evidence),))

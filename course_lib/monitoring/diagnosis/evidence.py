@@ -1,4 +1,4 @@
-"""The history of a monitor, arranged for the signs to look at."""
+"""Evidence for a diagnosis: the history of a monitor, arranged in arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, weight_indices
-from course_lib.monitoring.trainable_parameters import Float64
+from course_lib.monitoring.measures import Float64
 
 __all__ = ["FIRST", "WINDOW", "Evidence", "GradientFinding", "Indices", "describe_steps", "join_names", "nan_medians"]
 
 Indices = NDArray[np.integer[Any]]
-WINDOW = 20  # of the latest finite steps, that the signs about layers look at
+WINDOW = 20  # of the latest finite steps, that the detectors of vanishing and exploding look at
 SPREAD = 10  # largest element of a gradient over its rms; dense ones are at 3 to 20
 FEW = 3  # names that are listed
 FIRST = 3  # steps; fewer show little
@@ -94,11 +94,13 @@ class Evidence:
     def __post_init__(self) -> None:
         finite = np.flatnonzero(~self.nonfinite.any(axis=1))
         object.__setattr__(self, "window", finite[-WINDOW:])
-        object.__setattr__(self, "rms", self.typical(self.norm) / np.sqrt(self.counts))
-        object.__setattr__(self, "size", np.maximum(self.rms, self.typical(self.largest) / SPREAD))
+        object.__setattr__(self, "rms", self.median_of(self.norm) / np.sqrt(self.counts))
+        object.__setattr__(self, "size", np.maximum(self.rms, self.median_of(self.largest) / SPREAD))
 
     @classmethod
-    def of(cls, history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> "Evidence":
+    def from_history(
+        cls, history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]
+    ) -> "Evidence":
         """Arrange a history."""
         shapes, chosen = history.shapes, weight_indices(history.shapes)
         filled = np.array([0 not in shape for shape in shapes])
@@ -124,25 +126,25 @@ class Evidence:
         )
 
     @property
-    def adds_up(self) -> list[int]:
+    def accumulating(self) -> list[int]:
         """The parameters whose gradient still held that of the step before, in half or more steps that show it."""
         seen = {i: self.left_over[self.watched == i] > 0 for i in np.unique(self.watched[self.watched >= 0]).tolist()}
         return [i for i, left in seen.items() if 2 * left.sum() >= len(left)]
 
-    def typical(self, measure: Float64) -> Float64:
+    def median_of(self, measure: Float64) -> Float64:
         """Return the median of each parameter over the latest steps."""
         return nan_medians(measure[self.window], axis=0)
 
     @property
-    def too_short(self) -> str:
-        """What is to be said of a history of very few steps."""
+    def short_history_note(self) -> str:
+        """A note for a history of very few steps, else an empty string."""
         return " These are few steps: watch more of them." if len(self.steps) < FIRST else ""
 
-    def named(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
+    def names_of(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
         """Return the names of some parameters."""
         return tuple(self.names[i] for i in chosen)
 
-    def numbers(self, rows: Sequence[int] | Indices) -> tuple[int, ...]:
+    def step_numbers(self, rows: Sequence[int] | Indices) -> tuple[int, ...]:
         """Return the numbers of some steps."""
         return tuple(int(self.steps[row]) for row in rows)
 
@@ -166,7 +168,7 @@ def nan_medians(values: Float64, *, axis: int) -> Float64:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Name a few, and count the rest.
+    """Join a few names into words, and count the rest.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from course_lib.monitoring.diagnosis.evidence import (
     nan_medians,
 )
 from course_lib.monitoring.diagnosis.vanishing import APART, is_bias
-from course_lib.monitoring.trainable_parameters import Float64
+from course_lib.monitoring.measures import Float64
 
 __all__ = ["describe_large_unit", "detect_exploding"]
 
@@ -39,7 +39,7 @@ def detect_exploding(e: Evidence) -> GradientFinding | None:
         return None
     total = e.total[finite]
     # Gradients that add up grow with the steps and, where only some add up, from layer to layer.
-    growing = [] if e.adds_up else [_detect_growth(e, finite, total), _detect_growth_towards_input(e)]
+    growing = [] if e.accumulating else [_detect_growth(e, finite, total), _detect_growth_towards_input(e)]
     seen = [_compare_with_weights(e, finite), *growing, _detect_large_updates(e, finite)]
     found = [words for words in seen if words]
     if not found:
@@ -52,7 +52,7 @@ def detect_exploding(e: Evidence) -> GradientFinding | None:
     among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where only biases have a gradient
     largest = among[np.nanargmax(norm[among])]
     return GradientFinding(
-        "exploding", " ".join(found), advice, e.named([largest]), e.numbers(finite[total >= total.max() / 10])
+        "exploding", " ".join(found), advice, e.names_of([largest]), e.step_numbers(finite[total >= total.max() / 10])
     )
 
 
@@ -63,7 +63,7 @@ def _compare_with_weights(e: Evidence, finite: Indices) -> str:
         return ""
     return (
         f"The norm of all gradients is {ratio:.2g} times the norm of all parameters (the median of "
-        f"{describe_steps(e.numbers(finite))}; at most about 40 in healthy networks). {UNITS}"
+        f"{describe_steps(e.step_numbers(finite))}; at most about 40 in healthy networks). {UNITS}"
     )
 
 
@@ -75,7 +75,7 @@ def _gradient_to_weight_ratio(e: Evidence, finite: Indices) -> float:
 
 
 def describe_large_unit(e: Evidence) -> str:
-    """Say so if gradients are large because the loss is, and do no harm; else return an empty string.
+    """Describe gradients that are large because the loss is, and do no harm; else return an empty string.
 
     In another unit of the loss all gradients are larger by the same factor, even that of the last bias, which passes
     through no weight; and an optimizer whose updates are no larger, such as Adam, trains all the same.
@@ -147,7 +147,7 @@ def _detect_growth_towards_input(e: Evidence) -> str:
     after = np.nanmax(e.size[e.layers[least] :])  # biases, too: a weight has no gradient either where its input is 0
     if top >= least or after > APART * rms[top]:
         return ""
-    first, last = e.named([e.layers[top], e.layers[least]])
+    first, last = e.names_of([e.layers[top], e.layers[least]])
     rms = e.rms[e.layers]
     return (
         f"Towards the input the gradient grows: its rms is {rms[top]:.2g} in {first} and {rms[least]:.2g} in {last}, "

@@ -28,7 +28,7 @@ RISES = 1.5  # the later half of a gradient's history over the earlier; what gro
 
 def detect_vanishing(e: Evidence) -> GradientFinding | None:
     """Detect gradients that all but disappear on the way to the input; next to some that add up, all look small."""
-    if e.adds_up:
+    if e.accumulating:
         return None
     low = _vanished_weights(e)
     low = low[~_grows_from_zero(e)[low]]
@@ -40,12 +40,12 @@ def detect_vanishing(e: Evidence) -> GradientFinding | None:
     if rms[top] < FAR_APART * np.nanmax(rms):
         top = int(np.nanargmax(rms))
     least = low[np.argmin(rms[low])]
-    steps = e.numbers(e.window)
+    steps = e.step_numbers(e.window)
     words = (
         f"the rms of the gradient is {rms[least]:.2g} in {e.names[least]}, and {rms[top]:.2g} in {e.names[top]} "
         f"(medians of {describe_steps(steps)}). {len(low)} of {len(weights)} weights have less than a thousandth of "
         f"the largest: "
-        f"{join_names(e.named(low))}."
+        f"{join_names(e.names_of(low))}."
     )
     between = int(np.sum((weights >= least) & (weights < top)))
     if between > 1 and rms[least] > 0:
@@ -56,7 +56,7 @@ def detect_vanishing(e: Evidence) -> GradientFinding | None:
         "Use an initialization made for the activation (He for ReLU, Xavier for tanh), an activation that does not "
         "saturate, normalization, or residual connections."
     )
-    return GradientFinding("vanishing", words + e.too_short, advice, e.named(low), steps)
+    return GradientFinding("vanishing", words + e.short_history_note, advice, e.names_of(low), steps)
 
 
 def _vanished_weights(e: Evidence) -> Indices:
@@ -75,7 +75,7 @@ def _vanished_weights(e: Evidence) -> Indices:
 
 
 def _grows_from_zero(e: Evidence) -> NDArray[np.bool_]:
-    """Say of each parameter whether its gradient was exactly 0 at first, and has been growing since.
+    """Return for each parameter whether its gradient was exactly 0 at first, and has been growing since.
 
     What is multiplied by a part that begins at 0, such as a residual branch, has a small gradient for no longer than
     that part is small.
@@ -98,11 +98,11 @@ def detect_dead(e: Evidence) -> GradientFinding | None:
     units = [] if len(small) else _count_dead_units(e)
     if not len(silent) and not units:
         return None
-    steps, words = e.numbers(e.window), []
+    steps, words = e.step_numbers(e.window), []
     if len(silent):
         words.append(
-            f"the gradient of {join_names(e.named(silent))} was exactly 0 in {describe_steps(steps)} ({len(silent)} of "
-            f"{len(e.names)} parameters)."
+            f"the gradient of {join_names(e.names_of(silent))} was exactly 0 in {describe_steps(steps)} "
+            f"({len(silent)} of {len(e.names)} parameters)."
         )
     if units:
         shares = join_names([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
@@ -112,11 +112,11 @@ def detect_dead(e: Evidence) -> GradientFinding | None:
         )
         words.append(f"Most units of {layers} had no gradient in any of {steps_seen}: {shares}.")
     where = sorted({*silent.tolist(), *(i for i, _, _ in units)})
-    return GradientFinding("dead", " ".join(words) + e.too_short, _advise_on_dead(e), e.named(where), steps)
+    return GradientFinding("dead", " ".join(words) + e.short_history_note, _advise_on_dead(e), e.names_of(where), steps)
 
 
 def _advise_on_dead(e: Evidence) -> str:
-    """Say what to try where gradients are exactly 0."""
+    """Return advice for gradients that are exactly 0."""
     if np.nansum(e.norm[e.window]) > 0:
         return (
             "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or "
@@ -139,7 +139,7 @@ def _count_dead_units(e: Evidence) -> list[tuple[int, int, int]]:
 
 
 def is_bias(e: Evidence, i: int) -> bool:
-    """Say whether a vector is a layer's bias, by its name and its weight's: rows of any other table are not units."""
+    """Return whether a vector is a layer's bias, by its name and its weight's: rows of other tables are not units."""
     module, dot, name = e.names[i].lower().rpartition(".")
     wanted = {module + dot + name.replace("bias", "weight"), f"{module}{dot}w{name[1:]}"} - {module + dot + name}
     beside = (shape for other, shape in zip(e.names, e.shapes, strict=True) if other.lower() in wanted)
