@@ -26,8 +26,8 @@ from course_lib.types import AnyModule
 if TYPE_CHECKING:
     import pandas
 
-    from course_lib.figures.canvas import Drawing
-    from course_lib.figures.heat_map import HeatMapFigure
+    from course_lib.figures.charts.canvas import Drawing
+    from course_lib.figures.charts.heat_map import HeatMapFigure
 
 __all__ = ["GradientMonitor"]
 

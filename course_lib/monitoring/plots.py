@@ -8,8 +8,8 @@ from course_lib.extras import load
 from course_lib.monitoring.gradient_history import GradientHistory
 
 if TYPE_CHECKING:
-    from course_lib.figures.canvas import Drawing
-    from course_lib.figures.heat_map import HeatMapFigure
+    from course_lib.figures.charts.canvas import Drawing
+    from course_lib.figures.charts.heat_map import HeatMapFigure
 
 __all__ = ["heat_map", "norm_curves"]
 
