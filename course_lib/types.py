@@ -17,6 +17,7 @@ __all__ = [
     "Array",
     "LossFunction",
     "Number",
+    "NumericArray",
     "Tree",
 ]
 
@@ -123,3 +124,33 @@ Number: TypeAlias = "float | AnyArray"
 
 AnyDevice: TypeAlias = "str | int | torch.device | None"
 """A device as PyTorch names it; the engine knows the CPU alone."""
+
+
+class NumericArray(AnyArray, Protocol):
+    """An array of NumPy or JAX, or a tensor of PyTorch: what all three spell alike."""
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
+        """Return the transpose of a matrix."""
+
+    @property
+    def nbytes(self) -> int:
+        """Return how many bytes its elements take."""
+
+    @property
+    def clip(self) -> Callable[..., Any]:
+        """Return the method that moves elements into a range."""
+
+    @property
+    def mean(self) -> Callable[..., Any]:
+        """Return the method that takes the mean over an axis."""
+
+    @property
+    def reshape(self) -> Callable[..., Any]:
+        """Return the method that gives it another shape."""
+
+    @property
+    def sum(self) -> Callable[..., Any]:
+        """Return the method that adds up over an axis."""
+
+    def __gt__(self, other: Any, /) -> Any: ...

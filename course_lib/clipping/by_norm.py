@@ -3,32 +3,42 @@
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from course_lib.autograd import Tensor
-from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
-from course_lib.clipping.kinds import Array, OfAutograd, OfTorch
-from course_lib.clipping.targets import find
+from course_lib.clipping.arguments import (
+    AxisName,
+    BareArray,
+    Bound,
+    EngineTarget,
+    Nonfinite,
+    TorchTarget,
+    check_bound,
+    check_nonfinite,
+)
+from course_lib.clipping.choose_clipper import choose_clipper
 
 __all__ = ["clip_by_global_norm"]
 
 if TYPE_CHECKING:
     import torch
 
-Bare = TypeVar("Bare", bound=Array)
+Bare = TypeVar("Bare", bound=BareArray)
 Tree = TypeVar("Tree")
 
 
 @overload  # a bare array, then what has gradients, then trees of arrays
 def clip_by_global_norm(
-    target: Bare, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+    target: Bare, max_norm: Bound, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Bare, Any]: ...
 @overload
-def clip_by_global_norm(target: OfTorch, max_norm: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
+def clip_by_global_norm(target: TorchTarget, max_norm: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
 @overload
-def clip_by_global_norm(target: OfAutograd, max_norm: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
+def clip_by_global_norm(target: EngineTarget, max_norm: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
 @overload
 def clip_by_global_norm(
-    target: Tree, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+    target: Tree, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Tree, Any]: ...
-def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
+def clip_by_global_norm(
+    target: object, max_norm: Bound, *, nonfinite: Nonfinite = "error", axis_name: AxisName = None
+) -> object:
     r"""Scale all gradients by one number, so that their norm as one vector is at most ``max_norm``, up to rounding.
 
     .. math:: g \leftarrow g \cdot \min\left(1, \frac{\tau}{\lVert g \rVert}\right), \qquad
@@ -114,5 +124,5 @@ def clip_by_global_norm(target: Any, max_norm: float, *, nonfinite: Nonfinite = 
     >>> clip_by_global_norm([w], 1.0), w.grad
     (tensor(5.0000e+19, dtype=torch.float64), tensor([0.6000, 0.8000]))
     """
-    bound, policy = above_zero("max_norm", max_norm), known_policy(nonfinite)
-    return find(target, axis_name).clip_norm(bound, policy)
+    bound, policy = check_bound("max_norm", max_norm), check_nonfinite(nonfinite)
+    return choose_clipper(target, axis_name).clip_norm(bound, policy)

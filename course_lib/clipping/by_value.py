@@ -3,32 +3,42 @@
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from course_lib.autograd import Tensor
-from course_lib.clipping.bounds import Nonfinite, above_zero, known_policy
-from course_lib.clipping.kinds import Array, OfAutograd, OfTorch
-from course_lib.clipping.targets import find
+from course_lib.clipping.arguments import (
+    AxisName,
+    BareArray,
+    Bound,
+    EngineTarget,
+    Nonfinite,
+    TorchTarget,
+    check_bound,
+    check_nonfinite,
+)
+from course_lib.clipping.choose_clipper import choose_clipper
 
 __all__ = ["clip_by_value"]
 
 if TYPE_CHECKING:
     import torch
 
-Bare = TypeVar("Bare", bound=Array)
+Bare = TypeVar("Bare", bound=BareArray)
 Tree = TypeVar("Tree")
 
 
 @overload  # a bare array, then what has gradients, then trees of arrays
 def clip_by_value(
-    target: Bare, clip_value: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+    target: Bare, clip_value: Bound, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Bare, Any]: ...
 @overload
-def clip_by_value(target: OfTorch, clip_value: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
+def clip_by_value(target: TorchTarget, clip_value: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
 @overload
-def clip_by_value(target: OfAutograd, clip_value: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
+def clip_by_value(target: EngineTarget, clip_value: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
 @overload
 def clip_by_value(
-    target: Tree, clip_value: Any, *, nonfinite: Nonfinite = ..., axis_name: Any = ...
+    target: Tree, clip_value: Any, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Tree, Any]: ...
-def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "error", axis_name: Any = None) -> Any:
+def clip_by_value(
+    target: object, clip_value: Bound, *, nonfinite: Nonfinite = "error", axis_name: AxisName = None
+) -> object:
     r"""Move every entry of every gradient into ``[-clip_value, clip_value]``.
 
     .. math:: g_{ij} \leftarrow \max(-c, \min(c, g_{ij}))
@@ -64,5 +74,5 @@ def clip_by_value(target: Any, clip_value: float, *, nonfinite: Nonfinite = "err
     >>> clip_by_value([np.array([0.5, -3.0]), np.array([[4.0]])], 1.0)
     ([array([ 0.5, -1. ]), array([[1.]])], np.float64(5.024937810560445))
     """
-    bound, policy = above_zero("clip_value", clip_value), known_policy(nonfinite)
-    return find(target, axis_name).clip_value(bound, policy)
+    bound, policy = check_bound("clip_value", clip_value), check_nonfinite(nonfinite)
+    return choose_clipper(target, axis_name).clip_value(bound, policy)

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from course_lib.mlp.arrays import erf, namespace
+from course_lib.mlp.array_functions import erf, exp, tanh
+from course_lib.types import NumericArray
 
 __all__ = ["ACTIVATIONS", "Activation"]
 
@@ -25,48 +25,49 @@ class Activation:
         with different slopes share one output.
     """
 
-    value: Callable[[Any], Any]
-    slope_from_z: Callable[[Any], Any]
-    slope_from_h: Callable[[Any], Any] | None = None
+    value: Callable[[NumericArray], NumericArray]
+    slope_from_z: Callable[[NumericArray], NumericArray]
+    slope_from_h: Callable[[NumericArray], NumericArray] | None = None
 
 
-def relu(z: Any) -> Any:
-    """max(z, 0)."""
-    return z.clip(0)
+def _relu(z: NumericArray) -> NumericArray:
+    """Compute max(z, 0)."""
+    h: NumericArray = z.clip(0)
+    return h
 
 
-def is_open(z_or_h: Any) -> Any:
-    """1 where a ReLU lets its input through, else 0; at 0 it does not, as in torch and jax.nn."""
-    return z_or_h > 0
+def _relu_slope(z_or_h: NumericArray) -> NumericArray:
+    """Return 1 where a ReLU lets its input through, else 0; at 0 it does not, as in torch and jax.nn."""
+    slope: NumericArray = z_or_h > 0
+    return slope
 
 
-def tanh(z: Any) -> Any:
-    """Hyperbolic tangent."""
-    return namespace(z).tanh(z)
+def _tanh_slope(h: NumericArray) -> NumericArray:
+    """Compute 1 - tanh(z)^2 from h = tanh(z)."""
+    slope: NumericArray = 1 - h * h
+    return slope
 
 
-def tanh_slope(h: Any) -> Any:
-    """1 - tanh(z)^2, from h = tanh(z)."""
-    return 1 - h * h
+def _normal_cdf(z: NumericArray) -> NumericArray:
+    """Compute the cumulative distribution of the standard normal."""
+    p: NumericArray = 0.5 * (1 + erf(z * math.sqrt(0.5)))
+    return p
 
 
-def normal_cdf(z: Any) -> Any:
-    """Cumulative distribution of the standard normal."""
-    return 0.5 * (1 + erf(z * math.sqrt(0.5)))
+def _gelu(z: NumericArray) -> NumericArray:
+    """Compute z times the normal's cumulative distribution at z: the exact form, torch's default (arXiv:1606.08415)."""
+    h: NumericArray = z * _normal_cdf(z)
+    return h
 
 
-def gelu(z: Any) -> Any:
-    """Z times the normal's cumulative distribution at z: the exact form, torch's default (arXiv:1606.08415)."""
-    return z * normal_cdf(z)
-
-
-def gelu_slope(z: Any) -> Any:
-    """Phi(z) + z phi(z), by the product rule."""
-    return normal_cdf(z) + z * namespace(z).exp(-0.5 * z * z) * (1 / math.sqrt(2 * math.pi))
+def _gelu_slope(z: NumericArray) -> NumericArray:
+    """Compute Phi(z) + z phi(z), by the product rule."""
+    slope: NumericArray = _normal_cdf(z) + z * exp(-0.5 * z * z) * (1 / math.sqrt(2 * math.pi))
+    return slope
 
 
 ACTIVATIONS = {
-    "relu": Activation(relu, is_open, is_open),
-    "tanh": Activation(tanh, lambda z: tanh_slope(tanh(z)), tanh_slope),
-    "gelu": Activation(gelu, gelu_slope),
+    "relu": Activation(_relu, _relu_slope, _relu_slope),
+    "tanh": Activation(tanh, lambda z: _tanh_slope(tanh(z)), _tanh_slope),
+    "gelu": Activation(_gelu, _gelu_slope),
 }

@@ -1,22 +1,23 @@
-"""What must hold before a pass by hand begins. Each message says what came and what to do."""
+"""Check the arguments of a pass by hand: shapes, dtypes, frameworks and names. Each message says what to do."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from course_lib.errors import InputError
+from course_lib.frameworks import is_torch_tensor
 from course_lib.mlp.activations import ACTIVATIONS
-from course_lib.mlp.arrays import is_torch
+from course_lib.mlp.array_functions import is_supported
 from course_lib.mlp.losses import LOSSES
+from course_lib.types import NumericArray
 
-__all__ = ["check_chain", "checked", "kept_by_torch", "listed"]
+__all__ = ["check_chain", "check_network", "list_arrays", "torch_keeps"]
 
 KEEPS = ("activation", "pre-activation", "both", "recompute")
 
 
-def check_chain(x: Any, weights: Sequence[Any]) -> None:
+def check_chain(x: NumericArray, weights: Sequence[NumericArray]) -> None:
     """Refuse shapes whose products do not exist; shapes are known while ``jax.jit`` traces, values are not."""
     names = ["x", *(f"w_{i}" for i in range(len(weights)))]
-    check_arrays(dict(zip(names, [x, *weights], strict=True)))
+    _check_arrays(dict(zip(names, [x, *weights], strict=True)))
     shapes = [tuple(x.shape), *(tuple(w.shape) for w in weights)]
     for name, shape in zip(names, shapes, strict=True):
         if len(shape) != 2:
@@ -33,21 +34,21 @@ def check_chain(x: Any, weights: Sequence[Any]) -> None:
             )
 
 
-def check_arrays(arrays: dict[str, Any]) -> None:
+def _check_arrays(arrays: Mapping[str, NumericArray]) -> None:
     """Refuse what is no array, what is not real and floating point, and what one product cannot take together."""
     for name, array in arrays.items():
-        if not (hasattr(array, "__array_namespace__") or is_torch(array)):
+        if not is_supported(array):
             raise InputError(
                 f"{name} must be an array of NumPy, torch or JAX, but it is a {type(array).__name__}. "
                 f"Convert it, as in np.array({name})."
             )
         if "float" not in str(array.dtype):
-            convert = f"{name}.float()" if is_torch(array) else f"np.asarray({name}, float)"
+            convert = f"{name}.float()" if is_torch_tensor(array) else f"np.asarray({name}, float)"
             raise InputError(
                 f"{name} must be real and floating point, but it is {array.dtype}, in which a target or a gradient "
                 f"would be cut off without a word. Convert it, as in {convert}."
             )
-    kinds = {name: str(array.dtype) if is_torch(array) else "not of torch" for name, array in arrays.items()}
+    kinds = {name: str(array.dtype) if is_torch_tensor(array) else "not of torch" for name, array in arrays.items()}
     if len(set(kinds.values())) > 1:
         found = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
         raise InputError(
@@ -56,7 +57,7 @@ def check_arrays(arrays: dict[str, Any]) -> None:
         )
 
 
-def listed(name: str, arrays: Any) -> list[Any]:
+def list_arrays(name: str, arrays: Iterable[NumericArray]) -> list[NumericArray]:
     """Return the arrays of all layers in a list, or refuse one array alone, whose rows would count as layers."""
     if hasattr(arrays, "shape") or not isinstance(arrays, Iterable):
         came = f"one array of shape {tuple(arrays.shape)}" if hasattr(arrays, "shape") else f"{arrays!r:.60}"
@@ -64,26 +65,31 @@ def listed(name: str, arrays: Any) -> list[Any]:
     return list(arrays)
 
 
-def kept_by_torch(act: str) -> str:
-    """Name what torch keeps: the result where the slope can be read from it; the next product keeps that anyway."""
+def torch_keeps(act: str) -> str:
+    """Return what torch keeps: the result where the slope can be read from it; the next product keeps that anyway."""
     return "activation" if ACTIVATIONS[act].slope_from_h else "both"
 
 
-def checked(
-    x: Any, weights: Sequence[Any], biases: Sequence[Any] | None, activation: Any, loss: str, keep: Any
+def check_network(
+    x: NumericArray,
+    weights: Sequence[NumericArray],
+    biases: Sequence[NumericArray] | None,
+    activation: str | Sequence[str],
+    loss: str,
+    keep: str | Sequence[str] | None,
 ) -> tuple[list[str], list[str]]:
     """Refuse what cannot be computed; return activation and keep for each hidden layer."""
     if not weights:
         raise InputError("a network must have at least one layer, but weights is empty. Pass a list of (d, f) arrays.")
     check_chain(x, list(weights))
-    check_arrays({"x": x, **{f"b_{i}": b for i, b in enumerate(biases or ())}})
+    _check_arrays({"x": x, **{f"b_{i}": b for i, b in enumerate(biases or ())}})
     widths = [(w.shape[1],) for w in weights]
     if biases and (found := [tuple(b.shape) for b in biases]) != widths:
         raise InputError(
             f"each layer adds one bias to each of its columns, so the shapes must be {widths}, but they are {found}."
         )
-    acts = for_each("activation", activation, len(weights) - 1, tuple(ACTIVATIONS))
-    keeps = [kept_by_torch(a) for a in acts] if keep is None else for_each("keep", keep, len(acts), KEEPS)
+    acts = _expand_choice("activation", activation, len(weights) - 1, tuple(ACTIVATIONS))
+    keeps = [torch_keeps(a) for a in acts] if keep is None else _expand_choice("keep", keep, len(acts), KEEPS)
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"loss must be one of {', '.join(LOSSES)}, but it is {loss!r}.")
     if ("gelu", "activation") in zip(acts, keeps, strict=True):
@@ -95,7 +101,7 @@ def checked(
     return acts, keeps
 
 
-def for_each(name: str, choice: str | Sequence[str], n: int, known: tuple[str, ...]) -> list[str]:
+def _expand_choice(name: str, choice: str | Sequence[str], n: int, known: tuple[str, ...]) -> list[str]:
     """Turn one choice, or one for each of n layers, into a list of known names."""
     if not isinstance(choice, (str, Sequence)):
         raise InputError(f"{name} must be one of {', '.join(known)}, but it is {choice!r}.")

@@ -1,61 +1,68 @@
-"""Losses, each as ``loss`` and a residual (b, c) from which the first cotangent is one multiplication away."""
+"""Losses of a network, each with a residual (b, c) from which the first cotangent is one multiplication away."""
 
+from collections.abc import Callable
 from math import nan, prod
-from typing import Any
 
 import numpy as np
 
 from course_lib.errors import InputError
-from course_lib.mlp.arrays import cast, is_torch, log_softmax, namespace, pick, values_of
+from course_lib.frameworks import is_torch_tensor
+from course_lib.mlp.array_functions import cast, exp, log_softmax, one_hot, to_numpy
+from course_lib.types import NumericArray
 
 __all__ = ["LOSSES"]
 
 
-def half_sum(out: Any, target: Any) -> tuple[Any, Any, float]:
-    """0.5 * sum((out - target)^2), or of out alone; its cotangent is the residual itself."""
+def _half_sum(out: NumericArray, target: NumericArray | None) -> tuple[NumericArray, NumericArray, float]:
+    """Compute 0.5 * sum((out - target)^2), or of out alone; its cotangent is the residual itself."""
     if target is not None:
-        check_target(out, target, "half_sum", [tuple(out.shape)])
+        target = _check_target(out, target, "half_sum", [tuple(out.shape)])
     r = out if target is None else out - cast(target, out)
     return 0.5 * (r * r).sum(), r, 1.0
 
 
-def mse(out: Any, target: Any) -> tuple[Any, Any, float]:
-    """Mean of (out - target)^2 over all b * c entries; cotangent 2 r / (b c)."""
-    check_target(out, target, "mse", [tuple(out.shape)])
+def _mse(out: NumericArray, target: NumericArray | None) -> tuple[NumericArray, NumericArray, float]:
+    """Compute the mean of (out - target)^2 over all b * c entries; cotangent 2 r / (b c)."""
+    target = _check_target(out, target, "mse", [tuple(out.shape)])
     r = out - cast(target, out)
     b, c = out.shape
-    return mean(r * r), r, 2 / max(b * c, 1)
+    return _mean(r * r), r, 2 / max(b * c, 1)
 
 
-def cross_entropy(out: Any, target: Any) -> tuple[Any, Any, float]:
-    """Mean over the batch of -sum(p * log softmax(out)); cotangent (softmax(out) - p) / b, where p is the target."""
+def _cross_entropy(out: NumericArray, target: NumericArray | None) -> tuple[NumericArray, NumericArray, float]:
+    """Compute the mean of -sum(p * log softmax(out)), with p the target; its cotangent is (softmax(out) - p) / b."""
     b, c = out.shape
-    check_target(out, target, "cross_entropy", [(b,), (b, c)])
-    labels = values_of(target) if len(target.shape) == 1 else None
+    target = _check_target(out, target, "cross_entropy", [(b,), (b, c)])
+    labels = to_numpy(target) if len(target.shape) == 1 else None
     if labels is not None and not np.isin(labels, range(c)).all():
         raise InputError(
             f"labels must be whole numbers between 0 and {c - 1}, one less than the score columns, but they go from "
             f"{labels.min()} to {labels.max()}. Number the classes from 0."
         )
     log_p = log_softmax(out)
-    p = cast(pick(target, c) if len(target.shape) == 1 else target, out)
-    r = namespace(out).exp(log_p) * p.sum(-1).reshape(-1, 1) - p  # the sum is 1 for labels and for probabilities
-    return -mean((p * log_p).sum(-1)), r, 1 / max(b, 1)
+    p = cast(one_hot(target, c) if len(target.shape) == 1 else target, out)
+    r = exp(log_p) * p.sum(-1).reshape(-1, 1) - p  # the sum is 1 for labels and for probabilities
+    return -_mean((p * log_p).sum(-1)), r, 1 / max(b, 1)
 
 
-def mean(x: Any) -> Any:
+def _mean(x: NumericArray) -> NumericArray:
     """Take the mean; NaN without a warning if x is empty, as in torch."""
-    return x.mean() if prod(x.shape) else x.sum() * nan
+    mean: NumericArray = x.mean() if prod(x.shape) else x.sum() * nan
+    return mean
 
 
-def check_target(out: Any, target: Any, loss: str, allowed: list[tuple[int, ...]]) -> None:
-    """Refuse a missing target, or one that would broadcast against the output and silently give another loss."""
-    if target is not None and not (is_torch(target) if is_torch(out) else hasattr(target, "__array_namespace__")):
-        kind = "a torch tensor" if is_torch(out) else "a NumPy or JAX array"
+def _check_target(
+    out: NumericArray, target: NumericArray | None, loss: str, allowed: list[tuple[int, ...]]
+) -> NumericArray:
+    """Return the target, or refuse one that is missing, or would broadcast and silently give another loss."""
+    if target is not None and not (
+        is_torch_tensor(target) if is_torch_tensor(out) else hasattr(target, "__array_namespace__")
+    ):
+        kind = "a torch tensor" if is_torch_tensor(out) else "a NumPy or JAX array"
         raise InputError(
             f"the target must be of the library of x, {kind}, but it is a {type(target).__module__}."
             f"{type(target).__name__}. Convert it, as in "
-            f"{'torch.as_tensor' if is_torch(out) else 'np.asarray'}(target)."
+            f"{'torch.as_tensor' if is_torch_tensor(out) else 'np.asarray'}(target)."
         )
     found = "no target" if target is None else f"a target of shape {tuple(target.shape)}"
     if target is None or tuple(target.shape) not in allowed:
@@ -64,6 +71,8 @@ def check_target(out: Any, target: Any, loss: str, allowed: list[tuple[int, ...]
             f"{' or '.join(map(str, allowed))}, but it got {found}. "
             "Pass target= in that shape; another would broadcast into a different loss."
         )
+    return target
 
 
-LOSSES = {"half_sum": half_sum, "mse": mse, "cross_entropy": cross_entropy}
+Loss = Callable[[NumericArray, NumericArray | None], tuple[NumericArray, NumericArray, float]]
+LOSSES: dict[str, Loss] = {"half_sum": _half_sum, "mse": _mse, "cross_entropy": _cross_entropy}

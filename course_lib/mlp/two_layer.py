@@ -1,12 +1,13 @@
 """The smallest network worth differentiating by hand: ``relu(x @ w_0) @ w_1``, in four steps forward and four back."""
 
-from typing import Any
+from typing import TypeVar
 
 from course_lib.mlp.checks import check_chain
+from course_lib.types import NumericArray
 
 __all__ = ["manual_mlp_grad", "mlp_activations"]
 
-Array = Any  # of NumPy, torch or JAX: whatever has @, *, >, .T, .clip and .sum
+Array = TypeVar("Array", bound=NumericArray)  # of NumPy, torch or JAX
 
 
 def mlp_activations(x: Array, w_0: Array, w_1: Array) -> tuple[Array, list[Array]]:

@@ -1,19 +1,19 @@
 """Watch gradients while a model trains: how large they are in each layer, and what is wrong with them, in words."""
 
-from course_lib.monitoring.dead import DeadUnits
-from course_lib.monitoring.diagnosis import Diagnosis, Finding
+from course_lib.monitoring.dead_units import DeadUnits
+from course_lib.monitoring.diagnosis import Diagnosis, GradientFinding
+from course_lib.monitoring.grad_norm import compute_grad_norm
+from course_lib.monitoring.gradient_stats import GradientStats, ParameterStats, log_gradient_stats
 from course_lib.monitoring.monitor import GradientMonitor
-from course_lib.monitoring.nonfinite import Origin, first_nonfinite
-from course_lib.monitoring.norm import compute_grad_norm
-from course_lib.monitoring.stats import GradientStats, ParameterStats, log_gradient_stats
+from course_lib.monitoring.nonfinite import NonfiniteOrigin, first_nonfinite
 
 __all__ = [
     "DeadUnits",
     "Diagnosis",
-    "Finding",
+    "GradientFinding",
     "GradientMonitor",
     "GradientStats",
-    "Origin",
+    "NonfiniteOrigin",
     "ParameterStats",
     "compute_grad_norm",
     "first_nonfinite",

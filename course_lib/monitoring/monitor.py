@@ -1,23 +1,33 @@
-"""Watch the gradients of a model while it trains."""
+"""Monitor the gradients of a model while it trains."""
 
 from collections import deque
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from course_lib.errors import InputError, MonitorError
-from course_lib.monitoring import drawing
+from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
-from course_lib.monitoring.history import History, Record, Spoiled
-from course_lib.monitoring.parameters import (
-    Array,
-    refuse_replaced,
-    refuse_reshaped,
-    refuse_without_gradient,
-    shape_of,
-    trainable,
+from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
+from course_lib.monitoring.measures import Float64
+from course_lib.monitoring.readers import GradientReader, make_reader
+from course_lib.monitoring.trainable_parameters import (
+    check_gradients,
+    check_same_parameters,
+    check_shapes,
+    shape_tuple,
+    trainable_parameters,
 )
-from course_lib.monitoring.readers import reader_of
-from course_lib.monitoring.zeroing import ZeroWatch
+from course_lib.monitoring.zero_grad import ZeroGradWatch
+from course_lib.types import AnyModule
+
+if TYPE_CHECKING:
+    import pandas
+
+    from course_lib.figures.charts.canvas import Drawing
+    from course_lib.figures.charts.heat_map import HeatMapFigure
 
 __all__ = ["GradientMonitor"]
 
@@ -26,16 +36,17 @@ LOOK_EVERY = 5  # measured steps, once the first twenty are over, at which it is
 
 
 class GradientMonitor:
-    r"""Measures every gradient at each step, keeps the numbers, draws them, and says what they show.
+    r"""Measures every gradient at each step, keeps the numbers, draws and diagnoses them.
 
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
-    **Cost** (``benchmarks/monitoring.py``). In memory, single precision is read once, by a loop that Numba compiles at
-    the first step of a process, in a second. Elsewhere, in double precision, if complex, and without Numba, all small
-    tensors are reduced together by some ten kernels, with one transfer to the host for each device and precision; a
-    second one at each step for which double precision is not enough, at the first for which single precision is not,
-    at the first at which something is not finite, and wherever the squares of float32 parameters overflow.
+    **Cost** (``benchmarks/monitoring.py``). Tensors of one shape are copied into one matrix, and reduced together by a
+    few kernels, with one transfer to the host for each device and precision: about 8% of a step of 0.2 million
+    parameters on a CPU, where ``torch.nn.utils.get_total_norm`` alone takes 5%, and 1% with ``every=10``. Choose
+    ``every=1`` to find out why a run fails, and ``every=10`` to keep watch over a long one. A second transfer is needed
+    at the first step at which single precision is not enough: for squares out of its range, or for a deviation far
+    below the mean.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
@@ -44,12 +55,12 @@ class GradientMonitor:
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
-    :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs as much as all the rest, so it is
+    :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs more than all the rest, so it is
     done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
-    **Memory.** With the loop, there is one copy of the parameters. Elsewhere tensors of more than 65,536 elements are
-    measured where they are, and there are copies of the others: one of the gradients, and two of the parameters; and
-    one of the large parameters. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep`` steps.
+    **Memory.** There is one copy of the parameters, one of the gradients with at most 65,536 elements, and for a moment
+    one of each larger gradient in turn. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep``
+    steps.
 
     **Dead units** are counted in layers of at most 512 units, by their bias or that of a norm after them. In a wider
     layer, or one with neither, only the death of the whole layer is seen.
@@ -87,17 +98,19 @@ class GradientMonitor:
     True
     """
 
-    def __init__(self, model: Any, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
+    def __init__(self, model: AnyModule, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
         updates = 1 if update_every is None else update_every
         for name, value in dict[str, Any](every=every, keep=keep, update_every=updates).items():
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
-        self._model, self._parameters = model, trainable(model)
+        self._model, self._parameters = model, trainable_parameters(model)
         self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
-        self._history = History(list(self._parameters), [shape_of(p) for p in self._parameters.values()], keep=keep)
-        self._reader: Any = None
-        self._watch: ZeroWatch | None = None
-        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, Array](), set[str]()
+        self._history = GradientHistory(
+            list(self._parameters), [shape_tuple(p) for p in self._parameters.values()], keep=keep
+        )
+        self._reader: GradientReader | None = None
+        self._watch: ZeroGradWatch | None = None
+        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, NDArray[np.int_]](), set[str]()
 
     def step(self) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
@@ -112,68 +125,70 @@ class GradientMonitor:
             raise MonitorError("this monitor was closed and sees nothing any more. Make a new GradientMonitor(model).")
         parameters = self._parameters.values()
         if next(iter(parameters)).grad is None and all(p.grad is None for p in parameters):  # one sooner than all
-            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
-            refuse_without_gradient(self._parameters)
-        if self._reader is None or self._reader.moved(wholly=self._count < ALWAYS or self._count % (10 * ALWAYS) == 0):
-            self._reader = reader_of(list(parameters), often=True)
-            self._looks.clear()  # what was seen at those steps went with the previous reader
+            check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
+            check_gradients(self._parameters)
         self._count += 1
+        due, turn = self._due(self._count), (self._count - 1) // self.every
+        if not due and not self._weights_due(self._count + 1):
+            return
+        if self._reader is None or self._reader.has_moved(wholly=turn < ALWAYS or turn % (10 * ALWAYS) == 0):
+            self._reader = make_reader(list(parameters))
+            self._looks.clear()  # what was seen at those steps went with the previous reader
         try:
-            if self._due(self._count):
-                self._measure()
-            elif self._weights_due(self._count + 1):
+            if due:
+                self._measure(self._reader)
+            else:
                 self._reader.keep_weights()
         except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
-            refuse_reshaped(self._parameters, self._history.shapes)
+            check_shapes(self._parameters, self._history.shapes)
             raise
 
-    def _measure(self) -> None:
+    def _measure(self, reader: GradientReader) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
         now, turn = self._count, (self._count - 1) // self.every
-        waiting = self._watch.waiting() if self._watch else None
+        waiting = self._watch.take_left_over() if self._watch else None
         if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
-            refuse_replaced(self._parameters, self._history.shapes, self._model, self._told)
+            check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
         weights = self._weights_due(now)
         if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
             self._looks.append(now)
-        reading = self._reader.measure(now if look else 0, weights=weights, extra=waiting)
+        reading = reader.measure(now if look else 0, weights=weights, extra=waiting)
         left = reading.extra
         if reading.nonfinite and not self._broken and self.update_every is not None:
-            self._broken, self._history.spoiled = True, Spoiled.of(self._model, self._parameters)
+            self._broken, self._history.spoiled = True, OtherNonfinite.find(self._model, self._parameters)
             if not weights:  # were the parameters still finite? Asked once, in one more transfer
-                self._reader.forget_weights()
-                reading, weights = self._reader.measure(weights=True), True
+                reader.forget_weights()
+                reading, weights = reader.measure(weights=True), True
         if self._weights_due(now + 1) and not weights:
-            self._reader.keep_weights()
-        self._history.records.append(Record(now, reading, left, self._watch.seen if self._watch else -1))
+            reader.keep_weights()
+        self._history.records.append(StepRecord(now, reading, left, self._watch.seen if self._watch else -1))
         if self._watch is None:
-            self._watch = ZeroWatch.of(self._parameters, reading.measures.norm)
+            self._watch = ZeroGradWatch.start(self._parameters, reading.measures.norm)
         elif turn % ALWAYS == 0:
-            self._watch.move()
+            self._watch.move_on()
 
     def _due(self, step: int) -> bool:
         return (step - 1) % self.every == 0
 
     def _weights_due(self, step: int) -> bool:
-        """Say whether the parameters are measured at a step: the first ten that are, and then some."""
+        """Return whether the parameters are measured at a step: the first ten that are, and then some."""
         if self.update_every is None or not self._due(step):
             return False
         turn = (step - 1) // self.every
         return turn <= ALWAYS or turn % self.update_every == 0
 
     @property
-    def history(self) -> Any:
-        """What was measured, as a pandas DataFrame: a row for each step and parameter.
+    def history(self) -> "pandas.DataFrame":
+        """The measures as a pandas DataFrame: a row for each step and parameter.
 
         Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
         value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        Without the loop, ``update_ratio`` is NaN for a float32 parameter whose norm is beyond 1e19, and one whose
-        elements are below 1e-23 counts as 0.
+        Parameters and updates in single precision, all elements of which are below 1e-23, count as 0.
         """
         return self._history.frame()
 
     def scalars(self) -> dict[str, float]:
-        """Return what was measured last, by name, for a logger: ``writer.add_scalar(name, value, step)`` for each.
+        """Return the latest measures by name, for a logger: ``writer.add_scalar(name, value, step)`` for each.
 
         Names are ``gradient_norm/total``, ``gradient_nonfinite/total``, and ``gradient_norm/``, ``gradient_max/`` and
         ``update_ratio/`` with each parameter's, where there is such a number: a missing gradient has none.
@@ -201,17 +216,17 @@ class GradientMonitor:
         self._refuse_empty()
         return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
 
-    def heat_map(self, *, title: str = "Gradients by layer and step") -> Any:
+    def heat_map(self, *, title: str = "Gradients by layer and step") -> "HeatMapFigure":
         """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""
         self._refuse_empty()
-        return drawing.heat_map(self._history, title=title)
+        return plots.heat_map(self._history, title=title)
 
-    def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> Any:
+    def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> "Drawing":
         """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale."""
         self._refuse_empty()
-        return drawing.norm_curves(self._history, parameters, title=title)
+        return plots.norm_curves(self._history, parameters, title=title)
 
-    def weight_rms(self) -> tuple[Array, list[str]]:
+    def weight_rms(self) -> tuple[Float64, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.
 
         Weights are the parameters with two dimensions or more; if there are none, all parameters. The norm grows with
@@ -220,11 +235,12 @@ class GradientMonitor:
         return self._history.weight_rms()
 
     def close(self) -> None:
-        """Take everything off the model and let it and all copies go; what was measured can still be read."""
+        """Remove all hooks, and drop the model and all copies; what was measured can still be read."""
         if self._watch is not None:
             self._watch.close()
         self._last_seen = self._seen()
-        self._model, self._parameters, self._reader, self._watch, self._closed = None, {}, None, None, True
+        self.__dict__.pop("_model", None)
+        self._parameters, self._reader, self._watch, self._closed = {}, None, None, True
 
     def __enter__(self) -> "GradientMonitor":
         return self
@@ -242,7 +258,7 @@ class GradientMonitor:
         state = "closed" if self._closed else "watching"
         return f"GradientMonitor({len(self._history.names)} parameters, {self._count} steps, {state})"
 
-    def _seen(self) -> dict[int, Array]:
+    def _seen(self) -> dict[int, NDArray[np.int_]]:
         return self._last_seen if self._reader is None else self._reader.last_seen()
 
     def _refuse_empty(self) -> None:

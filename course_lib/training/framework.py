@@ -1,4 +1,4 @@
-"""The few things that a loop must ask of torch and of ``course_lib.autograd`` in different words."""
+"""Call torch and ``course_lib.autograd`` where a training loop must call them by different names."""
 
 from collections import UserDict
 from collections.abc import Callable, Sequence
@@ -10,12 +10,13 @@ import numpy as np
 from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.frameworks import is_engine_module, is_engine_tensor, is_torch_module, is_torch_tensor
 
 __all__ = ["AutogradFramework", "Framework", "TorchFramework", "framework_of"]
 
 
 class Framework(Protocol):
-    """What a model is made with."""
+    """The framework that a model is made with."""
 
     name: str
 
@@ -55,9 +56,9 @@ a builtin_function_or_method; wrap a function in a Module, and use make_jax_step
     """
     if isinstance(model, type):
         raise InputError(f"the model must be an object, but got the class {model.__name__}; make an instance, with ()")
-    if isinstance(model, autograd.nn.Module):
+    if is_engine_module(model):
         return AutogradFramework()
-    if all(hasattr(model, name) for name in ("modules", "named_parameters", "train")):
+    if is_torch_module(model):
         return TorchFramework()
     raise InputError(
         "the model must be a torch.nn.Module or a course_lib.autograd.nn.Module, but got a "
@@ -65,17 +66,17 @@ a builtin_function_or_method; wrap a function in a Module, and use make_jax_step
     )
 
 
-def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
+def _map_tree(function: Callable[[Any], Any], value: Any) -> Any:
     """Apply a function to the items of nested tuples, lists and dicts; what has its own ``to`` counts as one item."""
     if isinstance(value, dict) or (isinstance(value, UserDict) and not hasattr(value, "to")):
-        return {key: tree_map(function, item) for key, item in value.items()}
+        return {key: _map_tree(function, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "to"):  # which torch's PackedSequence has
-        items = [tree_map(function, item) for item in value]
+        items = [_map_tree(function, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return function(value)
 
 
-def native(array: Any) -> Any:
+def _to_native_byte_order(array: Any) -> Any:
     """Return an array in this machine's byte order: itself, or a copy, as for digits that were read from a file."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
@@ -117,17 +118,17 @@ class TorchFramework:
         def moved(leaf: Any) -> Any:
             if isinstance(leaf, np.ndarray):
                 leaf = self._tensor(leaf)
-            if isinstance(leaf, self.torch.Tensor):
+            if is_torch_tensor(leaf):
                 # From CUDA, and to other devices, a copy that does not wait may be used before it is done.
                 ordered = leaf.device.type == "cpu" and device.type == "cuda"
                 return leaf.to(device, non_blocking=ordered)
             return leaf.to(device) if hasattr(leaf, "to") else leaf
 
-        return tree_map(moved, value)
+        return _map_tree(moved, value)
 
     def _tensor(self, array: Any) -> Any:
         """Make a tensor from an array, on its memory unless that is reversed, read-only or of another byte order."""
-        array = native(array)
+        array = _to_native_byte_order(array)
         shareable = array.flags.writeable and min(array.strides, default=0) >= 0
         try:
             return self.torch.as_tensor(array if shareable else array.copy())
@@ -174,7 +175,7 @@ class TorchFramework:
 
     def noted(self, number: Any) -> Any:
         """Return a copy of a number, to be read later: a CUDA graph may write the next one in its place."""
-        return number.detach().clone() if isinstance(number, self.torch.Tensor) else number
+        return number.detach().clone() if is_torch_tensor(number) else number
 
     def weights_changed(self) -> None:
         """Have autocast convert the weights anew: it keeps the converted ones until its ``with`` statement ends."""
@@ -200,11 +201,11 @@ class AutogradFramework:
         """Turn arrays, and torch's CPU tensors, into tensors."""
 
         def moved(leaf: Any) -> Any:
-            if isinstance(leaf, autograd.Tensor) or not hasattr(leaf, "__array__"):
+            if is_engine_tensor(leaf) or not hasattr(leaf, "__array__"):
                 return leaf
-            return autograd.tensor(native(np.asarray(leaf)))
+            return autograd.tensor(_to_native_byte_order(np.asarray(leaf)))
 
-        return tree_map(moved, value)
+        return _map_tree(moved, value)
 
     def read(self, columns: Sequence[Sequence[Any]]) -> list[list[float]]:
         """Turn columns of single numbers into floats."""
@@ -216,7 +217,7 @@ class AutogradFramework:
 
     def noted(self, number: Any) -> Any:
         """Return a number to be read later, without its graph."""
-        return number.detach() if isinstance(number, autograd.Tensor) else number
+        return number.detach() if is_engine_tensor(number) else number
 
     def weights_changed(self) -> None:
         """Forget nothing: nothing is kept."""

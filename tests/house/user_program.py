@@ -19,9 +19,11 @@ from course_lib import (
     errors,
     extras,
     figures,
+    frameworks,
     instrument,
     mlp,
     monitoring,
+    norms,
     oracle,
     profiling,
     training,
@@ -198,11 +200,11 @@ def differentiate_by_hand(x: Floats, w: Floats) -> mlp.MlpGrads:
     return result.grads
 
 
-def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.Finding, ...]:
+def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.GradientFinding, ...]:
     """Watch gradients, and diagnose a run."""
     stats: monitoring.GradientStats = monitoring.log_gradient_stats(model)
     one: monitoring.ParameterStats = stats.parameters["weight"]
-    origin: monitoring.Origin | None = monitoring.first_nonfinite(step)
+    origin: monitoring.NonfiniteOrigin | None = monitoring.first_nonfinite(step)
     print(one.norm, origin, monitoring.compute_grad_norm(model), monitoring.DeadUnits(model))
     diagnosis: monitoring.Diagnosis = monitoring.GradientMonitor(model, every=10).diagnose()
     return diagnosis.findings
@@ -247,9 +249,35 @@ def name_types(array: types.AnyArray, tensor: types.AnyTensor, tree: types.Tree,
     ours: types.AnyModule = nn.Linear(2, 3)
     optimizer: types.AnyOptimizer = torch.optim.SGD(torch.nn.Linear(2, 3).parameters())
     plain: types.Array = np.zeros(3)
+    numeric: types.NumericArray = torch.zeros(3)
     one: types.Number = 1.0
     device: types.AnyDevice = torch.device("cpu")
-    print(module, ours, optimizer, one, device, loss(array, plain), tensor.detach(), tree)
+    print(module, ours, optimizer, one, device, numeric, loss(array, plain), tensor.detach(), tree)
+
+
+def tell_frameworks_apart(x: object) -> Iterator[object]:
+    """Each question, asked of anything."""
+    name: frameworks.FrameworkName | None = frameworks.framework_name(x)
+    yield from (name, frameworks.is_jax_tracer(x), frameworks.is_module(x), frameworks.array_namespace(np.zeros(2)))
+    if frameworks.is_torch_tensor(x):
+        yield x.grad_fn
+    elif frameworks.is_torch_module(x):
+        yield x.state_dict()
+    elif frameworks.is_engine_tensor(x):
+        yield x.tolist()
+    elif frameworks.is_engine_module(x):
+        yield x.named_parameters()
+    elif frameworks.is_jax_array(x):
+        yield x.sharding
+    elif frameworks.is_numpy_array(x):
+        yield x.tolist()
+
+
+def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Array]) -> norms.Magnitude:
+    """NumPy's, torch's and JAX's."""
+    print(norms.LEAST_DOUBLE, norms.exponent_limit(8), norms.group_alike(tensors), norms.total_norms(array))
+    print(norms.jax_norm(arrays, arrays[0], np.float32))
+    return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
 
 
 def catch_errors() -> Iterator[type[errors.CourseError]]:

@@ -1,6 +1,6 @@
-"""Say in words what a history of gradients shows: each sign looks at the evidence, and tells what it finds."""
+"""Diagnose a history of gradients in words: vanishing, exploding, dead, non-finite, not zeroed, unreached."""
 
 from course_lib.monitoring.diagnosis.diagnose import Diagnosis, diagnose
-from course_lib.monitoring.diagnosis.evidence import Finding
+from course_lib.monitoring.diagnosis.evidence import GradientFinding
 
-__all__ = ["Diagnosis", "Finding", "diagnose"]
+__all__ = ["Diagnosis", "GradientFinding", "diagnose"]

@@ -1,27 +1,26 @@
-"""Say in words what the gradients of a training run show."""
+"""Diagnose the gradients of a training run in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding
-from course_lib.monitoring.diagnosis.signs import SIGNS, healthy
-from course_lib.monitoring.history import History
-from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.diagnosis.detectors import DETECTORS, describe_healthy
+from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, Indices
+from course_lib.monitoring.gradient_history import GradientHistory
 
 __all__ = ["Diagnosis", "diagnose"]
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What was found, the gravest first; prints as text, one paragraph for each finding.
+    """Findings, the gravest first; prints as text, one paragraph for each finding.
 
     Attributes
     ----------
-    findings : tuple of Finding
+    findings : tuple of GradientFinding
         Never empty: if nothing is wrong, the one finding is of kind ``"healthy"``.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[GradientFinding, ...]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -37,8 +36,8 @@ class Diagnosis:
         return "\n".join(map(str, self.findings))
 
 
-def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> Diagnosis:
-    """Look for each sign of trouble in a history.
+def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
+    """Run each detector of trouble on a history.
 
     Parameters
     ----------
@@ -49,6 +48,6 @@ def diagnose(history: History, *, looks: Sequence[int], last_seen: Mapping[int, 
     last_seen : mapping of int to numpy.ndarray
         For vectors, the last of those steps at which each element had one.
     """
-    evidence = Evidence.of(history, looks=looks, last_seen=last_seen)
-    found = tuple(finding for sign in SIGNS if (finding := sign(evidence)))
-    return Diagnosis(found or (healthy(evidence),))
+    evidence = Evidence.from_history(history, looks=looks, last_seen=last_seen)
+    found = tuple(finding for sign in DETECTORS if (finding := sign(evidence)))
+    return Diagnosis(found or (describe_healthy(evidence),))

@@ -1,4 +1,4 @@
-"""The history of a monitor, arranged for the signs to look at."""
+"""Evidence for a diagnosis: the history of a monitor, arranged in arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.history import History, Spoiled, weights
-from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, weight_indices
+from course_lib.monitoring.measures import Float64
 
-__all__ = ["FIRST", "WINDOW", "Evidence", "Finding", "Indices", "listed", "medians", "span"]
+__all__ = ["FIRST", "WINDOW", "Evidence", "GradientFinding", "Indices", "describe_steps", "join_names", "nan_medians"]
 
 Indices = NDArray[np.integer[Any]]
-WINDOW = 20  # of the latest finite steps, that the signs about layers look at
+WINDOW = 20  # of the latest finite steps, that the detectors of vanishing and exploding look at
 SPREAD = 10  # largest element of a gradient over its rms; dense ones are at 3 to 20
 FEW = 3  # names that are listed
 FIRST = 3  # steps; fewer show little
 
 
 @dataclass(frozen=True)
-class Finding:
+class GradientFinding:
     """One thing that the gradients show.
 
     Attributes
@@ -72,35 +72,37 @@ class Evidence:
     names: Sequence[str]
     shapes: Sequence[tuple[int, ...]]
     steps: Indices
-    counts: Array
+    counts: Float64
     filled: NDArray[np.bool_]
     weights: Indices
     layers: Indices
-    norm: Array
-    largest: Array
-    total: Array
+    norm: Float64
+    largest: Float64
+    total: Float64
     nonfinite: NDArray[np.bool_]
-    update_ratio: Array
-    weight_norm: Array
-    left_over: Array
+    update_ratio: Float64
+    weight_norm: Float64
+    left_over: Float64
     watched: NDArray[np.int_]
     looks: Sequence[int]
-    last_seen: Mapping[int, Array]
-    spoiled: Spoiled
+    last_seen: Mapping[int, Indices]
+    spoiled: OtherNonfinite
     window: Indices = field(init=False)
-    rms: Array = field(init=False)
-    size: Array = field(init=False)
+    rms: Float64 = field(init=False)
+    size: Float64 = field(init=False)
 
     def __post_init__(self) -> None:
         finite = np.flatnonzero(~self.nonfinite.any(axis=1))
         object.__setattr__(self, "window", finite[-WINDOW:])
-        object.__setattr__(self, "rms", self.typical(self.norm) / np.sqrt(self.counts))
-        object.__setattr__(self, "size", np.maximum(self.rms, self.typical(self.largest) / SPREAD))
+        object.__setattr__(self, "rms", self.median_of(self.norm) / np.sqrt(self.counts))
+        object.__setattr__(self, "size", np.maximum(self.rms, self.median_of(self.largest) / SPREAD))
 
     @classmethod
-    def of(cls, history: History, *, looks: Sequence[int], last_seen: Mapping[int, Array]) -> "Evidence":
+    def from_history(
+        cls, history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]
+    ) -> "Evidence":
         """Arrange a history."""
-        shapes, chosen = history.shapes, weights(history.shapes)
+        shapes, chosen = history.shapes, weight_indices(history.shapes)
         filled = np.array([0 not in shape for shape in shapes])
         return cls(
             names=history.names,
@@ -124,37 +126,37 @@ class Evidence:
         )
 
     @property
-    def adds_up(self) -> list[int]:
+    def accumulating(self) -> list[int]:
         """The parameters whose gradient still held that of the step before, in half or more steps that show it."""
         seen = {i: self.left_over[self.watched == i] > 0 for i in np.unique(self.watched[self.watched >= 0]).tolist()}
         return [i for i, left in seen.items() if 2 * left.sum() >= len(left)]
 
-    def typical(self, measure: Array) -> Array:
+    def median_of(self, measure: Float64) -> Float64:
         """Return the median of each parameter over the latest steps."""
-        return medians(measure[self.window], axis=0)
+        return nan_medians(measure[self.window], axis=0)
 
     @property
-    def too_short(self) -> str:
-        """What is to be said of a history of very few steps."""
+    def short_history_note(self) -> str:
+        """A note for a history of very few steps, else an empty string."""
         return " These are few steps: watch more of them." if len(self.steps) < FIRST else ""
 
-    def named(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
+    def names_of(self, chosen: Sequence[int] | Indices) -> tuple[str, ...]:
         """Return the names of some parameters."""
         return tuple(self.names[i] for i in chosen)
 
-    def numbers(self, rows: Sequence[int] | Indices) -> tuple[int, ...]:
+    def step_numbers(self, rows: Sequence[int] | Indices) -> tuple[int, ...]:
         """Return the numbers of some steps."""
         return tuple(int(self.steps[row]) for row in rows)
 
 
-def medians(values: Array, *, axis: int) -> Array:
+def nan_medians(values: Float64, *, axis: int) -> Float64:
     """Return the medians of the rows or columns of a table, without what is NaN; NaN where nothing else is.
 
     ``np.nanmedian`` warns of that, as of a parameter without a gradient, and a filter of warnings is every thread's.
 
     Examples
     --------
-    >>> medians(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
+    >>> nan_medians(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
     [2.0, nan]
     """
     rows = np.moveaxis(values, axis, -1)
@@ -165,12 +167,12 @@ def medians(values: Array, *, axis: int) -> Array:
     return found
 
 
-def listed(names: Sequence[str]) -> str:
-    """Name a few, and count the rest.
+def join_names(names: Sequence[str]) -> str:
+    """Join a few names into words, and count the rest.
 
     Examples
     --------
-    >>> listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
+    >>> join_names(["a", "b"]), join_names(["a", "b", "c", "d", "e"])
     ('a and b', 'a, b, c and 2 more')
     """
     if len(names) > FEW + 1:
@@ -178,12 +180,12 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def span(steps: Sequence[int]) -> str:
+def describe_steps(steps: Sequence[int]) -> str:
     """Put a range of steps into words.
 
     Examples
     --------
-    >>> span([4]), span([4, 5, 6])
+    >>> describe_steps([4]), describe_steps([4, 5, 6])
     ('step 4', 'steps 4 to 6')
     """
     return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"

@@ -6,11 +6,19 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 
 import numpy as np
 
-from course_lib.monitoring.diagnosis.evidence import FIRST, WINDOW, Evidence, Finding, Indices, medians, span
+from course_lib.monitoring.diagnosis.evidence import (
+    FIRST,
+    WINDOW,
+    Evidence,
+    GradientFinding,
+    Indices,
+    describe_steps,
+    nan_medians,
+)
 from course_lib.monitoring.diagnosis.vanishing import APART, is_bias
-from course_lib.monitoring.parameters import Array
+from course_lib.monitoring.measures import Float64
 
-__all__ = ["exploding", "large_unit"]
+__all__ = ["describe_large_unit", "detect_exploding"]
 
 TOO_LARGE = 1e3  # norm of the gradient over the norm of the parameters; healthy networks stay below 40
 GROWTH = 1e3  # of the norm, over its first steps; healthy networks stay below 60
@@ -24,15 +32,15 @@ UNITS = (
 )
 
 
-def exploding(e: Evidence) -> Finding | None:
+def detect_exploding(e: Evidence) -> GradientFinding | None:
     """Detect gradients too large for the parameters, that grow without end, or that grow from layer to layer."""
     finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
     if not len(finite):
         return None
     total = e.total[finite]
     # Gradients that add up grow with the steps and, where only some add up, from layer to layer.
-    growing = [] if e.adds_up else [grown(e, finite, total), towards_the_input(e)]
-    seen = [too_large(e, finite), *growing, overwritten(e, finite)]
+    growing = [] if e.accumulating else [_detect_growth(e, finite, total), _detect_growth_towards_input(e)]
+    seen = [_compare_with_weights(e, finite), *growing, _detect_large_updates(e, finite)]
     found = [words for words in seen if words]
     if not found:
         return None
@@ -43,38 +51,38 @@ def exploding(e: Evidence) -> Finding | None:
     norm, weights = e.norm[worst], e.weights
     among = np.arange(len(norm)) if np.isnan(norm[weights]).all() else weights  # where only biases have a gradient
     largest = among[np.nanargmax(norm[among])]
-    return Finding(
-        "exploding", " ".join(found), advice, e.named([largest]), e.numbers(finite[total >= total.max() / 10])
+    return GradientFinding(
+        "exploding", " ".join(found), advice, e.names_of([largest]), e.step_numbers(finite[total >= total.max() / 10])
     )
 
 
-def too_large(e: Evidence, finite: Indices) -> str:
+def _compare_with_weights(e: Evidence, finite: Indices) -> str:
     """Compare the norm of all gradients with the norm of all parameters."""
-    ratio = over_weights(e, finite)
-    if ratio < TOO_LARGE or large_unit(e):
+    ratio = _gradient_to_weight_ratio(e, finite)
+    if ratio < TOO_LARGE or describe_large_unit(e):
         return ""
     return (
         f"The norm of all gradients is {ratio:.2g} times the norm of all parameters (the median of "
-        f"{span(e.numbers(finite))}; at most about 40 in healthy networks). {UNITS}"
+        f"{describe_steps(e.step_numbers(finite))}; at most about 40 in healthy networks). {UNITS}"
     )
 
 
-def over_weights(e: Evidence, finite: Indices) -> float:
+def _gradient_to_weight_ratio(e: Evidence, finite: Indices) -> float:
     """Return the norm of all gradients over that of all parameters, the median; 0 if it is not known."""
     weights = np.sqrt(np.nansum(e.weight_norm[finite] ** 2, axis=1))
     known = weights > 0
     return float(np.median(e.total[finite][known] / weights[known])) if known.any() else 0.0
 
 
-def large_unit(e: Evidence) -> str:
-    """Say so if gradients are large because the loss is, and do no harm; else return an empty string.
+def describe_large_unit(e: Evidence) -> str:
+    """Describe gradients that are large because the loss is, and do no harm; else return an empty string.
 
     In another unit of the loss all gradients are larger by the same factor, even that of the last bias, which passes
     through no weight; and an optimizer whose updates are no larger, such as Adam, trains all the same.
     """
     finite = np.flatnonzero(np.isfinite(e.total) & ~e.nonfinite.any(axis=1))
     biases = [i for i in range(len(e.names)) if len(e.shapes[i]) == 1 and is_bias(e, i)]
-    ratio, changed = over_weights(e, finite), update(e, finite)
+    ratio, changed = _gradient_to_weight_ratio(e, finite), _median_update_ratio(e, finite)
     if ratio < TOO_LARGE or not biases or not changed < OVERWRITTEN:
         return ""
     last, at_output = e.names[biases[-1]], float(np.nan_to_num(np.median(e.norm[finite, biases[-1]])))
@@ -86,9 +94,9 @@ def large_unit(e: Evidence) -> str:
     )
 
 
-def grown(e: Evidence, finite: Indices, total: Array) -> str:
+def _detect_growth(e: Evidence, finite: Indices, total: Float64) -> str:
     """Look for a norm that has left its beginnings far behind, or jumped."""
-    first, top = beginnings(e, finite), int(np.argmax(total))
+    first, top = _count_first_steps(e, finite), int(np.argmax(total))
     began, before = total[:first].max(), total[max(0, top - WINDOW) : top]
     jumped = len(before) > 0 and total[top] > JUMP * np.median(before) and total[top] > 10 * began
     limit = GROWTH if first == FIRST else JUMP
@@ -101,28 +109,28 @@ def grown(e: Evidence, finite: Indices, total: Array) -> str:
     )
 
 
-def beginnings(e: Evidence, finite: Indices) -> int:
+def _count_first_steps(e: Evidence, finite: Indices) -> int:
     """Return how many steps show where it began: three, or those before a violent update."""
-    violent = np.flatnonzero(medians(updates(e, finite[:FIRST]), axis=1) >= VIOLENT)
+    violent = np.flatnonzero(nan_medians(_update_ratios(e, finite[:FIRST]), axis=1) >= VIOLENT)
     return max(1, int(violent[0])) if len(violent) else FIRST
 
 
-def updates(e: Evidence, rows: Indices) -> Array:
+def _update_ratios(e: Evidence, rows: Indices) -> Float64:
     """Return the update ratios of the weights, NaN for those that began at 0, which consist of their updates."""
     born = (e.weight_norm == 0).any(axis=0)
     return np.where(born, np.nan, e.update_ratio)[rows][:, e.weights]
 
 
-def update(e: Evidence, rows: Indices) -> float:
+def _median_update_ratio(e: Evidence, rows: Indices) -> float:
     """Return the median of the update ratios of the weights, NaN if there are none."""
-    ratios = updates(e, rows)
+    ratios = _update_ratios(e, rows)
     known = ratios[np.isfinite(ratios).any(axis=1)]
     return float(np.median(np.nanmedian(known, axis=1))) if len(known) else np.nan
 
 
-def overwritten(e: Evidence, finite: Indices) -> str:
+def _detect_large_updates(e: Evidence, finite: Indices) -> str:
     """Look for updates that are as large as what they change."""
-    ratio = update(e, finite)
+    ratio = _median_update_ratio(e, finite)
     if not ratio >= OVERWRITTEN:
         return ""
     return (
@@ -130,7 +138,7 @@ def overwritten(e: Evidence, finite: Indices) -> str:
     )
 
 
-def towards_the_input(e: Evidence) -> str:
+def _detect_growth_towards_input(e: Evidence) -> str:
     """Look for gradients that are larger the nearer a layer is to the input."""
     rms = e.size[e.layers]
     if not (rms > 0).any():
@@ -139,7 +147,7 @@ def towards_the_input(e: Evidence) -> str:
     after = np.nanmax(e.size[e.layers[least] :])  # biases, too: a weight has no gradient either where its input is 0
     if top >= least or after > APART * rms[top]:
         return ""
-    first, last = e.named([e.layers[top], e.layers[least]])
+    first, last = e.names_of([e.layers[top], e.layers[least]])
     rms = e.rms[e.layers]
     return (
         f"Towards the input the gradient grows: its rms is {rms[top]:.2g} in {first} and {rms[least]:.2g} in {last}, "

@@ -7,9 +7,16 @@ convolutions, residual and recurrent networks, Transformers, at several seeds) a
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, Indices, listed, medians, span
+from course_lib.monitoring.diagnosis.evidence import (
+    Evidence,
+    GradientFinding,
+    Indices,
+    describe_steps,
+    join_names,
+    nan_medians,
+)
 
-__all__ = ["APART", "dead", "is_bias", "vanishing"]
+__all__ = ["APART", "detect_dead", "detect_vanishing", "is_bias"]
 
 APART = 1e-3  # size of a weight's gradient over that of the largest; healthy networks stay above 3e-3
 FAR_APART = 1e-5  # the same over that of any parameter, biases included; healthy networks stay above 2e-4
@@ -19,12 +26,12 @@ STARTING = 100  # steps, in which a part that begins at 0 should have grown
 RISES = 1.5  # the later half of a gradient's history over the earlier; what grows steadily from 0 has 3
 
 
-def vanishing(e: Evidence) -> Finding | None:
+def detect_vanishing(e: Evidence) -> GradientFinding | None:
     """Detect gradients that all but disappear on the way to the input; next to some that add up, all look small."""
-    if e.adds_up:
+    if e.accumulating:
         return None
-    low = vanished(e)
-    low = low[~from_zero(e)[low]]
+    low = _vanished_weights(e)
+    low = low[~_grows_from_zero(e)[low]]
     # What is lost on the way to the input is missing in most of the weights before, not in a branch here and there.
     if not len(low) or 2 * len(low) < np.sum(e.layers <= low.max()):
         return None
@@ -33,11 +40,12 @@ def vanishing(e: Evidence) -> Finding | None:
     if rms[top] < FAR_APART * np.nanmax(rms):
         top = int(np.nanargmax(rms))
     least = low[np.argmin(rms[low])]
-    steps = e.numbers(e.window)
+    steps = e.step_numbers(e.window)
     words = (
         f"the rms of the gradient is {rms[least]:.2g} in {e.names[least]}, and {rms[top]:.2g} in {e.names[top]} "
-        f"(medians of {span(steps)}). {len(low)} of {len(weights)} weights have less than a thousandth of the largest: "
-        f"{listed(e.named(low))}."
+        f"(medians of {describe_steps(steps)}). {len(low)} of {len(weights)} weights have less than a thousandth of "
+        f"the largest: "
+        f"{join_names(e.names_of(low))}."
     )
     between = int(np.sum((weights >= least) & (weights < top)))
     if between > 1 and rms[least] > 0:
@@ -48,10 +56,10 @@ def vanishing(e: Evidence) -> Finding | None:
         "Use an initialization made for the activation (He for ReLU, Xavier for tanh), an activation that does not "
         "saturate, normalization, or residual connections."
     )
-    return Finding("vanishing", words + e.too_short, advice, e.named(low), steps)
+    return GradientFinding("vanishing", words + e.short_history_note, advice, e.names_of(low), steps)
 
 
-def vanished(e: Evidence) -> Indices:
+def _vanished_weights(e: Evidence) -> Indices:
     """Return the weights whose gradient is far below the largest, which comes later in the model."""
     size, weights = e.size, e.layers
     if not (size[weights] > 0).any():
@@ -66,8 +74,8 @@ def vanished(e: Evidence) -> Indices:
     return np.union1d(low, far)
 
 
-def from_zero(e: Evidence) -> NDArray[np.bool_]:
-    """Say of each parameter whether its gradient was exactly 0 at first, and has been growing since.
+def _grows_from_zero(e: Evidence) -> NDArray[np.bool_]:
+    """Return for each parameter whether its gradient was exactly 0 at first, and has been growing since.
 
     What is multiplied by a part that begins at 0, such as a residual branch, has a small gradient for no longer than
     that part is small.
@@ -76,36 +84,39 @@ def from_zero(e: Evidence) -> NDArray[np.bool_]:
     if not 1 < len(norm) <= STARTING:
         return np.zeros(len(e.names), dtype=np.bool_)
     half = len(norm) // 2
-    rises = medians(norm[half:], axis=0) > RISES * medians(norm[:half], axis=0)
+    rises = nan_medians(norm[half:], axis=0) > RISES * nan_medians(norm[:half], axis=0)
     return np.asarray((norm[0] == 0) & rises)
 
 
-def dead(e: Evidence) -> Finding | None:
+def detect_dead(e: Evidence) -> GradientFinding | None:
     """Detect layers, or most units of a layer, whose gradient is exactly 0 step after step."""
     if not len(e.window):
         return None
     silent = np.flatnonzero((e.norm[e.window] == 0).all(axis=0) & e.filled)
-    small = vanished(e)  # what is 0 below these is too small for its precision, not dead
+    small = _vanished_weights(e)  # what is 0 below these is too small for its precision, not dead
     silent = silent[silent > small.max()] if len(small) else silent
-    units = [] if len(small) else dead_units(e)
+    units = [] if len(small) else _count_dead_units(e)
     if not len(silent) and not units:
         return None
-    steps, words = e.numbers(e.window), []
+    steps, words = e.step_numbers(e.window), []
     if len(silent):
         words.append(
-            f"the gradient of {listed(e.named(silent))} was exactly 0 in {span(steps)} ({len(silent)} of "
-            f"{len(e.names)} parameters)."
+            f"the gradient of {join_names(e.names_of(silent))} was exactly 0 in {describe_steps(steps)} "
+            f"({len(silent)} of {len(e.names)} parameters)."
         )
     if units:
-        shares = listed([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
-        layers, steps_seen = "1 layer" if len(units) == 1 else f"{len(units)} layers", span(e.looks[-DEAD_STEPS:])
+        shares = join_names([f"{count} of {size} in {e.names[i]}" for i, count, size in units])
+        layers, steps_seen = (
+            "1 layer" if len(units) == 1 else f"{len(units)} layers",
+            describe_steps(e.looks[-DEAD_STEPS:]),
+        )
         words.append(f"Most units of {layers} had no gradient in any of {steps_seen}: {shares}.")
     where = sorted({*silent.tolist(), *(i for i, _, _ in units)})
-    return Finding("dead", " ".join(words) + e.too_short, to_revive(e), e.named(where), steps)
+    return GradientFinding("dead", " ".join(words) + e.short_history_note, _advise_on_dead(e), e.names_of(where), steps)
 
 
-def to_revive(e: Evidence) -> str:
-    """Say what to try where gradients are exactly 0."""
+def _advise_on_dead(e: Evidence) -> str:
+    """Return advice for gradients that are exactly 0."""
     if np.nansum(e.norm[e.window]) > 0:
         return (
             "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or "
@@ -118,7 +129,7 @@ def to_revive(e: Evidence) -> str:
     )
 
 
-def dead_units(e: Evidence) -> list[tuple[int, int, int]]:
+def _count_dead_units(e: Evidence) -> list[tuple[int, int, int]]:
     """Return biases most of whose elements had a gradient of exactly 0 all along: which, how many, of how many."""
     if len(e.looks) < DEAD_STEPS:
         return []
@@ -128,7 +139,7 @@ def dead_units(e: Evidence) -> list[tuple[int, int, int]]:
 
 
 def is_bias(e: Evidence, i: int) -> bool:
-    """Say whether a vector is a layer's bias, by its name and its weight's: rows of any other table are not units."""
+    """Return whether a vector is a layer's bias, by its name and its weight's: rows of other tables are not units."""
     module, dot, name = e.names[i].lower().rpartition(".")
     wanted = {module + dot + name.replace("bias", "weight"), f"{module}{dot}w{name[1:]}"} - {module + dot + name}
     beside = (shape for other, shape in zip(e.names, e.shapes, strict=True) if other.lower() in wanted)

@@ -1,6 +1,6 @@
 """Find the operation that makes the first nan or infinity of a step, and say what it was given."""
 
-from course_lib.monitoring.nonfinite.first import first_nonfinite
-from course_lib.monitoring.nonfinite.origin import Origin
+from course_lib.monitoring.nonfinite.first_nonfinite import first_nonfinite
+from course_lib.monitoring.nonfinite.origin import NonfiniteOrigin
 
-__all__ = ["Origin", "first_nonfinite"]
+__all__ = ["NonfiniteOrigin", "first_nonfinite"]

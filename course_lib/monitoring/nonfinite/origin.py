@@ -1,9 +1,9 @@
-"""Where numbers stop being finite, told in words, with what usually helps."""
+"""Describe the operation that makes the first NaN or infinity, with what usually helps."""
 
 from dataclasses import dataclass
 from textwrap import fill
 
-__all__ = ["Origin", "Place"]
+__all__ = ["NonfiniteOrigin", "Place"]
 
 LINE_WIDTH = 76
 REMEDIES = {
@@ -54,7 +54,7 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operation was called.
+    """The module and the line of code that called an operation.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Origin:
+class NonfiniteOrigin:
     """The first operation that makes what is not finite out of what is.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Run a step, and find the operation that made the first number in it that is not finite."""
+"""Run a step, and find the operation that makes the first NaN or infinity in it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from course_lib.extras import load
 from course_lib.instrument.dispatch_mode import check_step, intercept_operations
 from course_lib.instrument.module_calls import track_module_calls
-from course_lib.monitoring.nonfinite.follower import Follower
-from course_lib.monitoring.nonfinite.origin import Origin
+from course_lib.monitoring.nonfinite.origin import NonfiniteOrigin
+from course_lib.monitoring.nonfinite.tracker import NonfiniteTracker
 
 __all__ = ["first_nonfinite"]
 
 
-def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
+def first_nonfinite(step: Callable[[], Any]) -> NonfiniteOrigin | None:
     """Run a step of torch once, and find the first operation that makes nan or inf and leaves it in the results.
 
     Every operation is looked at, forward and backward. What is not finite is followed from the operation that made it
@@ -29,7 +29,7 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
 
     Returns
     -------
-    Origin or None
+    NonfiniteOrigin or None
         None if all that is left is finite.
 
     Raises
@@ -56,9 +56,9 @@ def first_nonfinite(step: Callable[[], Any]) -> Origin | None:
     torch = load("torch", extra="torch")
     check_step(step)
     with track_module_calls() as now:
-        follower = Follower(torch, lambda: now.innermost)
-        with intercept_operations(follower.call):
+        tracker = NonfiniteTracker(torch, lambda: now.innermost)
+        with intercept_operations(tracker.run_operation):
             left = step()  # alive until it has been looked at
-        found = follower.first()
+        found = tracker.first_origin()
         del left
     return found

@@ -1,9 +1,12 @@
-"""Count the units that a ReLU keeps shut for every row that a model is given."""
+"""Count dead units: those that a ReLU keeps at 0 for every row of a batch."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from course_lib.errors import InputError, MonitorError
 from course_lib.extras import load
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["DeadUnits"]
 
@@ -52,7 +55,7 @@ class DeadUnits:
     {'1': 0.5}
     """
 
-    def __init__(self, model: Any, *, unit_dim: int = -1) -> None:
+    def __init__(self, model: "torch.nn.Module", *, unit_dim: int = -1) -> None:
         self.torch = load("torch", extra="torch")
         if not isinstance(model, self.torch.nn.Module):
             raise InputError(
@@ -72,14 +75,16 @@ class DeadUnits:
         for name, module in self.model.named_modules():
             if isinstance(module, kinds):
                 label = name or type(module).__name__
-                self.handles.append(module.register_forward_hook(lambda _, __, out, label=label: self.look(label, out)))
+                self.handles.append(
+                    module.register_forward_hook(lambda _, __, out, label=label: self._note_open_units(label, out))
+                )
         return self
 
     def __exit__(self, *_: object) -> None:
         while self.handles:
             self.handles.pop().remove()
 
-    def look(self, name: str, out: Any) -> None:
+    def _note_open_units(self, name: str, out: "torch.Tensor") -> None:
         """Note which units were open for some row of an output."""
         if not -out.ndim <= self.unit_dim < out.ndim:
             raise InputError(

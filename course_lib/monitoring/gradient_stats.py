@@ -1,14 +1,18 @@
-"""The gradients of a model at one moment, as a table of their statistics."""
+"""Statistics of the gradients of a model, as a table."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from course_lib.extras import load
-from course_lib.monitoring.norm import combined
-from course_lib.monitoring.parameters import shape_of, with_gradient
-from course_lib.monitoring.readers import reader_of
+from course_lib.monitoring.readers import make_reader
+from course_lib.monitoring.trainable_parameters import parameters_with_gradient, shape_tuple
+from course_lib.norms import Magnitude, combine_norms
+from course_lib.types import AnyModule
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["GradientStats", "ParameterStats", "log_gradient_stats"]
 
@@ -57,7 +61,7 @@ class GradientStats(Mapping[str, ParameterStats]):
     def __len__(self) -> int:
         return len(self.parameters)
 
-    def frame(self) -> Any:
+    def frame(self) -> "pandas.DataFrame":
         """Return the table as a pandas DataFrame, one row for each parameter."""
         pandas = load("pandas", extra="torch")
         return pandas.DataFrame([vars(row) for row in self.values()], index=pandas.Index(list(self), name="parameter"))
@@ -78,7 +82,7 @@ class GradientStats(Mapping[str, ParameterStats]):
         return "\n".join(line.rstrip() for line in lines)
 
 
-def log_gradient_stats(model: Any) -> GradientStats:
+def log_gradient_stats(model: AnyModule) -> GradientStats:
     """Measure the gradient of every trainable parameter.
 
     Parameters
@@ -109,9 +113,9 @@ def log_gradient_stats(model: Any) -> GradientStats:
     bias             1    1    1    0   1
     all together        5.1
     """
-    found = with_gradient(model)
-    m = reader_of(list(found.values()), often=False).measure().measures
+    found = parameters_with_gradient(model)
+    m = make_reader(list(found.values())).measure().measures
     rows = zip(m.norm.tolist(), m.mean.tolist(), m.std.tolist(), m.largest.tolist(), m.nonfinite.tolist(), strict=True)
-    table = {name: ParameterStats(shape_of(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
+    table = {name: ParameterStats(shape_tuple(p), *row) for (name, p), row in zip(found.items(), rows, strict=True)}
     norms = [row.norm for name, row in table.items() if found[name].grad is not None]
-    return GradientStats(table, combined(norms, 2))
+    return GradientStats(table, combine_norms(Magnitude(norm, 1.0) for norm in norms).value)

@@ -1,22 +1,27 @@
-"""What a monitor has seen: one record for each of the latest steps, as arrays or as a table."""
+"""History of gradients: a record for each of the latest steps, as arrays or as a table."""
 
 from collections import deque
 from collections.abc import Container, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
-from course_lib.monitoring.parameters import Array, spoiled
-from course_lib.monitoring.readers import Measures, Reading
+from course_lib.monitoring.measures import Float64, GradientMeasures, Reading
+from course_lib.monitoring.trainable_parameters import find_nonfinite
+from course_lib.norms import total_norms
+from course_lib.types import AnyModule
 
-__all__ = ["History", "Record", "Spoiled", "weights"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["GradientHistory", "OtherNonfinite", "StepRecord", "weight_indices"]
 
 
-class Record(NamedTuple):
-    """One step.
+class StepRecord(NamedTuple):
+    """The measures of one step.
 
     Attributes
     ----------
@@ -36,20 +41,20 @@ class Record(NamedTuple):
     watched: int
 
 
-class Spoiled(NamedTuple):
-    """The names of what was not finite, besides the watched parameters, when a gradient first was not."""
+class OtherNonfinite(NamedTuple):
+    """Names of frozen parameters and buffers that were not finite when a gradient first was not."""
 
     frozen: Sequence[str] = ()
     buffers: Sequence[str] = ()
 
     @classmethod
-    def of(cls, model: Any, watched: Container[str]) -> "Spoiled":
-        """Look at what is frozen, and for NaN in buffers: -inf may be intended there, in a mask."""
+    def find(cls, model: AnyModule, watched: Container[str]) -> "OtherNonfinite":
+        """Find frozen parameters that are not finite, and buffers with NaN: -inf may be intended there, in a mask."""
         frozen = [(name, p) for name, p in model.named_parameters() if name not in watched]
-        return cls(spoiled(frozen), spoiled(getattr(model, "named_buffers", list)(), nan_alone=True))
+        return cls(find_nonfinite(frozen), find_nonfinite(getattr(model, "named_buffers", list)(), nan_alone=True))
 
 
-class History:
+class GradientHistory:
     """Records of the latest steps.
 
     Parameters
@@ -63,8 +68,8 @@ class History:
     """
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
-        self.names, self.shapes, self.records = list(names), list(shapes), deque[Record](maxlen=int(keep))
-        self.spoiled = Spoiled()
+        self.names, self.shapes, self.records = list(names), list(shapes), deque[StepRecord](maxlen=int(keep))
+        self.spoiled = OtherNonfinite()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -74,19 +79,19 @@ class History:
         """The numbers of the steps."""
         return [record.step for record in self.records]
 
-    def array(self, measure: str) -> Array:
+    def array(self, measure: str) -> Float64:
         """Return one measure as an array of shape (steps, parameters)."""
         return np.array([getattr(record.reading.measures, measure) for record in self.records])
 
-    def total(self) -> Array:
+    def total(self) -> Float64:
         """Return the norm of all gradients together, shape (steps,): NaN if one is NaN, but not if one is None."""
-        return total(self.array("norm"), self.array("nonfinite"))
+        return _total_norm(self.array("norm"), self.array("nonfinite"))
 
     def latest(self) -> dict[str, float]:
         """Return the numbers of the latest step, by the name of the measure and of the parameter."""
         last = self.records[-1].reading.measures
         found = {
-            "gradient_norm/total": float(total(last.norm, last.nonfinite)),
+            "gradient_norm/total": float(_total_norm(last.norm, last.nonfinite)),
             "gradient_nonfinite/total": float(last.nonfinite.sum()),
         }
         columns = {"gradient_norm": last.norm, "gradient_max": last.largest, "update_ratio": last.update_ratio}
@@ -95,13 +100,13 @@ class History:
             found |= {f"{measure}/{self.names[i]}": float(values[i]) for i in np.flatnonzero(there)}
         return found
 
-    def weight_rms(self) -> tuple[Array, list[str]]:
+    def weight_rms(self) -> tuple[Float64, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names."""
-        chosen = weights(self.shapes)
+        chosen = weight_indices(self.shapes)
         count = np.array([max(1, int(np.prod(self.shapes[i]))) for i in chosen])
         return self.array("norm")[:, chosen] / np.sqrt(count), [self.names[i] for i in chosen]
 
-    def left_over(self) -> Array:
+    def left_over(self) -> Float64:
         """Return what was left in a gradient before each step, shape (steps,)."""
         return np.array([record.left_over for record in self.records])
 
@@ -109,27 +114,24 @@ class History:
         """Return the parameter in whose gradient that was, shape (steps,), or -1."""
         return np.array([record.watched for record in self.records])
 
-    def frame(self) -> Any:
+    def frame(self) -> "pandas.DataFrame":
         """Return everything as a pandas DataFrame: one row for each step and parameter."""
         pandas = load("pandas", extra="torch")
         columns = {
             "step": np.repeat(np.array(self.steps, int), len(self.names)),
             "parameter": self.names * len(self),
         }
-        for name in [field.name for field in fields(Measures)]:
+        for name in [field.name for field in fields(GradientMeasures)]:
             columns["max" if name == "largest" else name] = self.array(name).reshape(-1)
         return pandas.DataFrame(columns)
 
 
-def total(norm: Array, nonfinite: NDArray[np.generic]) -> Array:
+def _total_norm(norm: Float64, nonfinite: NDArray[np.generic]) -> Float64:
     """Return the norm of all gradients together, over the last axis, from their norms: a missing one counts as 0."""
     norms = np.where(np.isnan(norm) & ~nonfinite.astype(np.bool_), 0, norm)
-    largest = norms.max(axis=-1, keepdims=True)
-    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1)  # squares of norms divided by it are in range
-    with np.errstate(over="ignore"):
-        return np.asarray(scale[..., 0] * np.sqrt(((norms / scale) ** 2).sum(axis=-1)))
+    return total_norms(norms)
 
 
-def weights(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+def weight_indices(shapes: Sequence[tuple[int, ...]]) -> list[int]:
     """Return which parameters have two dimensions or more; all, if there are none."""
     return [i for i, shape in enumerate(shapes) if len(shape) > 1] or list(range(len(shapes)))

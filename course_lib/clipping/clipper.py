@@ -1,19 +1,29 @@
-"""What clipping needs of gradients that can be looked at: measure, multiply, clamp, and zero."""
+"""Clip gradients that can be looked at: measure, multiply, clamp, and zero, decided in Python."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
-from course_lib.clipping.bounds import Nonfinite, refusal
-from course_lib.clipping.magnitude import Magnitude, total
+from course_lib.clipping.arguments import Bound, Nonfinite, nonfinite_error
 from course_lib.errors import InputError
+from course_lib.norms import Magnitude, combine_norms
 
-__all__ = ["FLOATS", "Gradients", "no_gradient", "unsupported"]
+__all__ = ["FLOATS", "Clipper", "EagerClipper", "missing_gradient_error", "unsupported_error"]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-class Gradients(ABC):
+class Clipper(Protocol):
+    """Gradients, ready to be clipped."""
+
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
+        """Bound the global norm, and return what the caller gets."""
+
+    def clip_value(self, bound: Bound, nonfinite: Nonfinite) -> object:
+        """Bound each entry, and return what the caller gets."""
+
+
+class EagerClipper(ABC):
     """Gradients with a name each. What is done with them is decided in Python, from one look at their norms."""
 
     names: list[str]
@@ -35,36 +45,36 @@ class Gradients(ABC):
         """Set all entries to 0."""
 
     @abstractmethod
-    def answer(self, norm: float) -> Any:
+    def answer(self, norm: float) -> object:
         """Return what the caller gets."""
 
-    def clip_norm(self, bound: float, nonfinite: Nonfinite) -> Any:
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
         """Bound the global norm."""
-        return self._clip(nonfinite, lambda norm, _: self.multiply(norm, bound))
+        return self._clip(nonfinite, lambda norm, _: self.multiply(norm, float(bound)))
 
-    def clip_value(self, bound: float, nonfinite: Nonfinite) -> Any:
+    def clip_value(self, bound: Bound, nonfinite: Nonfinite) -> object:
         """Bound each entry."""
-        return self._clip(nonfinite, lambda _, norms: self.clamp(bound, norms))
+        return self._clip(nonfinite, lambda _, norms: self.clamp(float(bound), norms))
 
-    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude, list[Magnitude]], None]) -> Any:
+    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude, list[Magnitude]], None]) -> object:
         magnitudes = self.measure()
-        norm = total(magnitudes)
-        if norm.finite:
+        norm = combine_norms(magnitudes)
+        if norm.is_finite:
             change(norm, magnitudes)
         elif nonfinite == "error":
-            raise refusal(self.names, [m.unit for m in magnitudes])
+            raise nonfinite_error(self.names, [m.scale for m in magnitudes])
         elif nonfinite == "zero":
             self.zero()
         return self.answer(norm.value)
 
 
-def no_gradient(count: int, why: str = "") -> InputError:
+def missing_gradient_error(count: int, why: str = "") -> InputError:
     """Say that there is nothing to clip, and why, if that is known."""
     why = why or ("Call backward() first, and pass the parameters, not their gradients: model, or model.parameters().")
     return InputError(f"at least one parameter must have a gradient, but none of the {count} has. {why}")
 
 
-def unsupported(name: str, what: str, instead: str) -> InputError:
+def unsupported_error(name: str, what: str, instead: str) -> InputError:
     """Say that a gradient is of a kind that is not clipped here."""
     return InputError(
         f"the gradient of {name} must be dense and one of {', '.join(FLOATS)}, but it is {what}. {instead}"

@@ -1,4 +1,4 @@
-"""Gradients that are NumPy arrays, copied, and those of this course's own engine, changed in place."""
+"""Clip NumPy arrays, which are copied, and gradients of this course's engine, which are changed in place."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -6,41 +6,41 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.autograd import Tensor
 from course_lib.autograd.graph import write_clock
 from course_lib.autograd.variable import new_tensor
-from course_lib.clipping.gradients import FLOATS, Gradients, no_gradient, unsupported
-from course_lib.clipping.magnitude import Magnitude
+from course_lib.clipping.clipper import FLOATS, EagerClipper, missing_gradient_error, unsupported_error
 from course_lib.errors import InputError
+from course_lib.norms import Magnitude, array_norm
+from course_lib.types import Array
 
-__all__ = ["AutogradGradients", "NumpyGradients"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["EngineClipper", "NumpyClipper"]
 
 
-class ArrayGradients(Gradients):
+class _ArrayClipper(EagerClipper):
     """Arrays; ``self.arrays`` are replaced, never written to: two gradients can share memory."""
 
     def __init__(self, named: Iterable[tuple[str, Array]]) -> None:
         self.names, self.arrays = [], []
         for name, array in named:
             if array.dtype.name not in FLOATS:
-                raise unsupported(name, array.dtype.name, "Convert it with .astype(np.float32), or leave it out.")
+                raise unsupported_error(name, array.dtype.name, "Convert it with .astype(np.float32), or leave it out.")
             if isinstance(array, np.ma.MaskedArray):
-                raise unsupported(name, "masked", "Say what the masked entries are: g.filled(0).")
+                raise unsupported_error(name, "masked", "Say what the masked entries are: g.filled(0).")
             if isinstance(array, np.matrix):
-                raise unsupported(name, "a matrix, which always has two dimensions", "Pass np.asarray(g).")
+                raise unsupported_error(name, "a matrix, which always has two dimensions", "Pass np.asarray(g).")
             self.names.append(name)
             self.arrays.append(array)
 
     def measure(self) -> list[Magnitude]:
         """Return the norm of each array."""
-        return [magnitude(array) for array in self.arrays]
+        return [array_norm(array) for array in self.arrays]
 
     def multiply(self, norm: Magnitude, bound: float) -> None:
         """Multiply all by ``bound / norm``, in float64, if that is below 1."""
         factors = norm.factors(bound)
         if factors:
-            self.arrays = [scaled(array, factors) for array in self.arrays]
+            self.arrays = [_scale(array, factors) for array in self.arrays]
 
     def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
         """Move all entries into ``[-bound, bound]``."""
@@ -51,30 +51,30 @@ class ArrayGradients(Gradients):
         self.arrays = [np.zeros_like(array) for array in self.arrays]
 
 
-class NumpyGradients(ArrayGradients):
+class NumpyClipper(_ArrayClipper):
     """A tree of arrays: lists, tuples and dicts."""
 
-    def __init__(self, tree: Any, named: Iterable[tuple[str, Array]]) -> None:
+    def __init__(self, tree: object, named: Iterable[tuple[str, Array]]) -> None:
         super().__init__(named)
         self.tree = tree
 
-    def answer(self, norm: float) -> Any:
+    def answer(self, norm: float) -> tuple[object, np.float64]:
         """Return the tree with new arrays, and the norm."""
-        return rebuilt(self.tree, iter([array.copy() for array in self.arrays])), np.float64(norm)
+        return _rebuild(self.tree, iter([array.copy() for array in self.arrays])), np.float64(norm)
 
 
-class AutogradGradients(ArrayGradients):
+class EngineClipper(_ArrayClipper):
     """The ``.grad`` of parameters of :mod:`course_lib.autograd`."""
 
-    def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
+    def __init__(self, named: Iterable[tuple[str, Tensor]]) -> None:
         parameters = {id(p): (name, p) for name, p in named}
         with_grad = [(name, p.grad) for name, p in parameters.values() if p.grad is not None]
         if not with_grad:
-            raise no_gradient(len(parameters))
+            raise missing_gradient_error(len(parameters))
         super().__init__((name, grad.value) for name, grad in with_grad)
         self.grads = [grad for _, grad in with_grad]
 
-    def answer(self, norm: float) -> Any:
+    def answer(self, norm: float) -> Tensor:
         """Put the arrays into the gradients, and return the norm as a tensor."""
         for grad, array in zip(self.grads, self.arrays, strict=True):
             if grad.value is not array:
@@ -83,16 +83,7 @@ class AutogradGradients(ArrayGradients):
         return new_tensor(np.float64(norm))
 
 
-def magnitude(array: Array) -> Magnitude:
-    """Measure in float64, in units of the largest entry."""
-    entries = np.abs(array.astype(np.float64))
-    unit = float(entries.max(initial=0.0))
-    if not unit or not np.isfinite(unit):
-        return Magnitude(unit, 1.0)
-    return Magnitude(unit, float(np.linalg.norm((entries / unit).ravel())))
-
-
-def scaled(array: Array, factors: tuple[float, ...]) -> Array:
+def _scale(array: Array, factors: tuple[float, ...]) -> Array:
     """Multiply in float64, and round once."""
     product = array.astype(np.float64)
     for factor in factors:
@@ -100,19 +91,19 @@ def scaled(array: Array, factors: tuple[float, ...]) -> Array:
     return np.asarray(product.astype(array.dtype))
 
 
-def rebuilt(tree: Any, arrays: Iterator[Array]) -> Any:
+def _rebuild(tree: object, arrays: Iterator[Array]) -> object:
     """Put arrays in the places of a tree's, in order."""
     if tree is None or isinstance(tree, str):  # no gradient, or the name of one
         return tree
     if isinstance(tree, Mapping):
         new = copy(tree) if isinstance(tree, dict) else {}
-        new.update((key, rebuilt(value, arrays)) for key, value in tree.items())
+        new.update((key, _rebuild(value, arrays)) for key, value in tree.items())
         return new
     if isinstance(tree, tuple):
-        parts = (rebuilt(part, arrays) for part in tree)
+        parts: list[Any] = [_rebuild(part, arrays) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
     if isinstance(tree, list):
-        return [rebuilt(part, arrays) for part in tree]
+        return [_rebuild(part, arrays) for part in tree]
     if not isinstance(tree, (np.ndarray, np.generic)):
         raise InputError(
             f"arrays must be in lists, tuples and dicts to be returned in the same form, but a {type(tree).__name__} "

@@ -1,17 +1,17 @@
-"""The signs of trouble in gradients: each looks at the evidence, and returns what it finds."""
+"""Detectors of trouble in gradients: each looks at the evidence, and returns a finding or None."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, Finding, listed, span
-from course_lib.monitoring.diagnosis.exploding import exploding, large_unit
-from course_lib.monitoring.diagnosis.vanishing import dead, vanishing
+from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, describe_steps, join_names
+from course_lib.monitoring.diagnosis.exploding import describe_large_unit, detect_exploding
+from course_lib.monitoring.diagnosis.vanishing import detect_dead, detect_vanishing
 
-__all__ = ["SIGNS", "healthy"]
+__all__ = ["DETECTORS", "describe_healthy"]
 
 
-def non_finite(e: Evidence) -> Finding | None:
+def _detect_nonfinite(e: Evidence) -> GradientFinding | None:
     """Detect infinite and NaN gradients: when first, where, and whether the parameters were still finite."""
     bad = np.flatnonzero(e.nonfinite.any(axis=1))
     if not len(bad):
@@ -30,35 +30,38 @@ def non_finite(e: Evidence) -> Finding | None:
     known = bool(np.isfinite(e.weight_norm).any())
     spoiled = np.flatnonzero(known & ~np.isfinite(e.weight_norm[first]))
     if len(spoiled):
-        words += f" The parameters were no longer finite either ({listed(e.named(spoiled))})."
+        words += f" The parameters were no longer finite either ({join_names(e.names_of(spoiled))})."
         advice = "The update before spoiled them: lower the learning rate, or clip the gradients."
     elif frozen := e.spoiled.frozen:
-        words += f" Frozen parameters were not finite either ({listed(frozen)})."
+        words += f" Frozen parameters were not finite either ({join_names(frozen)})."
         advice = "No update made them so: look at what was loaded into them, and at where else they are trained."
     elif known:
         words += " The parameters were still finite."
-        advice = "The gradients had exploded before." if exploding(e) else advice
+        advice = "The gradients had exploded before." if detect_exploding(e) else advice
     if buffers := e.spoiled.buffers:
-        words += f" There is NaN in buffers, too ({listed(buffers)}), where it stays until they are set anew."
+        words += f" There is NaN in buffers, too ({join_names(buffers)}), where it stays until they are set anew."
     if not len(spoiled) and bad[-1] < len(e.steps) - 1:  # an update that uses such a gradient spoils them for good
         words += f" After step {e.steps[bad[-1]]} all gradients were finite again, so no update used the others."
         advice = "If a GradScaler scales the loss, that is how it finds a scale, and it is harmless. If not: " + (
             advice[0].lower() + advice[1:]
         )
-    return Finding("non-finite", words, advice, e.named(where), e.numbers(bad))
+    return GradientFinding("non-finite", words, advice, e.names_of(where), e.step_numbers(bad))
 
 
-def not_zeroed(e: Evidence) -> Finding | None:
+def _detect_not_zeroed(e: Evidence) -> GradientFinding | None:
     """Detect gradients that are added to what is left of the step before."""
-    if not (kept := e.adds_up):
+    if not (kept := e.accumulating):
         return None
     looks = np.isin(e.watched, kept)
     left = np.flatnonzero(looks & (e.left_over > 0))
     others = sorted({*e.watched.tolist()} - {-1, *kept})
-    steps, some = e.numbers(left), f" (those of {listed(e.named(kept))}, not of {listed(e.named(others))})"
+    steps, some = (
+        e.step_numbers(left),
+        f" (those of {join_names(e.names_of(kept))}, not of {join_names(e.names_of(others))})",
+    )
     words = (
         f"gradients still held those of the step before when backward() began{some if others else ''}, in {len(left)} "
-        f"of {int(looks.sum())} steps ({span(steps)}), so they add up. The norm of all together went from "
+        f"of {int(looks.sum())} steps ({describe_steps(steps)}), so they add up. The norm of all together went from "
         f"{e.total[0]:.3g} at step {e.steps[0]} to {e.total[-1]:.3g} at step {e.steps[-1]}."
     )
     if len(left) < looks.sum():
@@ -67,26 +70,29 @@ def not_zeroed(e: Evidence) -> Finding | None:
         "Call zero_grad() of every optimizer once for each of its steps. If you accumulate on purpose, nothing is "
         "wrong, but call the monitor's step() once for each optimizer.step(), too."
     )
-    return Finding("not zeroed", words, advice, e.named(kept) if others else (), steps)
+    return GradientFinding("not zeroed", words, advice, e.names_of(kept) if others else (), steps)
 
 
-def unreached(e: Evidence) -> Finding | None:
+def _detect_unreached(e: Evidence) -> GradientFinding | None:
     """Detect parameters that never got a gradient."""
     never = np.flatnonzero((np.isnan(e.norm) & ~e.nonfinite).all(axis=0))
     if not len(never):
         return None
-    words = f"{listed(e.named(never))} had no gradient at all (None) in {span(e.numbers(range(len(e.steps))))}."
+    seen = describe_steps(e.step_numbers(range(len(e.steps))))
+    words = f"{join_names(e.names_of(never))} had no gradient at all (None) in {seen}."
     advice = (
         "They are not connected to the loss: look for a detach(), a no_grad(), or a layer that forward() leaves out."
     )
-    return Finding("unreached", words, advice, e.named(never), e.numbers(range(len(e.steps))))
+    return GradientFinding("unreached", words, advice, e.names_of(never), e.step_numbers(range(len(e.steps))))
 
 
-def healthy(e: Evidence) -> Finding:
-    """Say in numbers that nothing stands out."""
-    steps, total, rms = e.numbers(range(len(e.steps))), e.total, e.rms[e.weights[e.filled[e.weights]]]
-    recent = span(e.numbers(e.window))
-    words = f"in {span(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; "
+def describe_healthy(e: Evidence) -> GradientFinding:
+    """Describe a history in which nothing stands out, in numbers."""
+    steps, total, rms = e.step_numbers(range(len(e.steps))), e.total, e.rms[e.weights[e.filled[e.weights]]]
+    recent = describe_steps(e.step_numbers(e.window))
+    words = (
+        f"in {describe_steps(steps)}, the norm of all gradients was between {total.min():.3g} and {total.max():.3g}; "
+    )
     if np.isfinite(rms).any():
         words += (
             f"the rms in the weights was between {np.nanmin(rms):.2g} and {np.nanmax(rms):.2g} (medians of {recent})."
@@ -96,15 +102,15 @@ def healthy(e: Evidence) -> Finding:
     updates = e.update_ratio[e.window][:, e.weights]
     if np.isfinite(updates).any():
         words += f" A step changed a weight by {np.nanmedian(updates):.2g} of its norm (median)."
-    words += large_unit(e)
-    return Finding("healthy", words + e.too_short, steps=steps)
+    words += describe_large_unit(e)
+    return GradientFinding("healthy", words + e.short_history_note, steps=steps)
 
 
-SIGNS: tuple[Callable[[Evidence], Finding | None], ...] = (
-    non_finite,
-    not_zeroed,
-    exploding,
-    vanishing,
-    dead,
-    unreached,
+DETECTORS: tuple[Callable[[Evidence], GradientFinding | None], ...] = (
+    _detect_nonfinite,
+    _detect_not_zeroed,
+    detect_exploding,
+    detect_vanishing,
+    detect_dead,
+    _detect_unreached,
 )

@@ -1,24 +1,60 @@
-"""What the caller may ask for: a bound above zero, and what to do with gradients that are not finite."""
+"""Types and checks of the arguments of clipping: targets, bounds, and what to do with gradients that are not finite.
 
-import sys
-from collections.abc import Sequence
-from typing import Any, Literal, get_args
+Nothing here loads torch or JAX when the program runs.
+"""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+
+from course_lib.autograd import Tensor, nn
 from course_lib.errors import InputError, NonFiniteError
+from course_lib.frameworks import is_jax_tracer
 
-__all__ = ["Nonfinite", "above_zero", "is_traced", "known_policy", "refusal"]
+if TYPE_CHECKING:
+    import jax
+    import torch
+
+__all__ = [
+    "AxisName",
+    "BareArray",
+    "Bound",
+    "EngineTarget",
+    "Nonfinite",
+    "TorchTarget",
+    "check_bound",
+    "check_nonfinite",
+    "nonfinite_error",
+]
 
 Nonfinite = Literal["error", "skip", "zero"]
+Bound: TypeAlias = "float | jax.Array"
+AxisName: TypeAlias = str | tuple[str, ...] | None
+EngineTarget: TypeAlias = (
+    Tensor | nn.Module | Mapping[str, Tensor] | Iterable[Tensor] | Iterable[nn.Module] | Iterable[tuple[str, Tensor]]
+)
+TorchTarget: TypeAlias = (
+    "torch.Tensor | torch.nn.Module | Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | Iterable[torch.nn.Module]"
+    " | Iterable[tuple[str, torch.Tensor]]"
+)
 
 NAMED = 3  # how many gradients a message names; the first is where to look
 
 
-def above_zero(name: str, bound: Any) -> Any:
+class BareArray(Protocol):
+    """An array of NumPy or JAX, whose size is a number, where a tensor's is a method; both pass for iterables."""
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+
+
+def check_bound(name: str, bound: Any) -> Bound:
     """Return a bound as a float, or refuse it; what JAX traces has no value yet, and is returned as it is."""
-    if is_traced(bound):
+    if is_jax_tracer(bound):
         if bound.shape:
             raise InputError(f"{name} must be a number, but it has shape {bound.shape}. Pass one above 0, such as 1.0.")
-        return bound
+        traced: jax.Array = bound
+        return traced
     try:
         if isinstance(bound, (str, bytes)):  # float() would read them
             raise TypeError
@@ -39,23 +75,19 @@ def above_zero(name: str, bound: Any) -> Any:
     )
 
 
-def is_traced(x: Any) -> bool:
-    """Tell whether JAX traces a value, without importing JAX."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(x, jax.core.Tracer)
-
-
-def known_policy(nonfinite: Nonfinite) -> Nonfinite:
+def check_nonfinite(nonfinite: Nonfinite) -> Nonfinite:
     """Return what to do with gradients that are not finite, or refuse an unknown word."""
     if nonfinite not in get_args(Nonfinite):
         raise InputError(f'nonfinite must be "error", "skip" or "zero", but it is {nonfinite!r}.')
     return nonfinite
 
 
-def refusal(names: Sequence[str], units: Sequence[float]) -> NonFiniteError:
-    """Say which gradients are not finite; ``units`` are NaN or infinite where they are."""
+def nonfinite_error(names: Sequence[str], scales: Sequence[float]) -> NonFiniteError:
+    """Name the gradients that are not finite: those whose scale is NaN or infinite."""
     bad = [
-        (name, "NaN" if unit != unit else "inf") for name, unit in zip(names, units, strict=True) if unit - unit != 0
+        (name, "NaN" if scale != scale else "inf")
+        for name, scale in zip(names, scales, strict=True)
+        if scale - scale != 0
     ]
     (first, what), others = bad[0], [name for name, _ in bad[1:NAMED]]
     more = f" (and {', '.join(others)}{', ...' if len(bad) > NAMED else ''}; {len(bad)} in all)" if others else ""

@@ -1,4 +1,4 @@
-"""Find a model's trainable parameters and their gradients, whichever library they belong to."""
+"""Find the trainable parameters of a model of torch or of the engine, and refuse what cannot be watched."""
 
 import sys
 import warnings
@@ -6,29 +6,29 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
+from course_lib.frameworks import is_engine_tensor, is_torch_tensor
 from course_lib.instrument.backward_hooks import explain_missing_gradients
+from course_lib.monitoring.measures import Float64
+from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [
-    "Array",
-    "array_of",
-    "is_torch",
-    "refuse_replaced",
-    "refuse_reshaped",
-    "shape_of",
-    "spoiled",
-    "trainable",
-    "with_gradient",
+    "check_gradients",
+    "check_same_parameters",
+    "check_shapes",
+    "find_nonfinite",
+    "parameters_with_gradient",
+    "shape_tuple",
+    "to_float64",
+    "trainable_parameters",
 ]
 
-Array = NDArray[np.float64]
 BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 
-def trainable(model: Any) -> dict[str, Any]:
+def trainable_parameters(model: AnyModule) -> dict[str, Any]:
     """Return the parameters that require grad by their dotted names, in the order in which the model defines them.
 
     Parameters
@@ -57,7 +57,7 @@ def trainable(model: Any) -> dict[str, Any]:
             "If its layers are frozen, call requires_grad_(True) on those that are to be trained."
         )
     for name, p in found.items():
-        if not isinstance(p, Tensor) and not is_torch(p):
+        if not is_engine_tensor(p) and not is_torch_tensor(p):
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
@@ -66,9 +66,9 @@ def trainable(model: Any) -> dict[str, Any]:
                 f"parameters must be whole, but this process holds only a part of {name}. Watch a model that is not "
                 "sharded: the monitor does not add up over processes."
             )
-        if is_torch(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
+        if is_torch_tensor(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
-        if is_torch(p) and p.is_meta:
+        if is_torch_tensor(p) and p.is_meta:
             raise InputError(
                 f"parameters must hold numbers, but {name} is on the meta device, which has none. Move the model to a "
                 "device first, as with to_empty(), and initialise or load it."
@@ -76,7 +76,7 @@ def trainable(model: Any) -> dict[str, Any]:
     return found
 
 
-def with_gradient(model: Any) -> dict[str, Any]:
+def parameters_with_gradient(model: AnyModule) -> dict[str, Any]:
     """Return the trainable parameters, of which at least one has a gradient.
 
     Raises
@@ -84,13 +84,13 @@ def with_gradient(model: Any) -> dict[str, Any]:
     MonitorError
         If none has.
     """
-    found = trainable(model)
-    refuse_without_gradient(found)
+    found = trainable_parameters(model)
+    check_gradients(found)
     return found
 
 
-def refuse_without_gradient(parameters: dict[str, Any]) -> None:
-    """Say what to do if no parameter has a gradient."""
+def check_gradients(parameters: dict[str, Any]) -> None:
+    """Raise an error if no parameter has a gradient."""
     if all(p.grad is None for p in parameters.values()):
         raise MonitorError(
             f"at least one parameter must have a gradient, but the .grad of all {len(parameters)} parameters is None. "
@@ -98,8 +98,10 @@ def refuse_without_gradient(parameters: dict[str, Any]) -> None:
         )
 
 
-def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: Any, told: set[str]) -> None:
-    """Say which parameter the model no longer has, or not in that shape; an unused one's gradient never changes.
+def check_same_parameters(
+    parameters: dict[str, Any], shapes: list[tuple[int, ...]], model: AnyModule, told: set[str]
+) -> None:
+    """Raise an error if a parameter was replaced or reshaped; an unused one's gradient would never change.
 
     Of others that require grad now, it warns once: their names are in ``told`` from then on.
     """
@@ -110,7 +112,7 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
             f"now, or gone{f', and {len(gone) - 1} more' if len(gone) > 1 else ''}. After a layer is replaced, or its "
             "parameters are, as by load_state_dict(assign=True), make a new GradientMonitor(model)."
         )
-    refuse_reshaped(parameters, shapes)
+    check_shapes(parameters, shapes)
     watched = {id(p) for p in parameters.values()}
     new = [name for i, (name, trained) in current.items() if trained and i not in watched and name not in told]
     if new:
@@ -122,34 +124,30 @@ def refuse_replaced(parameters: dict[str, Any], shapes: list[tuple[int, ...]], m
         )
 
 
-def refuse_reshaped(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    """Say which parameter has a different shape from when it was first watched."""
+def check_shapes(parameters: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
+    """Raise an error if a parameter has another shape than when it was first watched."""
     for (name, p), shape in zip(parameters.items(), shapes, strict=True):
         if tuple(p.shape) != shape:
             raise MonitorError(
                 f"the parameters must keep their shapes, but {name} had shape {shape} when it was first watched and "
-                f"has {shape_of(p)} now. After a layer is resized, make a new GradientMonitor(model)."
+                f"has {shape_tuple(p)} now. After a layer is resized, make a new GradientMonitor(model)."
             )
 
 
-def spoiled(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
-    """Name those that hold NaN or, unless ``nan_alone``, infinities; skip those without floating-point numbers here."""
-    wanted = [(name, t) for name, t in tensors if not is_torch(t) or not (t.is_meta or hasattr(t, "device_mesh"))]
+def find_nonfinite(tensors: Iterable[tuple[str, Any]], *, nan_alone: bool = False) -> list[str]:
+    """Return names of tensors that hold NaN or, unless ``nan_alone``, infinities; skip those without numbers here."""
+    wanted = [
+        (name, t) for name, t in tensors if not is_torch_tensor(t) or not (t.is_meta or hasattr(t, "device_mesh"))
+    ]
     floating = [(name, t.detach()) for name, t in wanted if any(kind in str(t.dtype) for kind in ("float", "complex"))]
     return [name for name, t in floating if bool((t != t).any() or not (nan_alone or (t - t == 0).all()))]
 
 
-def is_torch(value: Any) -> bool:
-    """Say whether this is a torch tensor, without loading torch: if it is one, torch is loaded."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
-def shape_of(p: Any) -> tuple[int, ...]:
+def shape_tuple(p: AnyTensor) -> tuple[int, ...]:
     """Return a tensor's shape as plain numbers."""
     return tuple(int(n) for n in p.shape)
 
 
-def array_of(tensor: Tensor) -> Array:
+def to_float64(tensor: Tensor) -> Float64:
     """Return the elements of one of this course's tensors in double precision."""
     return np.asarray(tensor.detach().numpy(), dtype=np.float64)

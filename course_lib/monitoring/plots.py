@@ -1,23 +1,27 @@
-"""Draw the history of a monitor."""
+"""Plot the history of a monitor: heat map and norm curves."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from course_lib.errors import InputError
 from course_lib.extras import load
-from course_lib.monitoring.history import History
+from course_lib.monitoring.gradient_history import GradientHistory
+
+if TYPE_CHECKING:
+    from course_lib.figures.charts.canvas import Drawing
+    from course_lib.figures.charts.heat_map import HeatMapFigure
 
 __all__ = ["heat_map", "norm_curves"]
 
 
-def heat_map(history: History, *, title: str) -> Any:
+def heat_map(history: GradientHistory, *, title: str) -> "HeatMapFigure":
     """Draw the root mean square of the gradient of each weight, one row for each weight, one column for each step."""
     rms, names = history.weight_rms()
-    figures = load("course_lib.figures", extra="book")
-    return figures.heat_map({"": rms.T}, rows=names, columns=history.steps, title=title, value="rms gradient")
+    draw: Callable[..., HeatMapFigure] = load("course_lib.figures", extra="book").heat_map
+    return draw({"": rms.T}, rows=names, columns=history.steps, title=title, value="rms gradient")
 
 
-def norm_curves(history: History, parameters: Sequence[Any], *, title: str) -> Any:
+def norm_curves(history: GradientHistory, parameters: Sequence[str], *, title: str) -> "Drawing":
     """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale.
 
     Raises
@@ -38,5 +42,5 @@ def norm_curves(history: History, parameters: Sequence[Any], *, title: str) -> A
     norms = history.array("norm")
     series = {"all together": history.total().tolist()}
     series |= {name: norms[:, history.names.index(name)].tolist() for name in parameters}
-    lines = load("course_lib.figures", extra="book").lines
-    return lines(series, x_label="step", y_label="gradient norm", title=title, y_scale="log")
+    draw: Callable[..., Drawing] = load("course_lib.figures", extra="book").lines
+    return draw(series, x_label="step", y_label="gradient norm", title=title, y_scale="log")

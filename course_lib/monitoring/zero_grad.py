@@ -1,20 +1,22 @@
-"""Find out whether gradients are zeroed between steps, from one parameter at a time."""
+"""Detect gradients that are not zeroed between steps, from one parameter at a time."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd, prod
 from typing import Any
 
 from course_lib.extras import load
-from course_lib.monitoring.parameters import is_torch, shape_of
+from course_lib.frameworks import is_torch_tensor
+from course_lib.monitoring.trainable_parameters import shape_tuple
+from course_lib.types import AnyTensor
 
-__all__ = ["ZeroWatch"]
+__all__ = ["ZeroGradWatch"]
 
 LARGE = 1 << 16  # elements; to look at more would cost more than all the rest of a step
 GOLDEN = 0.618  # of the way through the model to the next one: soon all parts of it have been looked at
 
 
-class ZeroWatch:
-    """Looks at what one parameter's ``.grad`` holds each time a backward pass is about to add to it.
+class ZeroGradWatch:
+    """Reads what one parameter's ``.grad`` holds each time a backward pass is about to add to it.
 
     If it was never empty since the last reading, nobody zeroed it. Norms cannot tell that: gradients that
     add up look much like gradients that grow. The look is a hook on this one tensor, and costs nothing on a
@@ -36,36 +38,38 @@ class ZeroWatch:
     """
 
     def __init__(self, parameters: Mapping[str, Any], first: int) -> None:
-        self.parameters, self.turns = list(parameters.values()), in_turn(parameters, first)
+        self.parameters, self.turns = list(parameters.values()), _layer_order(parameters, first)
         self.empty = self.visited = False
-        self.left: Any = None
-        self.old: Any = None
+        self.left: AnyTensor | None = None
+        self.old: AnyTensor | None = None
         self.place, self.seen = first, -1
-        self.handles = self.hooked(self.parameters[first])
+        self.handles = self._add_hooks(self.parameters[first])
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], norms: Iterable[float]) -> "ZeroWatch | None":
+    def start(cls, parameters: Mapping[str, Any], norms: Iterable[float]) -> "ZeroGradWatch | None":
         """Begin with the smallest of the parameters whose gradient is not zero."""
         sizes = [
-            (prod(shape_of(p)), i)
+            (prod(shape_tuple(p)), i)
             for i, (p, norm) in enumerate(zip(parameters.values(), norms, strict=True))
             if norm > 0
         ]
         return cls(parameters, min(sizes)[1]) if sizes else None
 
-    def hooked(self, p: Any) -> list[Any]:
-        """Put both hooks on a parameter."""
-        look: Callable[[Any], None] = self.look
-        if is_torch(p):  # which would warn of each hook that does not go to another process with the parameter
-            look = load("torch.utils.hooks", extra="torch").unserializable_hook(lambda gradient: self.look(gradient))
-        return [p.register_hook(look), p.register_post_accumulate_grad_hook(self.count)]
+    def _add_hooks(self, p: Any) -> list[Any]:
+        """Register both hooks on a parameter, and return their handles."""
+        look: Callable[[AnyTensor], None] = self._note_left_over
+        if is_torch_tensor(p):  # which would warn of each hook that does not go to another process with the parameter
+            look = load("torch.utils.hooks", extra="torch").unserializable_hook(
+                lambda gradient: self._note_left_over(gradient)
+            )
+        return [p.register_hook(look), p.register_post_accumulate_grad_hook(self._confirm_left_over)]
 
-    def look(self, _: Any) -> None:
+    def _note_left_over(self, _: AnyTensor) -> None:
         """Note the largest absolute value that is still there."""
         old = None if self.empty else self.parameters[self.place].grad
-        self.old = None if old is None else largest(old.detach())
+        self.old = None if old is None else _max_abs(old.detach())
 
-    def count(self, _: Any) -> None:
+    def _confirm_left_over(self, _: AnyTensor) -> None:
         """Let the last look count: something was added to the gradient."""
         left, self.old = self.old, None
         self.visited = True
@@ -73,40 +77,40 @@ class ZeroWatch:
         if not self.empty:
             self.left = left if self.left is None else (left + self.left - abs(left - self.left)) / 2
 
-    def waiting(self) -> Any:
-        """Return the least of these numbers since the last call, unread, or None if the gradient was seen empty."""
+    def take_left_over(self) -> AnyTensor | None:
+        """Return the least of these numbers since the last call, on its device, or None if the gradient was empty."""
         left = None if self.empty or not self.visited else self.left
         self.seen = self.place if self.visited else -1
         self.empty, self.visited, self.left, self.old = False, False, None, None
         return left
 
-    def move(self) -> None:
+    def move_on(self) -> None:
         """Go on to the next parameter that is trained."""
         for k, place in enumerate(self.turns, start=1):
             p = self.parameters[place]
             if p.requires_grad and p.grad is not None:
                 self.turns = self.turns[k:] + self.turns[:k]
                 self.close()
-                self.place, self.handles = place, self.hooked(p)
+                self.place, self.handles = place, self._add_hooks(p)
                 return
 
     def close(self) -> None:
-        """Take the hooks away."""
+        """Remove the hooks."""
         for handle in self.handles:
             handle.remove()
 
 
-def in_turn(parameters: Mapping[str, Any], first: int) -> list[int]:
+def _layer_order(parameters: Mapping[str, Any], first: int) -> list[int]:
     """Return the place of the smallest parameter of each layer, starting after ``first``, neighbours far apart.
 
     Examples
     --------
     >>> from course_lib.autograd import nn
     >>> model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(5)))
-    >>> in_turn(dict(model.named_parameters()), 3)
+    >>> _layer_order(dict(model.named_parameters()), 3)
     [9, 5, 1, 7, 3]
     """
-    sizes = [prod(shape_of(p)) for p in parameters.values()]
+    sizes = [prod(shape_tuple(p)) for p in parameters.values()]
     smallest: dict[str, int] = {}
     for i, name in enumerate(parameters):
         layer = name.rpartition(".")[0]
@@ -120,10 +124,12 @@ def in_turn(parameters: Mapping[str, Any], first: int) -> list[int]:
     return [places[(start + k * stride) % len(places)] for k in range(1, len(places) + 1)]
 
 
-def largest(gradient: Any) -> Any:
-    """Return the largest absolute value, unread."""
+def _max_abs(gradient: Any) -> AnyTensor:
+    """Return the largest absolute value, on its device."""
     if getattr(gradient, "is_sparse", False):
         gradient = gradient.coalesce().values()
         if not gradient.numel():
-            return gradient.sum()
-    return abs(gradient).amax()
+            nothing: AnyTensor = gradient.sum()
+            return nothing
+    largest: AnyTensor = abs(gradient).amax()
+    return largest

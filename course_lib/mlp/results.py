@@ -1,10 +1,14 @@
-"""What a pass by hand keeps and what it does: a cache that counts its bytes, steps, and the result."""
+"""Results of a pass by hand: gradients, steps, and the cache of saved arrays, which counts its bytes."""
 
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
+
+from course_lib.types import NumericArray
 
 __all__ = ["Cache", "MlpGrads", "MlpResult", "Step"]
+
+A = TypeVar("A", bound=NumericArray)
 
 
 class MlpGrads(NamedTuple):
@@ -19,9 +23,9 @@ class MlpGrads(NamedTuple):
         Empty without biases.
     """
 
-    x: Any
-    weights: tuple[Any, ...]
-    biases: tuple[Any, ...]
+    x: NumericArray | None
+    weights: tuple[NumericArray, ...]
+    biases: tuple[NumericArray, ...]
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, repr=False)
 class MlpResult:
-    """What :func:`mlp_grad` returns; it prints as a table of its steps.
+    """Loss and gradients of :func:`mlp_grad`, and the steps to them, as a table when printed.
 
     Attributes
     ----------
@@ -66,7 +70,7 @@ class MlpResult:
         The most that was kept at once, including what the backward pass recomputed.
     """
 
-    loss: Any
+    loss: NumericArray
     grads: MlpGrads
     steps: tuple[Step, ...]
     kept_bytes: int
@@ -103,11 +107,11 @@ class MlpResult:
 class Cache:
     """Arrays kept by name, with the bytes they take now and the most they took, and the steps that made them."""
 
-    arrays: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NumericArray] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     peak_bytes: int = 0
 
-    def put(self, name: str, array: Any) -> int:
+    def put(self, name: str, array: NumericArray) -> int:
         """Keep an array, and return its bytes."""
         self.arrays[name] = array
         self.peak_bytes = max(self.peak_bytes, self.bytes)
@@ -118,7 +122,7 @@ class Cache:
         """The bytes kept now."""
         return sum(int(array.nbytes) for array in self.arrays.values())
 
-    def note(self, phase: str, formula: str, result: Any, *, flops: int = 0, kept_bytes: int = 0) -> Any:
+    def note(self, phase: str, formula: str, result: A, *, flops: int = 0, kept_bytes: int = 0) -> A:
         """Write a step down, and return its result."""
         self.steps.append(Step(phase, formula, tuple(result.shape), flops, kept_bytes))
         return result

@@ -1,23 +1,23 @@
-"""The general multilayer perceptron by hand: any depth, and a choice of what each layer keeps for the way back."""
+"""Differentiate a multilayer perceptron of any depth by hand, with a choice of what each layer keeps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from course_lib.mlp.activations import ACTIVATIONS
-from course_lib.mlp.cache import Cache, MlpGrads, MlpResult
-from course_lib.mlp.checks import checked, kept_by_torch, listed
+from course_lib.mlp.checks import check_network, list_arrays, torch_keeps
 from course_lib.mlp.losses import LOSSES
+from course_lib.mlp.results import Cache, MlpGrads, MlpResult
+from course_lib.types import NumericArray
 
 __all__ = ["mlp_grad"]
 
 
 def mlp_grad(
-    x: Any,
-    weights: Sequence[Any],
-    biases: Sequence[Any] | None = None,
+    x: NumericArray,
+    weights: Sequence[NumericArray],
+    biases: Sequence[NumericArray] | None = None,
     *,
-    target: Any = None,
+    target: NumericArray | None = None,
     activation: str | Sequence[str] = "relu",
     loss: str = "half_sum",
     keep: str | Sequence[str] | None = None,
@@ -102,10 +102,10 @@ def mlp_grad(
     kept 96 bytes, at most 160 at once
     backward / forward = 2.000
     """
-    weights = listed("weights", weights)
-    biases = None if biases is None else listed("biases", biases)
-    acts, keeps = checked(x, weights, biases, activation, loss, keep)
-    net = Network(tuple(weights), tuple(biases or ()), acts, keeps, Cache())
+    weights = list_arrays("weights", weights)
+    biases = None if biases is None else list_arrays("biases", biases)
+    acts, keeps = check_network(x, weights, biases, activation, loss, keep)
+    net = _Network(tuple(weights), tuple(biases or ()), acts, keeps, Cache())
     out = net.forward(x)
     value, residual, scale = LOSSES[loss](out, target)
     net.cache.note("forward", f"loss = {loss}", value, kept_bytes=net.cache.put("residual", residual))
@@ -115,16 +115,16 @@ def mlp_grad(
 
 
 @dataclass(frozen=True)
-class Network:
+class _Network:
     """One pass forward and one back, over a cache that the first fills and the second empties."""
 
-    weights: tuple[Any, ...]
-    biases: tuple[Any, ...]
+    weights: tuple[NumericArray, ...]
+    biases: tuple[NumericArray, ...]
     acts: list[str]
     keeps: list[str]
     cache: Cache
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: NumericArray) -> NumericArray:
         """Go from x (b, d) to the output (b, c)."""
         self.cache.note("forward", "h_0 = x", x, kept_bytes=self.cache.put("h_0", x))
         h = x
@@ -132,21 +132,21 @@ class Network:
             h = self.layer(i, h, keep, "forward")
         return self.affine(len(self.acts), h, "forward")
 
-    def affine(self, i: int, h: Any, phase: str, *, put: bool = False) -> Any:
-        """z_i = h_i @ w_i + b_i: (b, d) @ (d, f) + (f,)."""
+    def affine(self, i: int, h: NumericArray, phase: str, *, put: bool = False) -> NumericArray:
+        """Compute z_i = h_i @ w_i + b_i: (b, d) @ (d, f) + (f,)."""
         w = self.weights[i]
-        z = h @ w + self.biases[i] if self.biases else h @ w
+        z: NumericArray = h @ w + self.biases[i] if self.biases else h @ w
         kept = self.cache.put(f"z_{i}", z) if put else 0
         formula = f"z_{i} = h_{i} @ w_{i}" + (f" + b_{i}" if self.biases else "")
-        return self.cache.note(phase, formula, z, flops=product_flops(h, w), kept_bytes=kept)
+        return self.cache.note(phase, formula, z, flops=_product_flops(h, w), kept_bytes=kept)
 
-    def layer(self, i: int, h: Any, keep: str, phase: str) -> Any:
+    def layer(self, i: int, h: NumericArray, keep: str, phase: str) -> NumericArray:
         """Go from h_i to h_{i+1}, keeping what was chosen."""
         z = self.affine(i, h, phase, put=keep in ("pre-activation", "both"))
         return self.activate(i, z, phase, put=keep in ("activation", "both"))
 
-    def activate(self, i: int, z: Any, phase: str, *, put: bool) -> Any:
-        """h_{i+1} = act(z_i), of shape (b, f)."""
+    def activate(self, i: int, z: NumericArray, phase: str, *, put: bool) -> NumericArray:
+        """Compute h_{i+1} = act(z_i), of shape (b, f)."""
         h = ACTIVATIONS[self.acts[i]].value(z)
         kept = self.cache.put(f"h_{i + 1}", h) if put else 0
         return self.cache.note(phase, f"h_{i + 1} = {self.acts[i]}(z_{i})", h, kept_bytes=kept)
@@ -158,34 +158,37 @@ class Network:
         g = note("backward", f"g = {scale:.4g} * residual", take("residual") * scale)
         for i in reversed(range(len(self.weights))):
             w, h = self.weights[i], self.input_of(i)
-            grads_w.append(note("backward", f"grads_w_{i} = h_{i}.T @ g", h.T @ g, flops=product_flops(h.T, g)))
+            grads_w.append(note("backward", f"grads_w_{i} = h_{i}.T @ g", h.T @ g, flops=_product_flops(h.T, g)))
             if self.biases:
                 grads_b.append(note("backward", f"grads_b_{i} = g.sum(0)", g.sum(0)))
             if i or input_grad:
-                g = note("backward", f"g = g @ w_{i}.T", g @ w.T, flops=product_flops(g, w.T))
+                g = note("backward", f"g = g @ w_{i}.T", g @ w.T, flops=_product_flops(g, w.T))
             if i:
                 g = note("backward", f"g = g * {self.acts[i - 1]}'(z_{i - 1})", g * self.slope(i - 1))
             take(f"h_{i}")
         return MlpGrads(g if input_grad else None, tuple(reversed(grads_w)), tuple(reversed(grads_b)))
 
-    def input_of(self, i: int) -> Any:
-        """h_i: as it was kept, or from z_{i-1}, or from the nearest layer below of which something was kept."""
+    def input_of(self, i: int) -> NumericArray:
+        """Return h_i: as it was kept, or from z_{i-1}, or from the nearest layer below of which something was kept."""
         arrays = self.cache.arrays
         start = next(j for j in range(i, -1, -1) if f"h_{j}" in arrays or f"z_{j - 1}" in arrays)
         if f"h_{start}" not in arrays:
             self.activate(start - 1, arrays[f"z_{start - 1}"], "recompute", put=True)
         h = arrays[f"h_{start}"]
         for j in range(start, i):
-            h = self.layer(j, h, kept_by_torch(self.acts[j]), "recompute")
+            h = self.layer(j, h, torch_keeps(self.acts[j]), "recompute")
         return h
 
-    def slope(self, i: int) -> Any:
-        """act'(z_i), read from h_{i+1} if that determines it, else from z_i."""
+    def slope(self, i: int) -> NumericArray:
+        """Return act'(z_i), read from h_{i+1} if that determines it, else from z_i."""
         act, z = ACTIVATIONS[self.acts[i]], self.cache.arrays.pop(f"z_{i}", None)
-        return act.slope_from_h(self.cache.arrays[f"h_{i + 1}"]) if act.slope_from_h else act.slope_from_z(z)
+        if act.slope_from_h is not None:
+            return act.slope_from_h(self.cache.arrays[f"h_{i + 1}"])
+        assert z is not None  # kept, or computed again
+        return act.slope_from_z(z)
 
 
-def product_flops(x: Any, y: Any) -> int:
-    """2 m n k: a multiplication and an addition for each of m n k terms."""
+def _product_flops(x: NumericArray, y: NumericArray) -> int:
+    """Return 2 m n k: a multiplication and an addition for each of m n k terms."""
     (m, k), n = x.shape, y.shape[1]
     return int(2 * m * n * k)

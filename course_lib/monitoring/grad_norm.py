@@ -1,0 +1,90 @@
+"""Compute the norm of all gradients of a model together."""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from course_lib.errors import InputError
+from course_lib.frameworks import is_torch_tensor
+from course_lib.monitoring.trainable_parameters import parameters_with_gradient, to_float64
+from course_lib.norms import array_norm, combine_norms, tensor_norms
+from course_lib.types import AnyModule, AnyTensor
+
+__all__ = ["compute_grad_norm"]
+
+
+def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float = 2) -> float:
+    r"""Return the norm of all gradients of a model together, as if they were one vector.
+
+    .. math:: \|g\|_p = \Bigl( \sum_i |g_i|^p \Bigr)^{1/p}, \qquad \|g\|_\infty = \max_i |g_i|
+
+    Each gradient is divided by its largest absolute value first, so that powers of finite numbers neither overflow nor
+    vanish. On a device, everything is read in one transfer.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or course_lib.autograd.nn.Module, or iterable of their parameters
+        After ``backward()``. A parameter listed twice counts once. One that is frozen does not count, even if an
+        earlier pass left it a gradient, which clipping counts and an optimizer steps by: set it to None.
+    norm_type : float
+        Any p above 0, or ``math.inf``; ``"inf"`` is one, too.
+
+    Returns
+    -------
+    float
+        ``nan`` if an element is NaN, else ``inf`` if one is infinite, or the norm is beyond double precision, as it
+        soon is for a p near 0. A complex element counts as its absolute value.
+
+    Raises
+    ------
+    MonitorError
+        If no parameter has a gradient.
+    InputError
+        If p is not above 0, or this is not a model with trainable parameters.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> model = nn.Linear(2, 1, bias=False)
+    >>> model(tensor([[3e19, 4e19]])).sum().backward()
+    >>> f"{compute_grad_norm(model):.3g}", f"{compute_grad_norm(model, math.inf):.3g}"
+    ('5e+19', '4e+19')
+    """
+    p = _check_power(norm_type)
+    grads = [g.grad.detach() for g in parameters_with_gradient(_as_model(model)).values() if g.grad is not None]
+    norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
+    return combine_norms(norms, p).value
+
+
+class _Parameters:
+    """Parameters alone, each once, in the place of a model; their names are their places."""
+
+    def __init__(self, parameters: Iterable[Any]) -> None:
+        self.listed = list({id(p): p for p in parameters}.values())
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        return ((f"parameter {i}", p) for i, p in enumerate(self.listed))
+
+
+def _as_model(model: AnyModule | Iterable[AnyTensor]) -> Any:
+    """Return a model, or an object with the given parameters in its place."""
+    if hasattr(model, "named_parameters") or hasattr(model, "shape") or not isinstance(model, Iterable):
+        return model
+    given = list(model)
+    if not given:
+        raise InputError(
+            "there must be parameters, but the list is empty. Pass the model, or model.parameters() anew: a generator "
+            "can be read once."
+        )
+    return _Parameters(given) if any(getattr(p, "requires_grad", False) for p in given) else model
+
+
+def _check_power(norm_type: float | str) -> float:
+    """Return p as a number, or refuse it."""
+    try:
+        p = float(norm_type)
+    except (TypeError, ValueError):
+        p = math.nan
+    if not p > 0:
+        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type!r}: below 0 there is no norm.")
+    return p

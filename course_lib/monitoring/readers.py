@@ -1,0 +1,273 @@
+"""Read the gradients of a model, and how far its parameters moved, in one transfer for each device."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import ge, mul
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from course_lib.extras import load
+from course_lib.frameworks import is_torch_tensor
+from course_lib.monitoring.measures import Care, Float64, GradientMeasures, Reading, compute_measures
+from course_lib.monitoring.stacks import Stack
+from course_lib.monitoring.trainable_parameters import to_float64
+from course_lib.norms import array_norm
+from course_lib.types import AnyTensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from course_lib.autograd import Tensor
+
+__all__ = ["EngineReader", "GradientReader", "TorchReader", "make_reader"]
+
+LARGE = 1 << 16  # elements: larger tensors are copied one at a time, so that the copy takes little memory
+CANCELS = 0.99  # of the mean square: if the mean accounts for more, their difference has lost too many digits
+FULL_CARE = Care(itemsize=8, scaled=True, centred=True)
+
+
+class GradientReader(Protocol):
+    """Reads the gradients of given parameters, step by step."""
+
+    def has_moved(self, *, wholly: bool) -> bool:
+        """Return whether a parameter has another precision, or one (``wholly``: any) another device than before."""
+
+    def keep_weights(self) -> None:
+        """Copy the parameters, so that the next :meth:`measure` can tell how far they moved."""
+
+    def forget_weights(self) -> None:
+        """Drop the copies: they are not those of the step before."""
+
+    def measure(self, step: int = 0, *, weights: bool = False, extra: AnyTensor | None = None) -> Reading:
+        """Measure every gradient, and read one more number along with them.
+
+        Parameters
+        ----------
+        step : int
+            What :meth:`last_seen` will say of the elements whose gradient is not 0; 0 to leave that out.
+        weights : bool
+            Whether to measure the parameters and how far they moved since they were kept, and to keep them again.
+        extra : tensor of one element, optional
+            What else is to be read.
+        """
+
+    def last_seen(self) -> dict[int, NDArray[np.int_]]:
+        """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""
+
+
+def make_reader(parameters: Sequence[AnyTensor]) -> GradientReader:
+    """Return a reader for the framework of the parameters."""
+    if is_torch_tensor(parameters[0]):
+        return TorchReader(parameters)  # type: ignore[arg-type,return-value]  # all are of one framework
+    return EngineReader(parameters)  # type: ignore[arg-type]
+
+
+class TorchReader:
+    """Reads gradients of torch parameters, those of each device and precision together.
+
+    Parameters
+    ----------
+    parameters : sequence of torch.Tensor
+        Whose ``.grad`` is read.
+    """
+
+    def __init__(self, parameters: Sequence["torch.Tensor"]) -> None:
+        self._torch, self._parameters = load("torch", extra="torch"), list(parameters)
+        doubles = self._torch.float64, self._torch.complex128
+        self._no_grad = self._torch.no_grad()  # made once: that takes a while
+        alike = defaultdict(list)
+        for i, p in enumerate(self._parameters):
+            alike[p.device, p.dtype in doubles].append(i)
+        self._batches = [_Batch(self._torch, self._parameters, where) for where in alike.values()]
+        self._devices, self._dtypes = [p.device for p in self._parameters], [p.dtype for p in self._parameters]
+
+    def has_moved(self, *, wholly: bool) -> bool:
+        """Return whether a parameter has another precision, or one (``wholly``: any) another device than before."""
+        devices = [p.device for p in (self._parameters if wholly else self._parameters[:1])]
+        return devices != self._devices[: len(devices)] or [p.dtype for p in self._parameters] != self._dtypes
+
+    def keep_weights(self) -> None:
+        """Copy the parameters, so that the next :meth:`measure` can tell how far they moved."""
+        with self._no_grad:
+            for stack in self._stacks():
+                stack.keep_weights()
+
+    def forget_weights(self) -> None:
+        """Drop the copies: they are not those of the step before."""
+        for stack in self._stacks():
+            stack.kept = stack.before = None
+
+    def measure(self, step: int = 0, *, weights: bool = False, extra: "torch.Tensor | None" = None) -> Reading:
+        """Measure every gradient; see :class:`GradientReader`."""
+        with self._no_grad:
+            first, *others = self._batches
+            parts = [first.measure(step, weights=weights, extra=extra)]
+            parts += [batch.measure(step, weights=weights) for batch in others]
+        return Reading(any(part.nonfinite for part in parts), parts[0].extra, partial(_join, parts))
+
+    def last_seen(self) -> dict[int, NDArray[np.int_]]:
+        """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""
+        return {i: seen for stack in self._stacks() for i, seen in stack.last_seen().items()}
+
+    def _stacks(self) -> Iterable[Stack]:
+        return (stack for batch in self._batches for stack in batch.stacks)
+
+
+class _Part(NamedTuple):
+    """What was read of a batch at one step, much as it came: see :func:`compute_measures`."""
+
+    numbers: NDArray[np.floating]
+    sizes: NDArray[np.int_]
+    where: Sequence[int]
+    care: Care
+    absent: Sequence[int]
+    nonfinite: bool
+    extra: float
+
+    def measures(self) -> GradientMeasures:
+        """Compute the measures."""
+        return compute_measures(self.numbers, self.sizes, care=self.care, absent=self.absent)
+
+
+class _Batch:
+    """Parameters of one device and precision, in stacks of one shape each, read in one transfer."""
+
+    def __init__(self, torch: ModuleType, parameters: Sequence["torch.Tensor"], where: Sequence[int]) -> None:
+        self.torch, alike = torch, defaultdict(list)
+        for i in where:
+            p = parameters[i]
+            alike[p.shape, p.is_complex(), i if p.numel() > LARGE else -1].append(i)
+        self.stacks = [Stack(torch, [parameters[i] for i in group], group) for group in alike.values()]
+        self.where = [i for group in alike.values() for i in group]
+        self.sizes = np.array([stack.size for stack in self.stacks for _ in stack.where])
+        self.care = Care(self.stacks[0].dtype.itemsize)
+        self.roots = [(n / CANCELS) ** 0.5 if n > 1 else 0.0 for n in self.sizes.tolist()]
+
+    def measure(self, step: int, *, weights: bool, extra: "torch.Tensor | None" = None) -> _Part:
+        """Read each gradient, the parameters if asked, and ``extra``; see :class:`GradientReader`."""
+        if weights:
+            for stack in self.stacks:
+                stack.keep_weights()
+        while True:
+            left, numbers = self._read(step, weights, extra)
+            care, nonfinite = self._required_care(numbers, weights)
+            if care == self.care:
+                break
+            self.care = care
+        for stack in self.stacks:
+            stack.before = None
+        return _Part(numbers, self.sizes, self.where, care, self._absent(), nonfinite, left)
+
+    def _read(self, step: int, weights: bool, extra: "torch.Tensor | None") -> tuple[float, NDArray[np.floating]]:
+        """Bring one number and the columns of all stacks to the host."""
+        rows = [stack.measure(step, self.care) for stack in self.stacks]
+        if weights:
+            rows = [row + stack.weight_norms(self.care) for row, stack in zip(rows, self.stacks, strict=True)]
+        columns = [column for measure in zip(*rows, strict=True) for column in measure]
+        first = [] if extra is None else [extra.reshape(1)]
+        host = self.torch.cat(first + columns).to("cpu").numpy()
+        return float(host[0]) if first else 0.0, host[len(first) :].reshape(-1, len(self.where))
+
+    def _required_care(self, numbers: NDArray[np.floating], weights: bool) -> tuple[Care, bool]:
+        """Return what the numbers call for, besides the present care, and whether a gradient is not finite.
+
+        All is done in Python: for some hundred numbers, calls of NumPy take longer.
+        """
+        care, (low, high) = self.care, self.care.range
+        sizes = numbers[-3:].ravel().tolist() if weights else [1.0]
+        if not (min(sizes) > low and sum(sizes) < high) and any(x and not low < x < high and x == x for x in sizes):
+            care = replace(care, weights_scaled=True)
+        norms, means = numbers[2:4].tolist()
+        if min(norms) > low and sum(norms) < high and all(map(ge, norms, map(mul, map(abs, means), self.roots))):
+            return care, False  # none is NaN, since no sum with NaN is below anything
+        nonfinite = False
+        for top, bottom, norm, mean, root in zip(*numbers[:2].tolist(), norms, means, self.roots, strict=True):
+            largest = max(top, -bottom)
+            if not math.isfinite(largest):
+                nonfinite = True
+            elif largest and not low < norm < high:
+                care = replace(care, scaled=True)
+            elif abs(mean) * root > norm:
+                care = replace(care, centred=True)
+        return care, nonfinite
+
+    def _absent(self) -> list[int]:
+        """Return the rows of parameters without a gradient."""
+        if not any(stack.absent for stack in self.stacks):
+            return []
+        starts = np.cumsum([0, *(len(stack.where) for stack in self.stacks)])
+        return [int(start) + i for start, stack in zip(starts, self.stacks, strict=False) for i in stack.absent]
+
+
+def _join(parts: Sequence[_Part]) -> GradientMeasures:
+    """Bring the measures of all batches into the parameters' order."""
+    order = np.argsort([i for part in parts for i in part.where])
+    columns = zip(*(vars(part.measures()).values() for part in parts), strict=True)
+    return GradientMeasures(*(np.concatenate(column)[order] for column in columns))
+
+
+class EngineReader:
+    """Reads gradients of parameters of this course's engine, one after another, in double precision.
+
+    Parameters
+    ----------
+    parameters : sequence of course_lib.autograd.Tensor
+        Whose ``.grad`` is read.
+    """
+
+    def __init__(self, parameters: Sequence["Tensor"]) -> None:
+        self._parameters = list(parameters)
+        self._kept: list[Float64] = []
+        self._seen = {i: np.zeros(p.shape, int) for i, p in enumerate(self._parameters) if len(p.shape) == 1}
+
+    def has_moved(self, *, wholly: bool) -> bool:
+        """Return whether a parameter has another device or precision than before: never."""
+        return False
+
+    def keep_weights(self) -> None:
+        """Copy the parameters, so that the next :meth:`measure` can tell how far they moved."""
+        self._kept = [to_float64(p).copy() for p in self._parameters]
+
+    def forget_weights(self) -> None:
+        """Drop the copies: they are not those of the step before."""
+        self._kept = []
+
+    def measure(self, step: int = 0, *, weights: bool = False, extra: AnyTensor | None = None) -> Reading:
+        """Measure every gradient; see :class:`GradientReader`."""
+        grads = [None if p.grad is None else to_float64(p.grad) for p in self._parameters]
+        for i in self._seen if step else ():
+            if (g := grads[i]) is not None:
+                self._seen[i][g != 0] = step
+        numbers = np.full((8, len(grads)), math.nan)
+        numbers[:5] = np.transpose([(0.0,) * 5 if g is None else _reduce(g) for g in grads])
+        if weights:
+            before = self._kept
+            self.keep_weights()
+            moved = [a - b for a, b in zip(self._kept, before, strict=bool(before))]
+            for k, arrays in enumerate([moved, before, self._kept], start=5):
+                numbers[k, : len(arrays)] = [array_norm(a).value for a in arrays]
+        sizes = np.array([max(1, math.prod(p.shape)) for p in self._parameters])
+        absent = [i for i, g in enumerate(grads) if g is None]
+        measures = compute_measures(numbers, sizes, care=FULL_CARE, absent=absent)
+        return Reading(
+            bool(measures.nonfinite.any()), 0.0 if extra is None else float(extra.detach()), lambda: measures
+        )
+
+    def last_seen(self) -> dict[int, NDArray[np.int_]]:
+        """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""
+        return dict(self._seen)
+
+
+def _reduce(g: Float64) -> tuple[float, ...]:
+    """Return of an array what :meth:`Stack.measure` returns of a gradient, scaled and centred."""
+    top, bottom = g.max(initial=0.0), g.min(initial=0.0)
+    with np.errstate(all="ignore"):
+        scaled = g.reshape(-1) / FULL_CARE.scale_of(np.maximum(top, -bottom))
+        mean = scaled.mean() if scaled.size else 0.0
+        return tuple(map(float, (top, bottom, np.linalg.norm(scaled), mean, np.linalg.norm(scaled - mean))))
