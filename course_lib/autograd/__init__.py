@@ -12,7 +12,7 @@ The core is about 1,500 lines, in this order:
 3. ``graph/reachability.py``: which nodes lead to the inputs that gradients are asked for
 4. ``ops/primitive.py``: an operation, with its vjps and what they save
 5. ``ops/elementwise.py``: arithmetic and elementary functions, each with its derivative
-6. ``ops/pointwise.py``: how these are defined, and their gradients summed over what was broadcast
+6. ``ops/elementwise_primitive.py``: how these are defined, and their gradients summed over what was broadcast
 7. ``ops/broadcasting.py``: types promoted, shapes broadcast
 8. ``variable.py``: array and node of a tensor
 9. ``differentiate.py``: ``backward`` and ``grad``

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.instrument.aten_flops import flop_formulas
 from course_lib.instrument.dispatch_mode import intercept_operations
-from course_lib.instrument.flop_formulas import flop_formulas
 from course_lib.instrument.graph_walk import graph_leaves
 from course_lib.instrument.module_calls import PROCESS_LOCK, visit_called_modules
 from course_lib.instrument.restore import is_concrete, restore_buffers_at_exit, stash_gradients

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TypeAlias
 
 from course_lib.oracle.arrays import Arrays
-from course_lib.oracle.bug_kinds import Cause
+from course_lib.oracle.bug_ranking import Cause
 
 __all__ = ["Difference", "Report"]
 

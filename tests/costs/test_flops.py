@@ -25,7 +25,7 @@ from course_lib.costs import (
 )
 from course_lib.errors import InputError
 from course_lib.instrument import count_flops
-from course_lib.instrument.flop_formulas import flop_formulas
+from course_lib.instrument.aten_flops import flop_formulas
 
 
 def both(cost):

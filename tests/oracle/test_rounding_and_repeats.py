@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from course_lib.oracle import compare
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.engines import AutogradEngine
 from course_lib.oracle.planted_bugs import plant_bugs, record_tape
 from course_lib.oracle.planted_bugs.wrong_order import visit_in_wrong_order

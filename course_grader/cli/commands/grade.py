@@ -72,7 +72,7 @@ def grade(
     with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
         graders.prepare(tasks)
-        from course_grader.cli.grading_run import GradingRun
+        from course_grader.cli.interruptible_grading import GradingRun
 
         run = GradingRun(
             tasks, submissions, out=out, gradebook=gradebook, reports=report or ["html"], exercises=exercises, key=key

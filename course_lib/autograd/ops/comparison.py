@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import as_tensor_like, mismatch_error
-from course_lib.autograd.ops.pointwise import set_name
+from course_lib.autograd.ops.elementwise_primitive import set_name
 from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.variable import Operand, Tensor, new_tensor
 

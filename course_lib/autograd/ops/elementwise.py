@@ -12,7 +12,7 @@ import numpy as np
 
 from course_lib.autograd.fast.elementwise import fast_relu, fast_relu_vjp
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, promote, sum_to
-from course_lib.autograd.ops.pointwise import binary, unary
+from course_lib.autograd.ops.elementwise_primitive import binary, unary
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Operand, Tensor, Value, Variable, new_tensor
 from course_lib.errors import AutogradError

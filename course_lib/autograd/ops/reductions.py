@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
 from course_lib.autograd.ops.elementwise import select
-from course_lib.autograd.ops.pointwise import set_name
+from course_lib.autograd.ops.elementwise_primitive import set_name
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.ops.shape import normalize_dim, view_as
 from course_lib.autograd.variable import Shape, Tensor, Value, Variable, new_tensor

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from course_lib.autograd.ops.broadcasting import cast_to, expand_to
-from course_lib.autograd.ops.pointwise import unary
+from course_lib.autograd.ops.elementwise_primitive import unary
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Shape, Tensor
 from course_lib.errors import AutogradError, AutogradIndexError

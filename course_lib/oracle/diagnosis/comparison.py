@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from course_lib.oracle.arrays import Arrays
-from course_lib.oracle.bug_kinds import BugKind, Likelihood
+from course_lib.oracle.bug_ranking import BugKind, Likelihood
 from course_lib.oracle.closeness import is_close, is_rounding, largest_entry
 from course_lib.oracle.planted_bugs import Tape
 from course_lib.types import Array

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from course_lib.oracle.arrays import Arrays
-from course_lib.oracle.bug_kinds import OVERWRITTEN_OR_DETACHED, Cause
+from course_lib.oracle.bug_ranking import OVERWRITTEN_OR_DETACHED, Cause
 from course_lib.oracle.closeness import clip_by_norm
 from course_lib.oracle.diagnosis.comparison import Comparison, Suspect
 from course_lib.oracle.diagnosis.describe import describe_gradient

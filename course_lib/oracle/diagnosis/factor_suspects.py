@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.closeness import global_norm
 from course_lib.oracle.diagnosis.comparison import Comparison, Suspect
 

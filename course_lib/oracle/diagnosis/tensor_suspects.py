@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.diagnosis.comparison import Comparison, Suspect
 
 __all__ = ["suspect_tensors"]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.planted_bugs.edge_bug import MATRIX_PRODUCTS
 from course_lib.oracle.planted_bugs.replay import Edge, PlantedBug, Tape, send_nothing
 

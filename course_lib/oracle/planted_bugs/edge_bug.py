@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.planted_bugs.replay import Edge, Send, Tape, sum_cotangents
 from course_lib.types import Array
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.planted_bugs.detached_paths import detach_paths
 from course_lib.oracle.planted_bugs.edge_bug import BackwardStep, EdgeBug
 from course_lib.oracle.planted_bugs.replay import Edge, PlantedBug, Tape, send_nothing

@@ -9,7 +9,7 @@ import numpy as np
 from course_lib.autograd import enable_grad
 from course_lib.autograd.graph.reachability import find_reachable
 from course_lib.oracle.arrays import Arrays
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.engines import AutogradEngine, Engine
 from course_lib.types import Array
 

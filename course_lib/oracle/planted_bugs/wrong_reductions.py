@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 from course_lib.oracle.planted_bugs.edge_bug import MATRIX_PRODUCTS, BackwardStep, EdgeBug
 from course_lib.oracle.planted_bugs.replay import sum_cotangents
 from course_lib.types import Array

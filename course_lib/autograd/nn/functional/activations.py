@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.autograd.creation import generator
 from course_lib.autograd.ops.elementwise import erf, exp, mul, select, sigmoid, tanh
-from course_lib.autograd.ops.pointwise import unary
+from course_lib.autograd.ops.elementwise_primitive import unary
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Tensor, Value
 from course_lib.errors import AutogradError

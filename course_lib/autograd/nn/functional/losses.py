@@ -7,8 +7,8 @@ import numpy as np
 from course_lib.autograd.fast.losses import fast_cross_entropy, fast_mse_loss
 from course_lib.autograd.ops.broadcasting import take_arrays, take_constant
 from course_lib.autograd.ops.elementwise import add, mul, select, sigmoid, square, sub
+from course_lib.autograd.ops.elementwise_primitive import unary
 from course_lib.autograd.ops.normalizers import log_softmax
-from course_lib.autograd.ops.pointwise import unary
 from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.ops.reductions import mean, sum
 from course_lib.autograd.ops.shape import permute, reshape

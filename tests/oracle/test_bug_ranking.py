@@ -1,7 +1,7 @@
 """The table that ranks kinds of bugs."""
 
 from course_lib.oracle import CAUSES
-from course_lib.oracle.bug_kinds import BugKind
+from course_lib.oracle.bug_ranking import BugKind
 
 
 def test_each_cause_has_a_kind_of_bug_and_each_kind_a_reason_for_its_rank():
