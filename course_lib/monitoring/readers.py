@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import ge, mul
+from operator import attrgetter, ge, mul
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -29,6 +29,7 @@ __all__ = ["EngineReader", "GradientReader", "TorchReader", "make_reader"]
 
 LARGE = 1 << 16  # elements: larger tensors are copied one at a time, so that the copy takes little memory
 CANCELS = 0.99  # of the mean square: if the mean accounts for more, their difference has lost too many digits
+DTYPE = attrgetter("dtype")
 FULL_CARE = Care(itemsize=8, scaled=True, centred=True)
 
 
@@ -80,23 +81,21 @@ class TorchReader:
     def __init__(self, parameters: Sequence["torch.Tensor"]) -> None:
         self._torch, self._parameters = load("torch", extra="torch"), list(parameters)
         doubles = self._torch.float64, self._torch.complex128
-        self._no_grad = self._torch.no_grad()  # made once: that takes a while
         alike = defaultdict(list)
         for i, p in enumerate(self._parameters):
             alike[p.device, p.dtype in doubles].append(i)
         self._batches = [_Batch(self._torch, self._parameters, where) for where in alike.values()]
-        self._devices, self._dtypes = [p.device for p in self._parameters], [p.dtype for p in self._parameters]
+        self._devices, self._dtypes = [p.device for p in self._parameters], list(map(DTYPE, self._parameters))
 
     def has_moved(self, *, wholly: bool) -> bool:
         """Return whether a parameter has another precision, or one (``wholly``: any) another device than before."""
         devices = [p.device for p in (self._parameters if wholly else self._parameters[:1])]
-        return devices != self._devices[: len(devices)] or [p.dtype for p in self._parameters] != self._dtypes
+        return devices != self._devices[: len(devices)] or list(map(DTYPE, self._parameters)) != self._dtypes
 
     def keep_weights(self) -> None:
         """Copy the parameters, so that the next :meth:`measure` can tell how far they moved."""
-        with self._no_grad:
-            for stack in self._stacks():
-                stack.keep_weights()
+        for stack in self._stacks():
+            stack.keep_weights()
 
     def forget_weights(self) -> None:
         """Drop the copies: they are not those of the step before."""
@@ -105,10 +104,9 @@ class TorchReader:
 
     def measure(self, step: int = 0, *, weights: bool = False, extra: "torch.Tensor | None" = None) -> Reading:
         """Measure every gradient; see :class:`GradientReader`."""
-        with self._no_grad:
-            first, *others = self._batches
-            parts = [first.measure(step, weights=weights, extra=extra)]
-            parts += [batch.measure(step, weights=weights) for batch in others]
+        first, *others = self._batches
+        parts = [first.measure(step, weights=weights, extra=extra)]
+        parts += [batch.measure(step, weights=weights) for batch in others]
         return Reading(any(part.nonfinite for part in parts), parts[0].extra, partial(_join, parts))
 
     def last_seen(self) -> dict[int, NDArray[np.int_]]:

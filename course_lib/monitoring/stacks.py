@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ __all__ = ["Stack"]
 
 VECTOR = 512  # elements: in longer vectors it is not noted which have a gradient
 ROW = 512  # numbers, whose squares are added up on their own: of millions one after another, rounding would add up
+GRAD = attrgetter("grad")
 LONG = 1 << 16
 
 
@@ -72,7 +74,7 @@ class Stack:
         care : Care
             With what care.
         """
-        grads, self.absent = [p.grad for p in self.parameters], []
+        grads, self.absent = list(map(GRAD, self.parameters)), []
         if (matrix := self._stack(grads, buffer=True)) is not None:
             return self._reduce(matrix, self.seen, step, care)
         return self._reduce_one_by_one(grads, step, care)
@@ -96,15 +98,16 @@ class Stack:
 
     def _copy_weights(self) -> "Tensor":
         """Return a copy of all parameters as one matrix."""
-        matrix = self._stack(self.parameters)
-        return self.torch.cat([self._elements(p) for p in self.parameters]) if matrix is None else matrix
+        with self.torch.no_grad():
+            matrix = self._stack(self.parameters)
+            return self.torch.cat([self._elements(p) for p in self.parameters]) if matrix is None else matrix
 
     def _stack(self, tensors: Sequence["Tensor | None"], *, buffer: bool = False) -> "Tensor | None":
         """Copy the tensors into a matrix, new or the buffer; return None if one is missing, sparse or empty."""
         try:
             if tensors[0].shape != self.shape:  # type: ignore[union-attr]  # ``out`` would be resized
                 return None
-            if 0 in [t.data_ptr() for t in tensors]:  # type: ignore[union-attr]  # reading a freed storage would crash
+            if 0 in map(self.torch.Tensor.data_ptr, tensors):  # reading a freed storage would crash
                 return None
             out = self._empty() if self.buffer is None or not buffer else self.buffer
             self.torch.stack(tensors, out=out)
