@@ -75,7 +75,7 @@ if not TYPE_CHECKING:
     Tensor = Variable  # the name for annotations in modules that tensor.py itself imports
 
 Operand: TypeAlias = Tensor | Array | np.generic | float
-"""What operators take beside a tensor; a number gets the dtype that torch would give it."""
+"""Operand beside a tensor; a number gets the dtype that torch would give it."""
 Cotangents: TypeAlias = Tensor | Sequence[Tensor | None] | None
 """The upstream gradient of each of several outputs; None stands for 1."""
 

@@ -118,7 +118,7 @@ class TorchReader:
 
 
 class _Part(NamedTuple):
-    """What was read of a batch at one step, much as it came: see :func:`compute_measures`."""
+    """Raw readings of a batch at one step: see :func:`compute_measures`."""
 
     numbers: NDArray[np.floating]
     sizes: NDArray[np.int_]

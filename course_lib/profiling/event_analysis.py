@@ -68,7 +68,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What surrounds an event, itself included: a wait for a batch, an operation, and the name of the outermost."""
+    """Surroundings of an event, itself included: a wait for a batch, an operation, and the name of the outermost."""
 
     wait: bool = False
     operation: bool = False

@@ -20,7 +20,7 @@ __all__ = ["gather", "index_select"]
 Part: TypeAlias = int | slice | EllipsisType | Array | None
 """A part of an index, once lists and tensors are arrays."""
 Index: TypeAlias = "Part | Tensor | Sequence[Index]"
-"""What may stand between the brackets of ``x[...]``."""
+"""Index of a tensor: whatever may stand between the brackets of ``x[...]``."""
 
 
 def _add_at(g: Array, index: tuple[Part, ...], shape: Shape) -> Array:

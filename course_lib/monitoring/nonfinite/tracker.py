@@ -34,7 +34,7 @@ UNNUMBERED = 2**64 - 1  # the number of AccumulateGrad, which no operation of th
 
 @dataclass
 class _StorageState:
-    """What the tracker knows of the numbers in one storage."""
+    """State of one storage: the tracker's knowledge of its numbers."""
 
     storage: "weakref.ref[torch.UntypedStorage]"
     dtype: "torch.dtype"
