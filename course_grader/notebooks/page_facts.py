@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -54,15 +55,16 @@ def page_facts(notebook: NotebookNode, path: Path) -> PageFacts:
         raise NotebookError(
             f"{path}: course: of a page may hold {', '.join(sorted(known))}, but got {unknown[0]!r}; remove it"
         )
+    settings: dict[str, Any] = {}
     for name, value in course.items():
         is_list = name in ("goals", "prerequisites")
-        if is_list != isinstance(value, list) or not all(
-            isinstance(one, str) for one in (value if is_list else [value])
-        ):
+        texts = value if isinstance(value, list) else [value]
+        if is_list != isinstance(value, list) or not all(isinstance(text, str) for text in texts):
             raise NotebookError(
                 f"{path}: {name}: must be {'a list of texts' if is_list else 'text'}, but got {value!r}"
             )
-    return PageFacts(**{name: tuple(value) if isinstance(value, list) else value for name, value in course.items()})
+        settings[name] = tuple(texts) if is_list else value
+    return PageFacts(**settings)
 
 
 def page_title(notebook: NotebookNode) -> str:
