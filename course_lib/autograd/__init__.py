@@ -8,7 +8,7 @@ tensor(5., grad_fn=<SumBackward0>)
 The core is about 1,500 lines, in this order:
 
 1. ``engine.py``: backpropagation, from the outputs of a graph to its leaves
-2. ``graph/node.py``: what an operation leaves in the graph; a second backward pass is refused here
+2. ``graph/node.py``: what an operation leaves in the graph; a second backward pass is refused (``second_backward.py``)
 3. ``graph/reachability.py``: which nodes lead to the inputs that gradients are asked for
 4. ``ops/primitive.py``: an operation, with its vjps and what they save
 5. ``ops/elementwise.py``: arithmetic and elementary functions, each with its derivative

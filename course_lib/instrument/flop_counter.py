@@ -13,7 +13,7 @@ from course_lib.instrument.aten_flops import flop_formulas
 from course_lib.instrument.dispatch_mode import intercept_operations
 from course_lib.instrument.graph_walk import graph_leaves
 from course_lib.instrument.module_calls import PROCESS_LOCK, visit_called_modules
-from course_lib.instrument.restore import is_concrete, restore_buffers_at_exit, stash_gradients
+from course_lib.instrument.restore_model import is_concrete, restore_buffers_at_exit, stash_gradients
 
 if TYPE_CHECKING:
     import torch

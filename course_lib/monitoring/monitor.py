@@ -1,18 +1,18 @@
 """Monitor the gradients of a model while it trains."""
 
 from collections import deque
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.errors import InputError, MonitorError
+from course_lib.errors import MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
-from course_lib.monitoring.measures import Float64
-from course_lib.monitoring.readers import GradientReader, make_reader
+from course_lib.monitoring.gradient_measures import Float64
+from course_lib.monitoring.gradient_reader import GradientReader, make_reader
+from course_lib.monitoring.measuring_schedule import AT_FIRST, MeasuringSchedule, check_counts
 from course_lib.monitoring.trainable_parameters import (
     check_gradients,
     check_same_parameters,
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientMonitor"]
 
-ALWAYS = 10  # changes of the parameters that are all measured, before only one in ``update_every`` is
-LOOK_EVERY = 5  # measured steps, once the first twenty are over, at which it is noted which units have a gradient
-
 
 class GradientMonitor:
     r"""Measures every gradient at each step, keeps the numbers, draws and diagnoses them.
@@ -42,11 +39,10 @@ class GradientMonitor:
     changes nothing: no random number is drawn, and the model's results are the same to the last bit.
 
     **Cost** (``benchmarks/monitoring.py``). Tensors of one shape are copied into one matrix, and reduced together by a
-    few kernels, with one transfer to the host for each device and precision: about 8% of a step of 0.2 million
-    parameters on a CPU, where ``torch.nn.utils.get_total_norm`` alone takes 5%, and 1% with ``every=10``. Choose
-    ``every=1`` to find out why a run fails, and ``every=10`` to keep watch over a long one. A second transfer is needed
-    at the first step at which single precision is not enough: for squares out of its range, or for a deviation far
-    below the mean.
+    few kernels, with one transfer to the host for each device and precision. A step of 0.2 million parameters on a CPU
+    takes 7.4% longer (``torch.nn.utils.get_total_norm`` alone: 5.7%), and 9.0% where gradients vanish: once squares are
+    out of the range of single precision, all are scaled first, and the first such step takes a second transfer. With
+    ``every=10`` both cost 1.1%. Choose ``every=1`` to find out why a run fails, ``every=10`` to watch a long one.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
@@ -99,18 +95,16 @@ class GradientMonitor:
     """
 
     def __init__(self, model: AnyModule, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        updates = 1 if update_every is None else update_every
-        for name, value in dict[str, Any](every=every, keep=keep, update_every=updates).items():
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
+        check_counts(every=every, keep=keep, update_every=1 if update_every is None else update_every)
         self._model, self._parameters = model, trainable_parameters(model)
-        self.every, self.update_every, self._closed, self._broken, self._count = every, update_every, False, False, 0
-        self._history = GradientHistory(
-            list(self._parameters), [shape_tuple(p) for p in self._parameters.values()], keep=keep
-        )
+        self._schedule = MeasuringSchedule(every, update_every)
+        self._closed, self._broken, self._count = False, False, 0
+        shapes = [shape_tuple(p) for p in self._parameters.values()]
+        self._history = GradientHistory(list(self._parameters), shapes, keep=keep)
         self._reader: GradientReader | None = None
         self._watch: ZeroGradWatch | None = None
-        self._looks, self._last_seen, self._told = deque[int](maxlen=ALWAYS), dict[int, NDArray[np.int_]](), set[str]()
+        self._looks = deque[int](maxlen=AT_FIRST)
+        self._last_seen, self._told = dict[int, NDArray[np.int_]](), set[str]()
 
     def step(self) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
@@ -128,10 +122,10 @@ class GradientMonitor:
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
             check_gradients(self._parameters)
         self._count += 1
-        due, turn = self._due(self._count), (self._count - 1) // self.every
-        if not due and not self._weights_due(self._count + 1):
+        now, schedule = self._count, self._schedule
+        if not (due := schedule.measures_gradients(now)) and not schedule.measures_weights(now + 1):
             return
-        if self._reader is None or self._reader.has_moved(wholly=turn < ALWAYS or turn % (10 * ALWAYS) == 0):
+        if self._reader is None or self._reader.has_moved(wholly=schedule.checks_parameters(now)):
             self._reader = make_reader(list(parameters))
             self._looks.clear()  # what was seen at those steps went with the previous reader
         try:
@@ -145,37 +139,27 @@ class GradientMonitor:
 
     def _measure(self, reader: GradientReader) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
-        now, turn = self._count, (self._count - 1) // self.every
+        now, schedule = self._count, self._schedule
         waiting = self._watch.take_left_over() if self._watch else None
-        if turn <= ALWAYS or turn % (10 * ALWAYS) == 0:
+        if schedule.checks_parameters(now):
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
-        weights = self._weights_due(now)
-        if look := turn < 2 * ALWAYS or turn % LOOK_EVERY == 0:
+        weights = schedule.measures_weights(now)
+        if look := schedule.looks_at_units(now):
             self._looks.append(now)
         reading = reader.measure(now if look else 0, weights=weights, extra=waiting)
         left = reading.extra
-        if reading.nonfinite and not self._broken and self.update_every is not None:
+        if reading.nonfinite and not self._broken and schedule.update_every is not None:
             self._broken, self._history.spoiled = True, OtherNonfinite.find(self._model, self._parameters)
             if not weights:  # were the parameters still finite? Asked once, in one more transfer
                 reader.forget_weights()
                 reading, weights = reader.measure(weights=True), True
-        if self._weights_due(now + 1) and not weights:
+        if schedule.measures_weights(now + 1) and not weights:
             reader.keep_weights()
         self._history.records.append(StepRecord(now, reading, left, self._watch.seen if self._watch else -1))
         if self._watch is None:
             self._watch = ZeroGradWatch.start(self._parameters, reading.measures.norm)
-        elif turn % ALWAYS == 0:
+        elif schedule.moves_watch(now):
             self._watch.move_on()
-
-    def _due(self, step: int) -> bool:
-        return (step - 1) % self.every == 0
-
-    def _weights_due(self, step: int) -> bool:
-        """Return whether the parameters are measured at a step: the first ten that are, and then some."""
-        if self.update_every is None or not self._due(step):
-            return False
-        turn = (step - 1) // self.every
-        return turn <= ALWAYS or turn % self.update_every == 0
 
     @property
     def history(self) -> "pandas.DataFrame":

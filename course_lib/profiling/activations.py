@@ -12,7 +12,7 @@ from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.instrument.graph_walk import graph_leaves, graph_nodes
 from course_lib.instrument.module_calls import ModuleStack, track_module_calls, visit_called_modules
-from course_lib.instrument.restore import restore_buffers_at_exit
+from course_lib.instrument.restore_model import restore_buffers_at_exit
 from course_lib.instrument.saved_tensors import RecordedForward, dense_parts, record_forward, storage_key
 from course_lib.profiling.formatting import format_bytes, format_table
 

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from course_lib.extras import load
-from course_lib.instrument.restore import restore_training
+from course_lib.instrument.restore_model import restore_training
 from course_lib.profiling.argument_checks import check_budget, check_count, check_single_process
 from course_lib.profiling.formatting import format_seconds, format_table
 from course_lib.profiling.module_times import ModuleTime

@@ -11,7 +11,7 @@ from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.instrument.graph_walk import graph_leaves
 from course_lib.instrument.module_calls import visit_called_modules
-from course_lib.instrument.restore import (
+from course_lib.instrument.restore_model import (
     optimizer_parameters,
     restore_buffers_at_exit,
     snapshot_random_states,

@@ -92,3 +92,15 @@ def test_text_among_numbers_is_refused_before_numpy_gives_each_as_much_room(kind
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_reworded_mistake_says_who_raised_what():
+    """In the name of another function, if one is given; what is missing and read stays, too."""
+    error = LearnerError(
+        "`probe` raised KeyError: w", function="probe", raised="KeyError", missing=("w",), reads=("x",)
+    )
+    other = error.reworded("`clip` raised KeyError: w", function="clip")
+    assert (str(other), vars(other)) == ("`clip` raised KeyError: w", vars(error) | {"function": "clip"})
+    assert vars(error.reworded("no")) == vars(error)
+    plain = Mistake("`clip` raised doubts").reworded("no", function="clip")
+    assert (type(plain), str(plain), plain.function, plain.raised) == (Mistake, "no", "", "")

@@ -13,7 +13,19 @@ class Mistake(AssertionError):  # noqa: N818 - an author reads `raise Mistake(..
     """A sentence for the learner that names their mistake, never the answer.
 
     Only this text leaves the instructor's side: the text of a plain ``assert`` would show expected values.
+
+    Attributes
+    ----------
+    function, raised : str
+        Of a :class:`LearnerError`; else empty. So a test that catches a mistake can ask ``if mistake.raised``.
     """
+
+    function: str = ""
+    raised: str = ""
+
+    def reworded(self, message: str, *, function: str = "") -> "Mistake":
+        """Return the same mistake in other words, and in the name of another function, if one is given."""
+        return Mistake(message)
 
 
 class LearnerError(Mistake):
@@ -44,6 +56,19 @@ class LearnerError(Mistake):
     ) -> None:
         super().__init__(message)
         self.function, self.raised, self.missing, self.reads = function, raised, missing, reads
+
+    def reworded(self, message: str, *, function: str = "") -> "LearnerError":
+        """Return the same error in other words: what was raised, what is missing, what is read.
+
+        Examples
+        --------
+        >>> error = LearnerError("`probe` raised ValueError: no", function="probe", raised="ValueError")
+        >>> error.reworded("`clip` raised ValueError: no", function="clip").raised
+        'ValueError'
+        """
+        return LearnerError(
+            message, function=function or self.function, raised=self.raised, missing=self.missing, reads=self.reads
+        )
 
 
 def points(worth: float, /) -> Callable[[F], F]:

@@ -13,15 +13,15 @@ from nbformat import NotebookNode
 from nbval import plugin as nbval
 
 from course_grader.grading.authoring.learner import Learner, random_generator
-from course_grader.grading.authoring.points import LearnerError, Mistake, points_of
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.award_points import award_points
 from course_grader.grading.grade_one.cell_items import CellItem, NotebookFile
 from course_grader.grading.grade_one.learner_messages import explain_missing
 from course_grader.grading.grade_one.pytest_isolation import forget_module, isolated_pytest
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.kernel.kernel import Kernel, KernelStopped
 from course_grader.grading.sandbox.memory_cap import cap_memory
-from course_grader.grading.text import excerpt, one_line
+from course_grader.grading.text import excerpt
 
 __all__ = ["KeyFailure", "NotebookPlugin", "collect_tests", "run_session"]
 
@@ -35,9 +35,6 @@ UNUSED = (
 )
 # Of nbval's plugin nothing else is used, and pytest would look at each name in it for every submission.
 OPTIONS = SimpleNamespace(pytest_addoption=nbval.pytest_addoption)
-MESSAGE_CHARS = 1000  # a test's sentence may quote the learner twice
-UNNAMED = "this hidden test did not pass"
-KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
 
 class _TestFile(pytest.File):
@@ -107,8 +104,11 @@ class NotebookPlugin:
             detail = excerpt(str(report.longrepr)) if error is not None else ""
             if error is not None and self.kernel is not None:
                 self.last_requests[item.name] = self.kernel.activity
-            row = self._cell_row(item, error) if isinstance(item, CellItem) else self._test_row(item, error, detail)
-            self._rows[item.nodeid] = row
+            self._rows[item.nodeid] = (
+                self._cell_row(item, error)
+                if isinstance(item, CellItem)
+                else award_points(item, error, detail, self.ungraded)
+            )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record why a test file cannot be imported."""
@@ -119,7 +119,8 @@ class NotebookPlugin:
         """Record a row for each hidden test when none is to be run."""
         if self.kernel is None:
             self._rows = {
-                item.nodeid: replace(self._test_row(item, None, ""), status="not run", points=0) for item in items
+                item.nodeid: replace(award_points(item, None, "", self.ungraded), status="not run", points=0)
+                for item in items
             }
 
     @pytest.fixture(name="learner")
@@ -140,46 +141,6 @@ class NotebookPlugin:
         status = "not run" if isinstance(error, KernelStopped) and error.later else "failed"
         message = explain_missing(*cell.learner_message(error), self.ungraded)
         return Row(name=cell.name, kind=kind, status=status, message=message)
-
-    def _test_row(self, item: pytest.Item, error: BaseException | None, detail: str) -> Row:
-        function = getattr(item, "function", None)
-        worth = points_of(function) if function is not None else 0
-        title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
-        status, message = self._verdict(error, getattr(item, "funcargs", {}).get("learner"))
-        return Row(
-            name=item.name,
-            kind="test",
-            status=status,
-            points=worth if status == "passed" else 0,
-            max_points=worth,
-            title=title,
-            message=message,
-            detail=detail,
-        )
-
-    def _verdict(self, error: BaseException | None, learner: Learner | None) -> tuple[str, str]:
-        """Return the status of a hidden test, and what the learner may know: of an assertion, only that it failed."""
-        match error:
-            case None:
-                return "passed", ""
-            case KernelStopped():
-                return "not run" if error.later else "failed", str(error)
-            case Mistake():
-                said, failure = str(error), _failure_behind(error)
-                if learner is not None and said and not (failure and failure.reads):
-                    said += learner.hardcoded_data_note()
-                said = one_line(said, chars=MESSAGE_CHARS) or UNNAMED
-                return "failed", explain_missing(said, failure.missing if failure else (), self.ungraded)
-            case AssertionError():
-                return "failed", UNNAMED
-        return "error", KEY_BROKE
-
-
-def _failure_behind(error: BaseException | None) -> LearnerError | None:
-    """Return the learner's error behind a mistake: itself, or the error that was being handled when it was raised."""
-    while error is not None and not isinstance(error, LearnerError):
-        error = error.__context__
-    return error
 
 
 def run_session(plugin: NotebookPlugin, *, folder: Path) -> list[Row]:

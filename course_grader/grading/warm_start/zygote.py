@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
     # The very files the grader runs, wherever it found them.
     sys.path.insert(0, str(Path(__file__).parents[3]))
     from course_grader.grading.sandbox import namespaces
-    from course_grader.grading.warm_start import zygote_child
+    from course_grader.grading.warm_start import forked_kernel
 
     gc.disable()
     _load_kernel()
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> None:
     os.write(status, (reason or "ready").encode())
     os.close(status)
     if not reason:
-        run_child = functools.partial(zygote_child.run_child, uid=os.geteuid(), gid=os.getegid())
+        run_child = functools.partial(forked_kernel.run_child, uid=os.geteuid(), gid=os.getegid())
         _serve(listener, lifeline, run_child, namespaces.clone_into_namespaces)
 
 

@@ -29,7 +29,7 @@ from course_grader.grading.sandbox.limits import Limits
 from course_grader.grading.sandbox.processes import ForkedFromZygote, kill_sandbox, open_first_process, start_program
 from course_grader.grading.sandbox.resource_usage import read_pid
 from course_grader.grading.warm_start import zygote
-from course_grader.grading.warm_start.zygote_child import READY
+from course_grader.grading.warm_start.forked_kernel import READY
 
 __all__ = ["Zygote", "ZygoteProcess", "ZygoteUnavailable", "Zygotes"]
 
@@ -93,7 +93,7 @@ class Zygote:
 
 
 def _make_order(connection_file: str, limits: Limits, folder: str) -> dict[str, object]:
-    """Make the order for :func:`course_grader.grading.warm_start.zygote_child.run_child`."""
+    """Make the order for :func:`course_grader.grading.warm_start.forked_kernel.run_child`."""
     covered = tuple(f"{place}/" for place in EMPTY_PLACES)
     view = {
         "shared": [folder, *(path for path in readable_folders() if path.startswith(covered))],

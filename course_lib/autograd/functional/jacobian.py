@@ -15,14 +15,13 @@ from course_lib.autograd.functional.products import (
     list_outputs,
     pull_back,
     unwrap_like,
-    vjp,
 )
 from course_lib.autograd.ops.shape import reshape, stack
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import list_tensors, new_tensor
 from course_lib.errors import AutogradError
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "pull_rows", "push_columns", "vjp"]
+__all__ = ["hessian", "hvp", "jacobian", "pull_rows", "push_columns"]
 
 
 def jacobian(

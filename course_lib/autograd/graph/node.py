@@ -9,8 +9,8 @@ import numpy as np
 from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import write_clock
 from course_lib.autograd.graph.hooks import Hook, NodeHooks, RemovableHandle, hooks_of, run_hooks
+from course_lib.autograd.graph.second_backward import second_backward_error
 from course_lib.autograd.variable import Tensor, Value, as_tensor, new_tensor
-from course_lib.errors import AutogradError
 
 __all__ = ["LEAF", "OUT", "Node", "Operation"]
 
@@ -65,11 +65,7 @@ class Node:
     def saved_values(self) -> tuple[Any, ...]:
         """Return the saved values; refuse a second backward pass, and values that were changed in place."""
         if self.saved is None:
-            raise AutogradError(
-                "a graph can be walked once, because the walk frees what the forward pass saved as it goes, but "
-                f"{self.name()} has been walked before, or was computed inside jvp(), which keeps no graph. Run the "
-                "forward pass again, or pass retain_graph=True to the earlier backward() or grad()."
-            )
+            raise second_backward_error(self.name())
         saved = self.saved
         if self.hooks is not None:  # a pack hook may have put it away
             saved = tuple(s().value if isinstance(s, partial) else s for s in saved)

@@ -9,7 +9,7 @@ import numpy as np
 
 from course_lib.autograd.creation import generator
 from course_lib.autograd.nn import functional as F  # noqa: N812 - as everybody calls it
-from course_lib.autograd.nn.functional.activations import check_probability
+from course_lib.autograd.nn.functional.dropout import check_probability
 from course_lib.autograd.nn.module import Module, Parameter
 from course_lib.autograd.ops import shape
 from course_lib.autograd.tensor import Tensor

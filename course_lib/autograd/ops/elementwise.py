@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.autograd.fast.elementwise import fast_relu, fast_relu_vjp
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, promote, sum_to
 from course_lib.autograd.ops.elementwise_primitive import binary, unary
 from course_lib.autograd.ops.primitive import Op, Primitive
@@ -20,8 +19,7 @@ from course_lib.types import Array
 
 __all__ = [
     "abs", "add", "atan", "clamp", "cos", "cosh", "div", "erf", "exp", "expm1", "log", "log1p", "maximum", "minimum",
-    "mul", "neg", "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "sub",
-    "tan", "tanh", "where",
+    "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "where",
 ]  # fmt: skip
 
 
@@ -75,16 +73,6 @@ erf: Op = unary(
     lambda x: np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype),
     lambda g, x: g * exp(-x * x) * (2 / math.sqrt(math.pi)),
     r"Error function :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`",
-)
-sigmoid: Op = unary(
-    "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r"Sigmoid :math:`1 / (1 + e^{-x})`"
-)
-relu: Op = unary(
-    "relu",
-    fast_relu(lambda x: np.maximum(x, 0)),
-    fast_relu_vjp(lambda g, out: select(g, 0, out != 0)),
-    r"Rectified linear unit :math:`\max(x, 0)`; at 0 its gradient is 0",
-    floating=False,
 )
 
 # select(x, y, c) takes x where c holds and y elsewhere: x and y, which have gradients, come first

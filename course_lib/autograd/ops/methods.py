@@ -6,7 +6,17 @@ Operators with an ``i``, such as ``__iadd__``, and names that end in an undersco
 from collections.abc import Callable
 from typing import Any
 
-from course_lib.autograd.ops import comparison, elementwise, indexing, inplace, linalg, normalizers, reductions, shape
+from course_lib.autograd.ops import (
+    activations,
+    comparison,
+    elementwise,
+    indexing,
+    inplace,
+    linalg,
+    normalizers,
+    reductions,
+    shape,
+)
 from course_lib.autograd.ops.primitive import Op
 from course_lib.autograd.variable import Tensor
 
@@ -63,8 +73,8 @@ class ElementaryFunctions:
     tanh = elementwise.tanh
     atan = elementwise.atan
     erf = elementwise.erf
-    sigmoid = elementwise.sigmoid
-    relu = elementwise.relu
+    sigmoid = activations.sigmoid
+    relu = activations.relu
     sign = elementwise.sign
     clamp = elementwise.clamp
     maximum = elementwise.maximum

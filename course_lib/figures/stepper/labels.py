@@ -7,8 +7,8 @@ from typing import Any
 from course_lib.figures.graphs.recorded_graph import RecordedGraph
 from course_lib.figures.short_numbers import Array, convert_to_array, format_briefly, format_elements
 from course_lib.figures.stepper.backward_run import BackwardRun
-from course_lib.figures.stepper.fitted_rules import find_rule
-from course_lib.figures.stepper.rule_table import SAVED_WORDS, Rule
+from course_lib.figures.stepper.find_vjp_rule import find_rule
+from course_lib.figures.stepper.vjp_rule_table import SAVED_WORDS, Rule
 from course_lib.types import AnyArray
 
 __all__ = ["Labels"]

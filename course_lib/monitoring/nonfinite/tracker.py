@@ -1,35 +1,28 @@
 """Track NaN and infinities through the storages of torch, from the operation that made them."""
 
 import gc
-import linecache
 import math
-import sys
 import weakref
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import course_lib
 from course_lib.instrument.saved_tensors import dense_parts
-from course_lib.monitoring.nonfinite.origin import NonfiniteOrigin, Place
+from course_lib.monitoring.nonfinite.code_places import CodePlaces
+from course_lib.monitoring.nonfinite.origin import NonfiniteOrigin
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-    from torch.autograd.graph import Node
 
 __all__ = ["NonfiniteTracker"]
 
 UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_")
 ARITHMETIC = ("add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp")  # an infinite factor here was not asked for
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mv", "dot", "convolution")  # no mask is multiplied by a matrix
-OWN_CODE, OPTIMIZERS = str(Path(course_lib.__file__).parent), str(Path("torch", "optim"))
 ASKED_FOR = None  # in place of an origin: as -inf in a mask is
-UNNUMBERED = 2**64 - 1  # the number of AccumulateGrad, which no operation of the forward pass has recorded
 
 
 @dataclass
@@ -48,12 +41,9 @@ class NonfiniteTracker:
     """Tracks for each storage whether it holds numbers that are not finite, and which operation made the first."""
 
     def __init__(self, torch: ModuleType, module: Callable[[], str]) -> None:
-        self.torch, self.module = torch, module
-        self.torch_folder = Path(str(torch.__file__)).parent
+        self.torch, self.places = torch, CodePlaces(torch, module)
         self.known: dict[int, _StorageState] = {}  # by the id of the storage, while it is alive
         self.origins: list[NonfiniteOrigin] = []  # in the order of time
-        # The places of the forward pass, each with the number of the node that is recorded there, in ascending order.
-        self.forward = [(torch.autograd._get_sequence_nr() - 1, Place("", "", ""))]
 
     def run_operation(self, op: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an operation, and look at what it was given, and at what it made or wrote to."""
@@ -72,8 +62,7 @@ class NonfiniteTracker:
         made = [t for t in self._real_tensors(_flatten([out])) if _storage_key(t) not in set(map(_storage_key, inputs))]
         for tensor in {id(t): t for t in (*made, *wrote)}.values():
             self._inspect(tensor, partial(self._find_origin, name, tensor, inputs, numbers, causes, before))
-        if (number := self.torch.autograd._get_sequence_nr() - 1) > self.forward[-1][0]:
-            self.forward.append((number, self._current_place()))
+        self.places.record_forward()
         return out
 
     def _find_cause(self, tensor: "Tensor", op: str, inputs: Sequence[Any]) -> NonfiniteOrigin | None:
@@ -155,18 +144,18 @@ class NonfiniteTracker:
         self, op: str, made: "Tensor", tensors: Sequence[Any], before: Sequence[str] = ()
     ) -> NonfiniteOrigin:
         """Describe an operation whose result is not finite."""
-        node = self._current_node()
+        node = self.places.current_node()
         nan, inf = (int(test(made).sum()) for test in (self.torch.isnan, self.torch.isinf))
         found = NonfiniteOrigin(
             op=op,
             node="" if node is None else node.name(),
-            place=self._current_place(),
+            place=self.places.current_place(),
             nan=nan,
             inf=inf,
             size=made.numel(),
             dtype=str(made.dtype).removeprefix("torch."),
             given=(*before, *map(self._describe, tensors)),
-            update=node is None and (_is_parameter(made) or self._in_optimizer()),
+            update=node is None and (_is_parameter(made) or self.places.in_optimizer()),
         )
         self.origins.append(found)
         return found
@@ -184,45 +173,6 @@ class NonfiniteTracker:
             for part in parts
             if part.is_floating_point() and not part.is_meta and part.layout is self.torch.strided and part.numel()
         ]
-
-    def _current_node(self) -> "Node | None":
-        """Return the node that is being visited, None in the forward pass."""
-        node: Node | None = self.torch._C._current_autograd_node()
-        return node
-
-    def _current_place(self) -> Place:
-        """Find the line of code outside of torch and this library, or that of a node's forward pass."""
-        own = (OWN_CODE, str(self.torch_folder))
-        frame: FrameType | None = sys._getframe()
-        again = False  # as where a checkpointed module is called in the backward pass
-        while frame is not None and frame.f_code.co_filename.startswith(own):
-            if frame.f_code.co_name == "_engine_run_backward":
-                return (
-                    replace(self._place_of_node(), module=self.module(), of_node=False)
-                    if again
-                    else self._place_of_node()
-                )
-            again = again or frame.f_code.co_name == "_call_impl"
-            frame = frame.f_back
-        if frame is None:
-            return Place(self.module(), "", "") if self._current_node() is None else self._place_of_node()
-        path, number = Path(frame.f_code.co_filename), frame.f_lineno
-        line = linecache.getline(str(path), number, frame.f_globals).strip()
-        return Place(self.module(), line, f"{path.name}:{number}" if path.is_file() else "")
-
-    def _in_optimizer(self) -> bool:
-        """Return whether an optimizer of torch's is running."""
-        frame: FrameType | None = sys._getframe()
-        folder = str(self.torch_folder.parent / OPTIMIZERS)
-        while frame is not None and not frame.f_code.co_filename.startswith(folder):
-            frame = frame.f_back
-        return frame is not None
-
-    def _place_of_node(self) -> Place:
-        """Find where the operation was called whose backward pass the node is: unknown if before the step."""
-        number = getattr(self._current_node(), "_sequence_nr", lambda: UNNUMBERED)()
-        at = 0 if number == UNNUMBERED else bisect_right(self.forward, number, key=lambda pair: pair[0]) - 1
-        return replace(self.forward[max(at, 0)][1], of_node=True)
 
 
 def _base_name(op: str) -> str:

@@ -13,7 +13,7 @@ from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.instrument.module_calls import visit_called_modules
-from course_lib.instrument.restore import restore_buffers_at_exit
+from course_lib.instrument.restore_model import restore_buffers_at_exit
 from course_lib.oracle.arguments import check_value
 from course_lib.oracle.arrays import Arrays, is_floating, select_floating
 from course_lib.oracle.engines.torch_names_in_jax import make_torch_functions

@@ -59,9 +59,9 @@ def call(learner, name, *args):
                 raise Mistake(message) from None
         if missing := re.search(r"LeakyPowerBackward' object has no attribute '(\w+)'", str(mistake)):
             raise Mistake(f"`backward` reads ctx.{missing[1]}, but `forward` left nothing of that name there") from None
-        if f"`{name}` raised " in str(mistake):
-            raised = str(mistake).replace(f"`{name}` raised ", "", 1)
-            raise Mistake(f"going through `LeakyPower` and back raised {raised}") from None
+        if mistake.raised:
+            raised = str(mistake).removeprefix(f"`{name}` raised ")
+            raise mistake.reworded(f"going through `LeakyPower` and back raised {raised}") from None
         raise
 
 
@@ -232,9 +232,10 @@ def judged(learner, rng, *fault, inputs=None, asked="verdict"):
     try:
         said = np.asarray(call(learner, asked, x, a, *fault)["said"])
     except Mistake as mistake:
-        if "raised AssertionError" in str(mistake):
+        if mistake.raised == "AssertionError":
             raise Mistake("`agrees` raises an AssertionError: it must return True or False") from None
-        raise Mistake(str(mistake).replace(f"`{asked}` raised", "`agrees` raised", 1)) from None
+        said = str(mistake).replace(f"`{asked}` raised", "`agrees` raised", 1)
+        raise mistake.reworded(said, function="agrees") from None
     if said.dtype != bool or said.ndim:
         what = expect.describe(said.item()) if said.ndim == 0 else f"something of shape {said.shape}"
         raise Mistake(f"`agrees` must return True or False; it returned {what}")
@@ -281,7 +282,7 @@ def in_a_table(learner, rng):
             if judged(learner, rng, "scaled", which, at, 1.05, inputs=inputs, asked="verdict_of_a_table"):
                 raise Mistake("`agrees` overlooks an element where the inputs have two axes: go through all of them")
     except Mistake as mistake:
-        if "`agrees` raised " in str(mistake):
+        if mistake.raised:
             raise Mistake(f"where the inputs and y have two axes, {mistake}; they may have any number") from None
         raise
 
@@ -324,7 +325,7 @@ def test_float32_is_refused(learner):
     try:
         came = call(learner, "verdict_in_float32")
     except Mistake as mistake:
-        if "raised" in str(mistake):
+        if mistake.raised:
             raised = str(mistake).replace("verdict_in_float32", "agrees")
             raise Mistake(f"float32 inputs must be refused with a ValueError, but {raised}") from None
         raise

@@ -65,7 +65,7 @@ def run(learner, name, *args):
         with expect.blame_dependency(name, needed if name in ("train", "accumulate_padded") else {}, maybe=True):
             return learner.run(name, *args)
     except Mistake as mistake:
-        if f"`{name}` raised AttributeError: 'NoneType' object has no attribute" in str(mistake):
+        if mistake.raised == "AttributeError" and "'NoneType' object has no attribute" in str(mistake):
             why = "a .grad is None until a backward() has filled it, as in a group without pieces"
             raise Mistake(f"{mistake}: {why}") from None
         raise

@@ -237,7 +237,7 @@ def test_output(learner, rng):
         try:
             came, _ = run_forward_of_theirs(learner, x, weights)
         except Mistake as mistake:
-            if "`forward` raised " in str(mistake):
+            if mistake.function == "forward" and mistake.raised:
                 raise Mistake(f"{sizes}, {mistake}; does it use its own arguments alone?") from None
             raise
         right, _ = run_forward(x, weights)
@@ -293,7 +293,7 @@ def test_gradients_of_the_weights(learner, rng):
     try:
         gradients, _ = backward_of(learner, x, weights)
     except Mistake as mistake:
-        if "`backward` raised " in str(mistake):
+        if mistake.function == "backward" and mistake.raised:
             raise Mistake(f"for four weights of different shapes, {mistake}") from None
         raise
     out, stack = run_forward(x, weights)

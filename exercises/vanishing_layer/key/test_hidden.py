@@ -98,7 +98,7 @@ def call(learner, name, *case):
             return learner.call(name, *case)
     except Mistake as mistake:
         for sign, why in RAISED.items():
-            if f"`{name}` raised " in str(mistake) and sign in str(mistake):
+            if mistake.function == name and mistake.raised and sign in str(mistake):
                 raise Mistake(f"{mistake}: {why}") from None
         raise
 

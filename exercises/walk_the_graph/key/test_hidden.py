@@ -167,8 +167,8 @@ def call(learner, name, asked, steps, *args, **kwargs):
         return learner.call(asked, packed(steps), *args, **kwargs)
     except Mistake as mistake:
         said = str(mistake)
-        if f"`{asked}` raised " not in said:
-            raise Mistake(said.replace(f"`{asked}`", f"`{name}`")) from None
+        if not mistake.raised:
+            raise mistake.reworded(said.replace(f"`{asked}`", f"`{name}`"), function=name) from None
         if f"name '{name}' is not defined" in said:
             raise Mistake(f"`{name}` is not defined: look at what its own cell says") from None
         if "does not come to an end" in said:
@@ -176,7 +176,7 @@ def call(learner, name, asked, steps, *args, **kwargs):
         for sign, why in RAISED.items():
             if sign in said:
                 raise Mistake(why.format(name)) from None
-        raise Mistake(said.replace(f"`{asked}`", f"`{name}`")) from None
+        raise mistake.reworded(said.replace(f"`{asked}`", f"`{name}`"), function=name) from None
 
 
 def orders(learner, steps, *results, sets=True):
@@ -303,7 +303,7 @@ def judged(learner, judge, steps, g, result=None, **kwargs):
             order = sorted(needed(steps, result), reverse=True)
             judge(call(learner, "backward", "walk_found", steps, g, result, order=order, **kwargs))
         except Mistake as again:
-            if str(again) != str(mistake) and "raised" in str(again):
+            if str(again) != str(mistake) and again.raised:
                 raise Mistake(
                     f"{mistake}. `users_first` is wrong for this graph: if `backward` rests on it, mend that"
                 ) from None
@@ -713,7 +713,7 @@ def summed(learner, rng, g_shape, shape):
     try:
         made = learner.run("summed_to", g, shape)
     except Mistake as mistake:
-        if size := re.search(r"`summed_to` raised .*cannot reshape array of size (\d+)", str(mistake)):
+        if size := re.search(r"cannot reshape array of size (\d+)", str(mistake) if mistake.raised else ""):
             if int(size[1]) == g.size:
                 raise Mistake(f"{where}, `summed_to` reshapes what it has not added up") from None
             raise Mistake(
@@ -721,7 +721,7 @@ def summed(learner, rng, g_shape, shape):
                 "line up at their last axes"
             ) from None
         for sign, why in RAISED_BY_SUM.items():
-            if "`summed_to` raised " in str(mistake) and sign in str(mistake):
+            if mistake.raised and sign in str(mistake):
                 raise Mistake(f"{where}, {why}") from None
         raise
     came = expect.array(made.value, name="what summed_to returns")

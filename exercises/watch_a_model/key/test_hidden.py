@@ -48,12 +48,12 @@ def call(learner, name, *args, **kwargs):
         return learner.call(name, *args, **kwargs)
     except Mistake as mistake:
         for sign, message in REFUSED[own].items():
-            if f"`{name}` raised " in str(mistake) and sign in str(mistake):
+            if mistake.raised and sign in str(mistake):
                 raise Mistake(message) from None
         if own == "first_nonfinite" and ", which is not plain data" in str(mistake):
             raise Mistake("`first_nonfinite` returns what is not a name: return the module's name, or None") from None
         told = str(mistake).replace("`stepped` raised", "`before` or `ratios` raised", 1)
-        raise Mistake(told.replace(f"`{name}`", f"`{own}`", 1)) from None
+        raise mistake.reworded(told.replace(f"`{name}`", f"`{own}`", 1), function=own) from None
 
 
 def number(value, what):
@@ -223,7 +223,7 @@ def test_without_gradient(learner, rng):
     try:
         found = call(learner, "recorded", arrays, pulls, [frozen])
     except Mistake as mistake:
-        if " raised " in str(mistake):
+        if mistake.raised:
             call(learner, "recorded", *gradients(rng))  # if this raises as well, it is not that
             raise Mistake(f"where a parameter has no gradient, {mistake}") from None
         raise
@@ -651,7 +651,7 @@ def test_parameters_of_zero(learner, rng):
     try:
         said = ratios_of(call(learner, "stepped", arrays, pulls, rate), arrays)
     except Mistake as mistake:
-        if " raised " in str(mistake):
+        if mistake.raised:
             call(learner, "stepped", *step(rng, np.float32))  # if this raises as well, it is not that
             raise Mistake(f"where a parameter was 0, {mistake}") from None
         raise

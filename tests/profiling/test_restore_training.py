@@ -1,4 +1,4 @@
-"""What profiling runs is afterwards what it was, also where nobody has passed it in."""
+"""Profiling restores what its runs change, also where nobody has passed it in."""
 
 import copy
 import warnings

@@ -13,9 +13,9 @@ import pytest
 
 from course_lib.figures.graphs.recorded_graph import read_graph
 from course_lib.figures.stepper.backward_run import run_backward
-from course_lib.figures.stepper.fitted_rules import find_rule, operation_name
+from course_lib.figures.stepper.find_vjp_rule import find_rule, operation_name
 from course_lib.figures.stepper.labels import Labels
-from course_lib.figures.stepper.rule_table import RULES
+from course_lib.figures.stepper.vjp_rule_table import RULES
 
 sys.path.append(str(Path(__file__).parents[2] / "autograd"))
 

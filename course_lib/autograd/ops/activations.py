@@ -1,18 +1,28 @@
-"""Activation functions and dropout: elementwise, each with its derivative beside it."""
+"""Activation functions, ReLU first, each with its derivative beside it."""
 
 import math
 
 import numpy as np
 
-from course_lib.autograd.creation import generator
-from course_lib.autograd.ops.elementwise import erf, exp, mul, select, sigmoid, tanh
+from course_lib.autograd.fast.elementwise import fast_relu, fast_relu_vjp
+from course_lib.autograd.ops.elementwise import erf, exp, select, tanh
 from course_lib.autograd.ops.elementwise_primitive import unary
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Tensor, Value
 from course_lib.errors import AutogradError
 
-__all__ = ["dropout", "elu", "gelu", "leaky_relu", "silu", "softplus"]
+__all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus"]
 
+relu: Op = unary(
+    "relu",
+    fast_relu(lambda x: np.maximum(x, 0)),
+    fast_relu_vjp(lambda g, out: select(g, 0, out != 0)),
+    r"Rectified linear unit :math:`\max(x, 0)`; at 0 its gradient is 0",
+    floating=False,
+)
+sigmoid: Op = unary(
+    "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r"Sigmoid :math:`1 / (1 + e^{-x})`"
+)
 silu: Op = unary(
     "silu", lambda x: x * sigmoid(x), lambda g, x: g * _silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`"
 )
@@ -90,18 +100,3 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """Leaky ReLU: x above 0, and x times the slope below."""
     return _leaky_relu_of(input, negative_slope)
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Dropout (Srivastava et al., 2014): set elements to 0 with probability ``p``, divide the others by ``1 - p``."""
-    check_probability(p)
-    if not training or p == 0:
-        return input
-    keep = generator.random(input.shape) >= p
-    return mul(input, (keep / (1 - p if p < 1 else 1)).astype(input.dtype))
-
-
-def check_probability(p: float) -> None:
-    """Refuse a value that is not in [0, 1]."""
-    if not 0 <= p <= 1:
-        raise AutogradError(f"a probability must be in [0, 1], but p is {p}. Pass the share of elements to drop.")

@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from course_lib.instrument import count_flops, peak_bytes
 from course_lib.instrument.module_calls import OUTSIDE_MODULES, track_module_calls
-from course_lib.instrument.restore import snapshot_tensor
+from course_lib.instrument.restore_model import snapshot_tensor
 
 
 def same_state(module, before):

@@ -1,4 +1,4 @@
-"""Measure torch tensors of one shape together, as the rows of one matrix."""
+"""Measure torch gradients of one shape in a few batched kernels, as the rows of one matrix."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.errors import MonitorError
-from course_lib.monitoring.measures import Care
+from course_lib.monitoring.gradient_measures import Care
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from course_lib.figures.stepper.rule_table import NORMALIZED, RULES, Rule
+from course_lib.figures.stepper.vjp_rule_table import NORMALIZED, RULES, Rule
 
 __all__ = ["find_rule", "operation_name"]
 

@@ -1,0 +1,72 @@
+"""Award the points of a hidden test by its outcome, and choose what its learner is told."""
+
+import pytest
+
+from course_grader.grading.authoring.learner import Learner
+from course_grader.grading.authoring.points import LearnerError, Mistake, points_of
+from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.learner_messages import explain_missing
+from course_grader.grading.grade_one.report import Row
+from course_grader.grading.kernel.kernel import KernelStopped
+from course_grader.grading.text import one_line
+
+__all__ = ["award_points"]
+
+MESSAGE_CHARS = 1000  # a test's sentence may quote the learner twice
+UNNAMED = "this hidden test did not pass"
+KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
+
+
+def award_points(item: pytest.Item, error: BaseException | None, detail: str, ungraded: UngradedCells) -> Row:
+    """Return the row of a hidden test: all of its points if it raised no error, else none.
+
+    Parameters
+    ----------
+    item : pytest.Item
+        The test, after its run.
+    error : BaseException or None
+        What it raised.
+    detail : str
+        For the instructor.
+    ungraded : UngradedCells
+        The cells beside the answers, which may define a name that an answer lacks.
+    """
+    function = getattr(item, "function", None)
+    worth = points_of(function) if function is not None else 0
+    title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
+    status, message = _judge(error, getattr(item, "funcargs", {}).get("learner"), ungraded)
+    return Row(
+        name=item.name,
+        kind="test",
+        status=status,
+        points=worth if status == "passed" else 0,
+        max_points=worth,
+        title=title,
+        message=message,
+        detail=detail,
+    )
+
+
+def _judge(error: BaseException | None, learner: Learner | None, ungraded: UngradedCells) -> tuple[str, str]:
+    """Return the status of a hidden test, and what the learner may know: of an assertion, only that it failed."""
+    match error:
+        case None:
+            return "passed", ""
+        case KernelStopped():
+            return "not run" if error.later else "failed", str(error)
+        case Mistake():
+            said, failure = str(error), _failure_behind(error)
+            if learner is not None and said and not (failure and failure.reads):
+                said += learner.hardcoded_data_note()
+            said = one_line(said, chars=MESSAGE_CHARS) or UNNAMED
+            return "failed", explain_missing(said, failure.missing if failure else (), ungraded)
+        case AssertionError():
+            return "failed", UNNAMED
+    return "error", KEY_BROKE
+
+
+def _failure_behind(error: BaseException | None) -> LearnerError | None:
+    """Return the learner's error behind a mistake: itself, or the error that was being handled when it was raised."""
+    while error is not None and not isinstance(error, LearnerError):
+        error = error.__context__
+    return error
