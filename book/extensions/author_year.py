@@ -9,15 +9,7 @@ from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.sorting import BaseSortingStyle
 from sphinx.application import Sphinx
 
-
-def who(entry: Entry) -> list[str]:
-    """Return the authors' last names; that of an organisation is all of it."""
-    return [" ".join(person.last_names).replace("{", "").replace("}", "") for person in entry.persons["author"]]
-
-
-def cited(names: list[str]) -> str:
-    """Return authors as a citation in the text names them."""
-    return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+from course_grader.notebooks.citations import last_names, short_names
 
 
 class Labels(BaseLabelStyle):
@@ -25,7 +17,7 @@ class Labels(BaseLabelStyle):
 
     def format_labels(self, entries: Iterable[Entry]) -> Iterator[str]:
         """Yield the label of each entry."""
-        return (f"{cited(who(entry))}, {entry.fields['year']}" for entry in entries)
+        return (f"{short_names(last_names(entry))}, {entry.fields['year']}" for entry in entries)
 
 
 class Sorting(BaseSortingStyle):
@@ -33,7 +25,7 @@ class Sorting(BaseSortingStyle):
 
     def sorting_key(self, entry: Entry) -> tuple[list[str], str]:
         """Return what an entry is sorted by."""
-        return [name.casefold() for name in who(entry)], entry.fields["year"]
+        return [name.casefold() for name in last_names(entry)], entry.fields["year"]
 
 
 class AuthorYear(Style):

@@ -1,4 +1,4 @@
-"""Show neighbouring code cells tagged ``tab:NumPy``, ``tab:PyTorch``, ``tab:JAX`` as one synced set of tabs.
+"""Show neighbouring code cells tagged ``tab:PyTorch``, ``tab:JAX``, ``tab:engine`` as one synced set of tabs.
 
 In the notebook they stay ordinary cells, one after the other, so that each runs in Jupyter, on Colab and under nbval.
 """
@@ -7,11 +7,12 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx_design.shared import create_component
 
-PREFIX = "tab:"
+from course_grader.notebooks.page_facts import tab_of
+from course_grader.notebooks.portable import TAB_LABELS
 
 
 def group_tabs(app: Sphinx, doctree: nodes.document) -> None:
-    """Replace each run of tagged cells by a tab set with one tab for each label, in the order of first appearance."""
+    """Replace each run of tagged cells by a tab set with one tab for each framework, the first one open."""
     for parent in list(doctree.findall(nodes.section)):
         kept: list[nodes.Node] = []
         run: list[tuple[str, nodes.container]] = []
@@ -32,8 +33,7 @@ def _label(node: nodes.Node) -> str | None:
     """Return the label in a cell's ``tab:`` tag."""
     if not isinstance(node, nodes.container):
         return None
-    tags = node.get("cell_metadata", {}).get("tags", [])
-    return next((tag.removeprefix(PREFIX) for tag in tags if tag.startswith(PREFIX)), None)
+    return tab_of(node.get("cell_metadata", {}).get("tags", []))
 
 
 def _tab_set(run: list[tuple[str, nodes.container]]) -> list[nodes.Node]:
@@ -42,7 +42,8 @@ def _tab_set(run: list[tuple[str, nodes.container]]) -> list[nodes.Node]:
     tab_set = create_component("tab-set", classes=["sd-tab-set"])
     for label in dict.fromkeys(label for label, _ in run):
         item = create_component("tab-item", classes=["sd-tab-item"], selected=False)
-        title = nodes.rubric(label, "", nodes.Text(label), classes=["sd-tab-label"])
+        name = TAB_LABELS[label]
+        title = nodes.rubric(name, "", nodes.Text(name), classes=["sd-tab-label"])
         title["sync_id"], title["sync_group"] = label.lower(), "framework"
         content = create_component("tab-content", classes=["sd-tab-content"])
         content += [cell for name, cell in run if name == label]

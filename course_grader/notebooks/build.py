@@ -10,12 +10,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_grader.notebooks.execute import execute_notebook
-from course_grader.notebooks.exercise_notebooks import learner_notebook, pictures_of, without_pictures
-from course_grader.notebooks.myst_text import read_text
+from course_grader.notebooks.exercise_notebooks import pictures_of
+from course_grader.notebooks.generate import generate_notebook, is_exercise, notebook_sources
 from course_grader.notebooks.repository import Repository
 from course_lib.errors import NotebookError
 
-__all__ = ["BuiltNotebook", "build_notebooks", "generate_notebook", "notebook_sources", "without_outputs"]
+__all__ = ["BuiltNotebook", "build_notebooks", "without_outputs"]
 
 STAMPS = Path("_build/notebooks.json")
 
@@ -27,27 +27,6 @@ class BuiltNotebook:
     source: Path
     notebook: Path
     written: bool
-
-
-def notebook_sources(root: Path) -> dict[Path, Path]:
-    """Return the path of each text under ``root`` that a notebook is made from, and that of its notebook."""
-    pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
-    exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
-    return {**pages, **exercises}
-
-
-def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
-    """Make the notebook of a text, not executed, with its Colab badge and set-up cell."""
-    notebook = read_text(text)
-    if _is_exercise(text):
-        notebook = learner_notebook(notebook)
-    path = notebook_sources(root)[text].relative_to(root).as_posix()
-    # Where only pictures need the library, a learner is not asked to install it.
-    asks = _is_exercise(text) and _imports_library(without_pictures(notebook))
-    imports = _imports_library(notebook)
-    opening = Repository.read(root).opening_cells(path, imports_library=imports, exercise=asks)
-    notebook.cells[1:1] = opening
-    return notebook
 
 
 def build_notebooks(root: Path, *, only: list[Path] | None = None, force: bool = False) -> Iterator[BuiltNotebook]:
@@ -86,23 +65,11 @@ def build_notebooks(root: Path, *, only: list[Path] | None = None, force: bool =
         stamp, key = _digest_inputs(text, root), text.relative_to(root).as_posix()
         stale = force or not _is_current(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
-            _run(pictures_of(notebook) if _is_exercise(text) else notebook, text=text, root=root)
+            _run(pictures_of(notebook) if is_exercise(text) else notebook, text=text, root=root)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
         yield BuiltNotebook(source=text, notebook=path, written=stale)
-
-
-def _exercise_texts(root: Path) -> list[Path]:
-    return sorted((root / "exercises").glob("*/key/source.md"))
-
-
-def _is_exercise(text: Path) -> bool:
-    return text.parent.name == "key"
-
-
-def _imports_library(notebook: NotebookNode) -> bool:
-    return any(cell.cell_type == "code" and "course_lib" in cell.source for cell in notebook.cells)
 
 
 def _run(notebook: NotebookNode, *, text: Path, root: Path) -> None:

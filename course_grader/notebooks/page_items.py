@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell, IPyNbFile
 
+from course_grader.notebooks.clean import shorten_warnings
 from course_grader.notebooks.compare_outputs import Difference, find_differences
 from course_grader.notebooks.myst_text import tolerance_of
 
@@ -56,8 +57,11 @@ def _outputs_by_kind(outputs: _Outputs, skipped: set[str]) -> dict[str, list[str
     """Return a cell's outputs by kind; nbval has joined the pieces of each stream."""
     found: dict[str, list[str]] = defaultdict(list)
     for output in outputs:
-        is_stream = output.output_type == "stream"
-        for kind, value in {output.name: output.text}.items() if is_stream else output.get("data", output).items():
+        if output.output_type == "stream":
+            by_kind = {output.name: shorten_warnings(output.text) if output.name == "stderr" else output.text}
+        else:
+            by_kind = output.get("data", output)
+        for kind, value in by_kind.items():
             if kind not in skipped:
                 found[kind].append(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
     return found

@@ -1,7 +1,9 @@
 """The course's repository (``_config.yml``), and the Colab badge and set-up cell that are made from it."""
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 from nbformat import NotebookNode, v4
@@ -16,7 +18,7 @@ SETUP = """\
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install --quiet "the-backward-pass @ git+{url}@{branch}"
+    %pip install --quiet "the-backward-pass @ git+{url}@{release}"
 """
 # An exercise is handed out by itself, so it may be opened where the course is not installed.
 EXERCISE_SETUP = """\
@@ -24,54 +26,67 @@ EXERCISE_SETUP = """\
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install --quiet "the-backward-pass @ git+{url}@{branch}"
+    %pip install --quiet "the-backward-pass @ git+{url}@{release}"
 try:
     import course_lib
 except ModuleNotFoundError:
     print("The course's library is not installed here. Run the next line in a cell of its own, then this cell again:")
-    print('%pip install "the-backward-pass @ git+{url}@{branch}"')
+    print('%pip install "the-backward-pass @ git+{url}@{release}"')
 """
 
 
 @dataclass(frozen=True)
 class Repository:
-    """The repository's address and branch.
+    """The repository's address and branch, and the release that its pages are made with.
 
     Examples
     --------
-    >>> here = Repository(url="https://host.example/owner/course", branch="main")
+    >>> here = Repository(url="https://host.example/owner/course", branch="main", release="v1.0")
     >>> here.colab_url("chapters/a.ipynb")
     'https://colab.research.google.com/github/owner/course/blob/main/chapters/a.ipynb'
+    >>> Repository(url="https://github.com/Owner/course", branch="main", release="v1.0").site
+    'https://owner.github.io/course/'
     """
 
     url: str
     branch: str
+    release: str
 
     @classmethod
     def read(cls, root: Path) -> "Repository":
-        """Read ``repository.url`` and ``repository.branch`` from ``root/_config.yml``."""
+        """Read ``_config.yml`` (``repository.url``, ``.branch``) and ``pyproject.toml`` (the version) in ``root``."""
         path = root / "_config.yml"
         if not path.is_file():
             raise InputError(
                 f"expected the course's _config.yml in {root}, found none; run this from the project's root"
             )
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))["repository"]
-        return cls(url=settings["url"].rstrip("/"), branch=settings["branch"])
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return cls(url=settings["url"].rstrip("/"), branch=settings["branch"], release=f"v{project['version']}")
+
+    @property
+    def site(self) -> str:
+        """The published book's address: the one that GitHub Pages gives the repository."""
+        owner, name = urlsplit(self.url).path.strip("/").split("/")
+        return f"https://{owner.lower()}.github.io/{name}/"
 
     def colab_url(self, path: str) -> str:
         """Return the address that opens the notebook at ``path`` (from the root, ``/`` between folders) in Colab."""
         owner_and_name = "/".join(self.url.split("/")[-2:])
         return f"https://colab.research.google.com/github/{owner_and_name}/blob/{self.branch}/{path}"
 
-    def opening_cells(self, path: str, *, imports_library: bool, exercise: bool = False) -> list[NotebookNode]:
+    def opening_cells(
+        self, path: str, *, about: str = "", imports_library: bool, exercise: bool = False
+    ) -> list[NotebookNode]:
         """Return the cells that follow a notebook's title: the Colab badge and, if it needs the library, the set-up.
 
-        That of an exercise also says what to do where the library is missing.
+        ``about`` stands below the badge. The set-up of an exercise also says what to do where the library is missing.
         """
         hidden = {"tags": ["remove-cell"]}
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab_url(path)})"
-        cells = [v4.new_markdown_cell(badge, id="open-in-colab", metadata=NotebookNode(hidden))]
+        opening = "\n\n".join([badge, about] if about else [badge])
+        cells = [v4.new_markdown_cell(opening, id="open-in-colab", metadata=NotebookNode(hidden))]
         if imports_library:
-            setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, branch=self.branch).strip()
+            setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, release=self.release).strip()
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden)))
         return cells

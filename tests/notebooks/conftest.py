@@ -17,6 +17,7 @@ kernelspec: {{display_name: Python 3, language: python, name: python3}}
 def project(tmp_path):
     """A course of two pages."""
     (tmp_path / "_config.yml").write_text("repository: {url: https://host.example/owner/name, branch: main}\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2"\n')
     (tmp_path / "requirements.lock").write_text("numpy\n")
     (tmp_path / "course_lib").mkdir()
     (tmp_path / "course_lib" / "engine.py").write_text("x = 1\n")

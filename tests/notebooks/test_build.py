@@ -93,12 +93,14 @@ def test_the_badge_and_the_set_up_follow_the_title(project):
     title, badge, setup, _ = generate_notebook(text, root=project).cells
     assert title.source == "# Title"
     assert "/github/owner/name/blob/main/chapters/part/a.ipynb" in badge.source
-    assert '"the-backward-pass @ git+https://host.example/owner/name@main"' in setup.source
+    assert '"the-backward-pass @ git+https://host.example/owner/name@v1.2"' in setup.source
 
 
 def test_the_set_up_cell_does_nothing_away_from_colab(capsys):
     """It installs only where the module google.colab has been loaded."""
-    cells = Repository(url="https://host.example/o/n", branch="main").opening_cells("a.ipynb", imports_library=True)
+    cells = Repository(url="https://host.example/o/n", branch="main", release="v1.2").opening_cells(
+        "a.ipynb", imports_library=True
+    )
     code = cells[1].source.replace("%pip", "raise SystemExit #")
     exec(compile(code, "set-up", "exec"), {})
     assert capsys.readouterr().out == ""
@@ -106,7 +108,7 @@ def test_the_set_up_cell_does_nothing_away_from_colab(capsys):
 
 def test_the_set_up_cell_of_an_exercise_names_one_command_where_the_library_is_missing(capsys, monkeypatch):
     """With the library it says nothing; without, what to run, on Colab after a failed installation as well."""
-    here = Repository(url="https://host.example/o/n", branch="main")
+    here = Repository(url="https://host.example/o/n", branch="main", release="v1.2")
     cells = here.opening_cells("a.ipynb", imports_library=True, exercise=True)
     code = compile(cells[1].source.replace("    %pip", "    pass #"), "set-up", "exec")
     exec(code, {})
@@ -117,7 +119,7 @@ def test_the_set_up_cell_of_an_exercise_names_one_command_where_the_library_is_m
             monkeypatch.setitem(sys.modules, "google.colab", object())
         exec(code, {})
         said = capsys.readouterr().out.splitlines()
-        assert said[1:] == ['%pip install "the-backward-pass @ git+https://host.example/o/n@main"']
+        assert said[1:] == ['%pip install "the-backward-pass @ git+https://host.example/o/n@v1.2"']
 
 
 def test_only_an_exercise_looks_for_the_library():
@@ -275,6 +277,7 @@ def test_running_a_page_leaves_the_environment_as_it_was(project, monkeypatch):
 def test_an_address_that_ends_in_a_slash_is_the_same(tmp_path):
     """In the badge its last two parts are the owner and the name."""
     (tmp_path / "_config.yml").write_text("repository: {url: https://host.example/owner/name/, branch: b}")
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2"\n')
     here = Repository.read(tmp_path)
     assert here.url == "https://host.example/owner/name"
     assert here.colab_url("a/b.ipynb").endswith("/github/owner/name/blob/b/a/b.ipynb")

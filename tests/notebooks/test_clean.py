@@ -27,6 +27,34 @@ def test_counts_start_at_one_and_timings_go(tmp_path):
     assert (cell.execution_count, cell.outputs[0].execution_count, dict(cell.metadata)) == (1, 1, {})
 
 
+def tagged(tag, *outputs):
+    book = notebook(*outputs)
+    book.cells[1].metadata["tags"] = [tag]
+    return book
+
+
+def test_an_announced_exception_keeps_its_last_line(tmp_path):
+    """The traceback names files of this machine."""
+    book = tagged("raises-exception", v4.new_output("error", ename="ValueError", evalue="no", traceback=["/x", "y"]))
+    clean_outputs(book, root=tmp_path)
+    assert book.cells[1].outputs[0].traceback == ["ValueError: no"]
+
+
+def test_an_announced_warning_keeps_what_it_says(tmp_path):
+    """Where it came from differs from run to run."""
+    text = "/tmp/ipykernel_7/12.py:3: UserWarning: careful,\nindeed (Triggered internally at /a/b.cpp:1.)\n  f(x)\n"
+    book = tagged("warns", stream(text, name="stderr"))
+    clean_outputs(book, root=tmp_path)
+    assert book.cells[1].outputs[0].text == "UserWarning: careful,\nindeed\n"
+
+
+@pytest.mark.parametrize("tag", ["raises-exception", "warns"])
+def test_what_is_announced_must_come(tmp_path, tag):
+    """A cell that no longer raises, or warns, is no example of it."""
+    with pytest.raises(NotebookError, match=f"tagged {tag}"):
+        clean_outputs(tagged(tag, stream("fine")), root=tmp_path)
+
+
 def test_pieces_of_a_stream_are_joined(tmp_path):
     """How a kernel cuts its output up is chance."""
     book = notebook(stream("a\n"), stream("b\n"))

@@ -48,6 +48,7 @@ def test_elsewhere_than_at_the_root_it_says_where_to_run(tmp_path):
 def test_a_text_that_is_not_utf8_is_refused(tmp_path):
     """The page is named, and no traceback is shown."""
     (tmp_path / "_config.yml").write_text("repository: {url: https://host.example/o/n, branch: main}")
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2"\n')
     (tmp_path / "chapters" / "part").mkdir(parents=True)
     (tmp_path / "chapters" / "part" / "page.md").write_bytes(b"# Caf\xe9\n")
     done = course(cwd=tmp_path)

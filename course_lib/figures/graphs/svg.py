@@ -40,14 +40,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Box:
-    """Box of a node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``), words and step."""
+    """Box of a node: its place in units of one node, its kind (``leaf``, ``op`` or ``result``), words and steps."""
 
     x: float
     y: float
     kind: str
     label: str
     notes: tuple[Line, ...] = ()
-    step: int | None = None
+    steps: tuple[int, ...] = ()
 
     def words(self) -> str:
         """Return what the box says in the end, on one line."""
@@ -179,8 +179,8 @@ class BoxDrawing:
             f"{html.escape(note.text)}</text>"
             for note in box.notes
         )
-        step = "" if box.step is None else f' data-step="{box.step}"'
-        return f'<g class="bp-box"{step}>{outline}{words}{notes}</g>'
+        steps = f' data-step="{" ".join(map(str, box.steps))}"' if box.steps else ""
+        return f'<g class="bp-box"{steps}>{outline}{words}{notes}</g>'
 
     def _draw_outline(self, box: Box, inset: float) -> str:
         """Draw the border of a box."""

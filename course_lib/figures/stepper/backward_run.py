@@ -11,7 +11,7 @@ from course_lib.figures.graphs.recorded_graph import RecordedGraph
 from course_lib.figures.short_numbers import Array, convert_to_array
 from course_lib.types import AnyTensor
 
-__all__ = ["BackwardRun", "Visit", "run_backward"]
+__all__ = ["BackwardRun", "Visit", "read_saved", "run_backward"]
 
 Arrays = tuple[Array | None, ...]
 
@@ -29,10 +29,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class BackwardRun:
-    """Backward pass that was run: all visits in order, and what each node had saved, by the engine's names for it."""
+    """Backward pass that was run: all visits in order, what each node had saved, by name, and whether it ran depth-first."""
 
     visits: tuple[Visit, ...]
     saved: tuple[Mapping[str, Any], ...]
+    depth_first: bool = False
 
 
 def run_backward(graph: RecordedGraph, gradient: AnyTensor | None = None) -> BackwardRun:
@@ -70,7 +71,7 @@ def run_backward(graph: RecordedGraph, gradient: AnyTensor | None = None) -> Bac
             for handle in handles:
                 handle.remove()
         visits = tuple(_make_visit(graph, i, arrived[i], sent.get(i, ()), grads_before.get(i)) for i in order)
-    return BackwardRun(visits, tuple(map(_read_saved, graph.nodes)))
+    return BackwardRun(visits, tuple(map(read_saved, graph.nodes)))
 
 
 def _convert_arrays(tensors: Iterable[AnyTensor | None]) -> Arrays:
@@ -105,7 +106,7 @@ def _restore_grads(graph: RecordedGraph) -> Iterator[dict[int, Array]]:
             tensor.grad = found[key]
 
 
-def _read_saved(node: Any) -> Mapping[str, Any]:
+def read_saved(node: Any) -> Mapping[str, Any]:
     """Return what a node keeps from the forward pass: the course's engine lists it, torch has an attribute for each."""
     if hasattr(node, "op"):
         return dict(zip(getattr(node.op, "saves", ()), node.saved, strict=False))

@@ -11,6 +11,7 @@ from course_lib.errors import AutogradError
 from course_lib.figures.graphs.recorded_graph import read_graph
 from course_lib.figures.graphs.svg import BoxDrawing
 from course_lib.figures.stepper.backward_run import run_backward
+from course_lib.figures.stepper.depth_first_run import run_depth_first
 from course_lib.figures.stepper.drawing import draw_arrows, draw_boxes
 from course_lib.figures.stepper.script import Script, Step
 from course_lib.types import AnyTensor
@@ -31,23 +32,26 @@ class StepperFigure:
         The graph, with every gradient.
     steps : tuple of Step
         What happens, in order; the first is the seed.
+    title : str
+        The caption; code stands between backticks.
     """
 
     drawing: BoxDrawing
     steps: tuple[Step, ...]
+    title: str
 
     def _repr_html_(self) -> str:
         items = "".join(map(_render_step, self.steps))
         style, script = _read_asset("stepper.css"), _read_asset("stepper.js")
         return (
             f'<div class="bp-figure"><style>{style}</style><bp-stepper>'
-            f'<p class="bp-title">{html.escape(self.drawing.title)}</p><div class="bp-graph">{self.drawing.svg()}</div>'
+            f'<p class="bp-title">{_mark_code(self.title)}</p><div class="bp-graph">{self.drawing.svg()}</div>'
             f'<div class="bp-panel"><ol>{items}</ol></div></bp-stepper><script>{script}</script></div>'
         )
 
     def __repr__(self) -> str:
         lines = [f"{i}. {step}" for i, step in enumerate(self.steps, 1)]
-        return "\n".join([self.drawing.title, *lines])
+        return "\n".join([self.title.replace("`", ""), *lines])
 
 
 def backward_stepper(
@@ -55,6 +59,7 @@ def backward_stepper(
     *,
     names: Mapping[str, AnyTensor] | None = None,
     gradient: AnyTensor | None = None,
+    depth_first: bool = False,
     title: str = "The backward pass, step by step",
 ) -> StepperFigure:
     """Draw the graph behind ``tensor`` and step through its backward pass in the order the engine takes.
@@ -71,8 +76,10 @@ def backward_stepper(
         Names for tensors in the graph, such as ``{"x": x}``; other values are called t1, t2, ... in forward order.
     gradient : Tensor, optional
         The cotangent to start from, of the shape of ``tensor``; 1 if that is a single number.
+    depth_first : bool
+        Show the wrong walk instead, in which a node does not wait: it runs on the first gradient that reaches it.
     title : str
-        What the figure shows.
+        What the figure shows, as its caption; code stands between backticks.
 
     Returns
     -------
@@ -90,7 +97,7 @@ def backward_stepper(
     >>> x = tensor(3.0, requires_grad=True)
     >>> print(backward_stepper(x**2, names={"x": x}))
     The backward pass, step by step
-    1. The seed (backward). Starts: t1 is given v = 1, dt1/dt1 = 1.
+    1. The seed (backward). Starts: t1 receives v = 1, dt1/dt1 = 1.
     2. t1 = x ** 2 (PowBackward0). Arrives: v = 1. Rule: v * 2 * x to x. Sends: 1 * 2 * 3 = 6 to x.
        Frees: x, saved in the forward pass.
     3. x = 3 (AccumulateGrad). Arrives: v = 6. Adds up: x.grad was None and is now 6.
@@ -103,11 +110,11 @@ def backward_stepper(
             f"a figure to step through must have at most {MOST_NODES} nodes, as each is a box and a step to read, but "
             f"this graph has {len(graph.nodes)}; take fewer layers or time steps, or one layer by itself"
         )
-    script = Script(graph, run_backward(graph, gradient))
+    script = Script(graph, (run_depth_first if depth_first else run_backward)(graph, gradient))
     drawn = draw_boxes(script)
-    description = f"{title}. {' '.join(f'{box.words()}.' for box in drawn)}"
-    drawing = BoxDrawing(drawn, draw_arrows(script), title=title, description=description)
-    return StepperFigure(drawing, tuple(script.steps))
+    description = f"{title.replace('`', '')}. {' '.join(f'{box.words()}.' for box in drawn)}"
+    drawing = BoxDrawing(drawn, draw_arrows(script), title=title.replace("`", ""), description=description)
+    return StepperFigure(drawing, tuple(script.steps), title)
 
 
 def _render_step(step: Step) -> str:

@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from course_lib.figures.graphs.recorded_graph import RecordedGraph
-from course_lib.figures.short_numbers import Array, convert_to_array, format_elements
+from course_lib.figures.short_numbers import Array, convert_to_array, format_briefly, format_elements
 from course_lib.figures.stepper.backward_run import BackwardRun
 from course_lib.figures.stepper.fitted_rules import find_rule
 from course_lib.figures.stepper.rule_table import SAVED_WORDS, Rule
@@ -44,6 +44,14 @@ class Labels:
             return self.names[i]
         value = format_elements(convert_to_array(tensor), room=ROOM)
         return f"{self.names[i]} = {value}" if value else f"{self.names[i]} ({'x'.join(map(str, tensor.shape))})"
+
+    def value_title(self, i: int) -> str:
+        """Return the title with the value from the forward pass, where that is one known number: ``a = x ** 2 = 9``."""
+        if self.graph.is_leaf(i):
+            return self.title(i)
+        value = self._find_value(i, "out")
+        is_one_number = value is not None and not getattr(value, "shape", ())
+        return f"{self.title(i)} = {format_briefly(convert_to_array(value))}" if is_one_number else self.title(i)
 
     def output_name(self, i: int, output: int) -> str:
         """Return the name of one output of node ``i``: the node's own, if no other is used."""

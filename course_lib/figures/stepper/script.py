@@ -40,8 +40,10 @@ class Script:
     ----------
     steps : list of Step
         What is said.
-    turn : dict of int to int
-        The step at which each node is visited.
+    turns : dict of int to list of int
+        The steps at which each node is visited: one, unless the walk is a wrong one.
+    sent : dict of (int, int) to (int, array)
+        What each node sends to each of its inputs, and at which step.
     received : dict of (int, int) to list of (int, array)
         What each output of each node is sent, in order, and at which step.
     expected : Counter
@@ -55,32 +57,37 @@ class Script:
         self.v = self.labels.cotangent
         self.targets = [(to, output) for (_, to), output in zip(graph.edges, graph.outputs, strict=True)]
         self.expected = Counter(self.targets)
-        self.turn = {visit.node: step for step, visit in enumerate(walked.visits, 1)}
+        self.depth_first = walked.depth_first
+        self.turns: dict[int, list[int]] = {}
+        self.sent: dict[tuple[int, int], tuple[int, Array]] = {}
+        for step, visit in enumerate(walked.visits, 1):
+            self.turns.setdefault(visit.node, []).append(step)
+            self.sent |= {(visit.node, slot): (step, v) for slot, v in enumerate(visit.sent) if v is not None}
         self.received: dict[tuple[int, int], list[tuple[int, Array]]] = {target: [] for target in self.targets}
-        self.steps = [self._make_seed_step(), *map(self._make_step, walked.visits)]
+        self.steps = [self._make_seed_step(), *(self._make_step(*item) for item in enumerate(walked.visits, 1))]
 
     def _make_seed_step(self) -> Step:
         """Describe the gradient that the backward pass starts from."""
         name, v = self.labels.names[0], _format_arrived(self.visits[0])
         why = f"`d{name}/d{name} = 1`" if v == "1" else "the gradient that `backward()` was given"
         seed = write_equation(self.v, _arrived(self.visits[0]), joiner=" and ")
-        return Step("The seed", "backward", (("Starts", f"`{name}` is given `{seed}`, {why}."),))
+        return Step("The seed", "backward", (("Starts", f"`{name}` receives `{seed}`, {why}."),))
 
-    def _make_step(self, visit: Visit) -> Step:
-        """Describe the visit of one node."""
-        i = visit.node
-        arrives = ("Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
+    def _make_step(self, now: int, visit: Visit) -> Step:
+        """Describe the visit of one node at step ``now``."""
+        i, returns = visit.node, now > self.turns[visit.node][0]  # only a depth-first walk does
+        arrives = ("Holds" if returns and not self.graph.is_leaf(i) else "Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
         if self.graph.is_leaf(i):
-            rows = [arrives, *self._describe_hook(visit), ("Adds up", self._describe_grad(visit))]
+            rows = [arrives, *([] if returns else self._describe_hook(visit)), ("Adds up", self._describe_grad(visit))]
         else:
             rows = [
                 arrives,
-                *self._describe_hook(visit),
+                *([] if returns else self._describe_hook(visit)),
                 *self._describe_rule(visit),
-                *self._describe_sums(visit),
-                ("Frees", self._describe_freed(i)),
+                *self._describe_sums(now, visit),
+                *([] if self.depth_first else [("Frees", self._describe_freed(i))]),
             ]
-        return Step(self.labels.title(i), self.labels.operation(i), tuple(rows))
+        return Step(f"{'Back at ' if returns else ''}{self.labels.title(i)}", self.labels.operation(i), tuple(rows))
 
     def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:
         """Describe what a hook replaced, where something else arrives than was sent."""
@@ -97,7 +104,7 @@ class Script:
         inputs = self.labels.input_names(visit.node)
         for slot, (child, _) in enumerate(self.graph.nodes[visit.node].next_functions):
             sent = visit.sent[slot] if slot < len(visit.sent) else None
-            if child is None:
+            if child is None or (sent is None and (visit.node, slot) in self.sent):  # sent at another visit
                 continue
             if sent is None:
                 products.append(f"{NOTHING} to `{inputs[slot]}`")
@@ -129,22 +136,29 @@ class Script:
             return ""
         return f", summed to its shape {sent.shape}" if sent.ndim else ", summed to one number"
 
-    def _describe_sums(self, visit: Visit) -> list[tuple[str, str]]:
+    def _describe_sums(self, now: int, visit: Visit) -> list[tuple[str, str]]:
         """Record what the receivers have by now; describe the sums of those with more than one contribution."""
-        i, now = visit.node, self.turn[visit.node]
+        i = visit.node
         slots = zip(self.graph.edges, self.targets, self.graph.slots, strict=True)
         sent = [(to, visit.sent[slot]) for (source, _), to, slot in slots if source == i and slot < len(visit.sent)]
         for to, v in sent:
             if v is not None:
                 self.received[to].append((now, v))
         shared = dict.fromkeys(to for to, v in sent if v is not None and self.expected[to] > 1)
+        if self.depth_first:  # leaves only add up
+            shared = {to: None for to in shared if not self.graph.is_leaf(to[0])}
         return [("Adds up", " ".join(self._describe_sum(to, now) for to in shared))] if shared else []
 
     def _describe_sum(self, to: tuple[int, int], now: int) -> str:
         """Describe the sum of the contributions to one output so far."""
         name, parts = f"`{self.labels.output_name(*to)}`", self.received[to]
         total = _format_running_sum([v for step, v in parts if step < now], [v for step, v in parts if step == now])
-        if missing := self.expected[to] - len(parts):
+        missing = self.expected[to] - len(parts)
+        if self.depth_first:
+            if self.turns[to[0]][0] < now:
+                return f"{name} has already run. `{format_briefly(parts[-1][1])}` arrives late and stays there."
+            return f"{name} holds `{total}` and runs at once; {missing} more will come too late."
+        if missing:
             return f"{name} holds `{total}` and waits for {missing} more."
         return f"{name} now has all it waited for: `{total}`."
 

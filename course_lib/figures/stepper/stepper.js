@@ -37,7 +37,7 @@
       });
       this.graph.addEventListener("click", (event) => {
         const box = event.target.closest("[data-step]");
-        if (box) this.show(+box.dataset.step, true);
+        if (box) this.show(parseInt(box.dataset.step), true); // of several visits, the first
       });
       this.setAttribute("ready", "");
       this.show(0, false);
@@ -53,7 +53,7 @@
       for (const part of this.graph.querySelectorAll("[data-since], [data-step]")) {
         const { since, until, step } = part.dataset;
         part.classList.toggle("off", +since > at || +until <= at);
-        part.classList.toggle("now", +since === at || +step === at);
+        part.classList.toggle("now", +since === at || (step ?? "").split(" ").includes(`${at}`));
       }
       for (const button of this.bar.querySelectorAll("button")) {
         // aria-disabled, not disabled: a button that is disabled while it has the focus swallows the keys.

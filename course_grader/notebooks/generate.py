@@ -1,0 +1,118 @@
+"""Make notebooks from their texts, not executed: what is committed for Colab, and what the book shows."""
+
+import os
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_grader.notebooks.citations import read_citations
+from course_grader.notebooks.exercise_notebooks import learner_notebook, without_pictures
+from course_grader.notebooks.myst_text import read_text
+from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
+from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs
+from course_grader.notebooks.repository import Repository
+from course_lib.errors import NotebookError
+
+__all__ = ["book_notebook", "generate_notebook", "is_exercise", "notebook_sources", "text_notebook"]
+
+
+def notebook_sources(root: Path) -> dict[Path, Path]:
+    """Return the path of each text under ``root`` that a notebook is made from, and that of its notebook."""
+    pages = {text: text.with_suffix(".ipynb") for text in sorted((root / "chapters").glob("*/*.md"))}
+    exercises = {text: text.parents[1] / f"{text.parents[1].name}.ipynb" for text in _exercise_texts(root)}
+    return {**pages, **exercises}
+
+
+def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
+    """Make the notebook of a text, not executed: plain Markdown, with its Colab badge and set-up cell."""
+    notebook = text_notebook(text)
+    path = notebook_sources(root)[text].relative_to(root)
+    repository = Repository.read(root)
+    plain = PlainMarkdown(repository.site, path.parent.as_posix(), read_citations(root / "references.bib"))
+    about = "" if is_exercise(text) else _describe_page(notebook, text, root)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = plain(cell.source)
+    fold_code(notebook.cells)
+    # Where only pictures need the library, a learner is not asked to install it.
+    asks = is_exercise(text) and _imports_library(without_pictures(notebook))
+    opening = repository.opening_cells(
+        path.as_posix(), about=plain(about), imports_library=_imports_library(notebook), exercise=asks
+    )
+    notebook.cells = [*notebook.cells[:1], *opening, *name_tabs(notebook.cells[1:])]
+    if not is_exercise(text):
+        notebook.metadata.pop("course", None)  # said by the opening
+    return notebook
+
+
+def text_notebook(text: Path) -> NotebookNode:
+    """Read the text of a page, or of an exercise as a learner gets it; its Markdown is MyST."""
+    notebook = read_text(text)
+    return learner_notebook(notebook) if is_exercise(text) else notebook
+
+
+def book_notebook(text: Path, *, root: Path) -> NotebookNode:
+    """Join a text with the outputs of its committed notebook: what the book shows, its Markdown MyST.
+
+    Below the title of a page stands a box with its facts.
+    """
+    notebook = text_notebook(text)
+    committed = nbformat.read(notebook_sources(root)[text], as_version=4)
+    executed = {cell.id: cell for cell in committed.cells if cell.cell_type == "code"}
+    for cell in notebook.cells:
+        if cell.id in executed:
+            cell.update(outputs=executed[cell.id].outputs, execution_count=executed[cell.id].execution_count)
+    if not is_exercise(text) and (box := _make_box(notebook, text, root)):
+        title, _, rest = notebook.cells[0].source.partition("\n")
+        notebook.cells[0].source = f"{title}\n\n{box}\n{rest}"
+    return notebook
+
+
+def _describe_page(notebook: NotebookNode, text: Path, root: Path) -> str:
+    """Say in a line what the box of the book says: reading time, prerequisites, and what a GPU changes."""
+    facts = page_facts(notebook, text)
+    needs = _list_prerequisites(facts, text, root)
+    said = [f"About {_minutes(notebook)} minutes.", f"It builds on {needs}." if needs else "", facts.gpu]
+    return " ".join(part for part in said if part)
+
+
+def _make_box(notebook: NotebookNode, text: Path, root: Path) -> str:
+    facts = page_facts(notebook, text)
+    rows = {
+        "Time": f"{_minutes(notebook)} minutes",
+        "Before this": _list_prerequisites(facts, text, root),
+        "After it you can": "; ".join(facts.goals),
+        "GPU": facts.gpu,
+    }
+    listed = "\n\n".join(f"{name}\n: {value}" for name, value in rows.items() if value)
+    return f":::{{div}} bp-info\n{listed}\n:::\n" if facts.goals else ""
+
+
+def _list_prerequisites(facts: PageFacts, text: Path, root: Path) -> str:
+    """Return links to the pages that come before, by their titles, and what else is assumed."""
+    pages = {page.stem: page for page in notebook_sources(root) if not is_exercise(page)}
+    if unknown := sorted(set(facts.prerequisites) - set(pages)):
+        raise NotebookError(f"{text}: prerequisites: names pages without extension, but there is no {unknown[0]!r}")
+    linked = [
+        f"[{page_title(read_text(pages[name]))}]({os.path.relpath(pages[name].with_suffix('.ipynb'), text.parent)})"
+        for name in facts.prerequisites
+    ]
+    return ", ".join([*linked, *([facts.also] if facts.also else [])])
+
+
+def _minutes(notebook: NotebookNode) -> int:
+    return max(1, round(reading_minutes(notebook)))
+
+
+def _exercise_texts(root: Path) -> list[Path]:
+    return sorted((root / "exercises").glob("*/key/source.md"))
+
+
+def is_exercise(text: Path) -> bool:
+    """Tell whether a text is that of an exercise, and not of a page."""
+    return text.parent.name == "key"
+
+
+def _imports_library(notebook: NotebookNode) -> bool:
+    return any(cell.cell_type == "code" and "course_lib" in cell.source for cell in notebook.cells)

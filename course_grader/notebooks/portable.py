@@ -1,0 +1,105 @@
+"""Make a notebook readable where MyST is not known: Colab, Jupyter, GitHub.
+
+The book reads the text itself; what is written here is for those who open the notebook.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nbformat import NotebookNode, v4
+
+from course_grader.notebooks.page_facts import tab_of
+from course_lib.errors import NotebookError
+
+__all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs"]
+
+# The frameworks in their order, and how readers know them.
+TAB_LABELS = {"PyTorch": "PyTorch", "JAX": "JAX", "engine": "This course's engine"}
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+ROLE = re.compile(r"\{(term|cite:p|cite:t)\}`([^`]+)`")
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\.(?:ipynb|md)(#[^)\s]*)?\)")
+BOX = re.compile(r"^(:{3,})\{(\w+)\} ?([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class PlainMarkdown:
+    """Turns the MyST of a page into plain Markdown.
+
+    Attributes
+    ----------
+    site : str
+        Address of the published book, with a slash at its end.
+    folder : str
+        The page's folder, from the book's root.
+    citations : dict
+        Authors and year of each source, by key.
+
+    Examples
+    --------
+    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", {"he2016": ("He et al.", "2016")})
+    >>> plain("A {term}`leaf` {cite:p}`he2016`, see [there](../a/b.ipynb).")
+    'A [leaf](https://host.example/glossary.html#term-leaf) (He et al., 2016), see [there](https://host.example/chapters/a/b.html).'
+    """
+
+    site: str
+    folder: str
+    citations: dict[str, tuple[str, str]]
+
+    def __call__(self, text: str) -> str:
+        """Return ``text`` without roles, directives and links between files; blocks of code stay as they are."""
+        text = BOX.sub(lambda found: _convert_box(found[2], found[3].strip(), found[4].strip()), text)
+        outside = FENCE.split(text)[::2]  # split also returns the fences' own marks
+        inside = [found.group() for found in FENCE.finditer(text)]
+        pieces = [self._convert(piece) for piece in outside]
+        return "".join(a + b for a, b in zip(pieces, [*inside, ""], strict=True))
+
+    def _convert(self, text: str) -> str:
+        text = LINK.sub(lambda found: f"]({self._address(found[1])}{found[2] or ''})", text)
+        return ROLE.sub(lambda found: self._convert_role(found[1], found[2]), text)
+
+    def _address(self, path: str) -> str:
+        return f"{self.site}{posixpath.normpath(posixpath.join(self.folder, path))}.html"
+
+    def _convert_role(self, role: str, content: str) -> str:
+        if role == "term":
+            shown, _, term = content.removesuffix(">").rpartition(" <")
+            return f"[{shown or term}]({self.site}glossary.html#term-{term.replace(' ', '-')})"
+        cited = [self.citations[key.strip()] for key in content.split(",")]
+        if role == "cite:p":
+            return f"({'; '.join(f'{names}, {year}' for names, year in cited)})"
+        return ", ".join(f"{names} ({year})" for names, year in cited)
+
+
+def _convert_box(kind: str, title: str, body: str) -> str:
+    """Fold an answer or a dropdown; quote any other box, under its name."""
+    if kind in ("answer", "dropdown"):
+        title = f"Answer {title}" if kind == "answer" else title
+        return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
+    title = title if kind == "admonition" else kind.capitalize()
+    return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
+
+
+def fold_code(cells: Iterable[NotebookNode]) -> None:
+    """Fold the code that the book folds, by the metadata of Colab and of Jupyter; an answer's output as well."""
+    for cell in cells:
+        tags = set(cell.metadata.get("tags", []))
+        folds_output = bool(tags & {"hide-cell", "in-answer"})
+        if folds_output or "hide-input" in tags:
+            cell.metadata.update(cellView="form", jupyter=NotebookNode(source_hidden=True))
+        if folds_output:
+            cell.metadata.jupyter.outputs_hidden = cell.metadata.collapsed = True
+
+
+def name_tabs(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
+    """Yield the cells, and before each run of cells of one framework its name."""
+    before: str | None = None
+    for cell in cells:
+        tab = tab_of(cell.metadata.get("tags", []))
+        if tab and tab not in TAB_LABELS:
+            raise NotebookError(f"a tab is tab:{', tab:'.join(TAB_LABELS)}, but a cell is tagged tab:{tab}; rename it")
+        if tab and tab != before:
+            yield v4.new_markdown_cell(f"**{TAB_LABELS[tab]}**", id=f"tab-{cell.id}"[:64])
+        before = tab
+        yield cell
