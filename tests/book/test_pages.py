@@ -43,7 +43,7 @@ def test_choosing_a_framework_once_chooses_it_everywhere(visit):
     """The tabs of a page are synced, and the choice outlives the page."""
     page = visit("chapters/mechanics/what_backward_does")
     sets = page.locator(".sd-tab-set")
-    assert sets.count() >= 8
+    assert sets.count() >= 4
     sets.first.get_by_text("PyTorch", exact=True).click()
     for _ in range(2):
         chosen = page.locator(".sd-tab-set > input:checked + label").all_inner_texts()
@@ -85,7 +85,7 @@ def test_a_dark_page_is_printed_light(visit):
     page.evaluate(f"addEventListener('beforeprint', () => window.printed = {fill})")
     page.pdf()
     seen = page.evaluate("window.printed")
-    assert len(seen) >= 3
+    assert len(seen) >= 2
     assert all(max(map(int, re.findall(r"\d+", colour))) < 80 for colour in seen), seen
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert all(min(map(int, re.findall(r"\d+", colour))) > 150 for colour in page.evaluate(fill))

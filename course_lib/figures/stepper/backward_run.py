@@ -29,7 +29,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class BackwardRun:
-    """Backward pass that was run: all visits in order, what each node had saved, by name, and whether it ran depth-first."""
+    """Backward pass that was run: its visits in order, what each node had saved, by name, and if it was depth-first."""
 
     visits: tuple[Visit, ...]
     saved: tuple[Mapping[str, Any], ...]

@@ -16,8 +16,9 @@ def draw_boxes(script: Script) -> tuple[Box, ...]:
     graph = script.graph
     layout = place_nodes(len(graph.nodes), graph.edges)
     kinds = ["leaf" if graph.is_leaf(i) else "op" if i else "result" for i in range(len(graph.nodes))]
+    labels = [_write_label(script.labels, i) for i in range(len(graph.nodes))]
     return tuple(
-        Box(x, y, kinds[i], _write_label(script.labels, i), tuple(_list_notes(script, i)), tuple(script.turns.get(i, ())))
+        Box(x, y, kinds[i], labels[i], tuple(_list_notes(script, i)), tuple(script.turns.get(i, ())))
         for i, (x, y) in enumerate(layout.nodes)
     )
 
@@ -34,7 +35,7 @@ def draw_arrows(script: Script) -> tuple[Edge, ...]:
 
 
 def _write_label(labels: Labels, i: int) -> str:
-    """Write the equation of a node with its value; shorten what is too wide, since the step's heading has it in full."""
+    """Write the equation of a node with its value; shorten what is too wide: the step's heading has it in full."""
     title, with_value = labels.title(i), labels.value_title(i)
     if len(with_value) <= LABEL:
         return with_value

@@ -75,18 +75,16 @@ class Script:
 
     def _make_step(self, now: int, visit: Visit) -> Step:
         """Describe the visit of one node at step ``now``."""
-        i, returns = visit.node, now > self.turns[visit.node][0]  # only a depth-first walk does
-        arrives = ("Holds" if returns and not self.graph.is_leaf(i) else "Arrives", f"`{write_equation(self.v, _arrived(visit), joiner=' and ')}`.")
-        if self.graph.is_leaf(i):
-            rows = [arrives, *([] if returns else self._describe_hook(visit)), ("Adds up", self._describe_grad(visit))]
+        i, is_leaf = visit.node, self.graph.is_leaf(visit.node)
+        returns = now > self.turns[i][0]  # as only a depth-first walk does
+        arrives = write_equation(self.v, _arrived(visit), joiner=" and ")
+        rows = [("Holds" if returns and not is_leaf else "Arrives", f"`{arrives}`.")]
+        rows += [] if returns else self._describe_hook(visit)
+        if is_leaf:
+            rows += [("Adds up", self._describe_grad(visit))]
         else:
-            rows = [
-                arrives,
-                *([] if returns else self._describe_hook(visit)),
-                *self._describe_rule(visit),
-                *self._describe_sums(now, visit),
-                *([] if self.depth_first else [("Frees", self._describe_freed(i))]),
-            ]
+            rows += self._describe_rule(visit) + self._describe_sums(now, visit)
+            rows += [] if self.depth_first else [("Frees", self._describe_freed(i))]
         return Step(f"{'Back at ' if returns else ''}{self.labels.title(i)}", self.labels.operation(i), tuple(rows))
 
     def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from course_lib.errors import AutogradError
 from course_lib.figures.graphs.recorded_graph import read_graph
 from course_lib.figures.short_numbers import convert_to_array
 from course_lib.figures.stepper.backward_run import run_backward
+from course_lib.figures.stepper.depth_first_run import run_depth_first
 
 
 def visits(tensor, names, gradient=None):
@@ -104,3 +105,34 @@ def test_a_freed_graph_is_refused(waits):
     with pytest.raises(AutogradError, match="before backward"):
         run_backward(read_graph(waits.c))
     assert waits.x.grad.item() == 36
+
+
+@pytest.mark.parametrize(("order", "wrong"), [("a + 5a", 6.0), ("5a + a", 30.0)])
+def test_a_depth_first_walk_gives_the_wrong_gradient(engine, order, wrong):
+    """The right one is 36 in either order; no .grad changes, and the graph can still be walked."""
+    x = engine.tensor(3.0, requires_grad=True)
+    a = x**2
+    c = a + a * 5.0 if order == "a + 5a" else a * 5.0 + a
+    walked = run_depth_first(read_graph(c, {"x": x})).visits
+    assert [visit.grad_after.item() for visit in walked if visit.grad_after is not None] == [wrong]
+    assert x.grad is None
+    c.backward()
+    assert x.grad.item() == 36
+
+
+def test_a_depth_first_walk_takes_a_gradient_too(engine):
+    """And asks for it where the result is not one number."""
+    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    graph = read_graph(x**2)
+    assert run_depth_first(graph, engine.tensor([0.5, 2.0])).visits[-1].arrived[0].tolist() == [1.0, 8.0]
+    with pytest.raises(AutogradError, match="gradient="):
+        run_depth_first(graph)
+
+
+def test_a_depth_first_walk_meets_one_output_of_each_node():
+    """A node that was split has two."""
+    import torch
+
+    first, second = torch.ones(2, requires_grad=True).unbind()
+    with pytest.raises(AutogradError, match="one output"):
+        run_depth_first(read_graph(first * second))

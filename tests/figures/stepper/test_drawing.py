@@ -12,8 +12,8 @@ def notes(figure, label):
 def test_a_cotangent_comes_together_step_by_step(waits):
     """First the engine's name, then what has arrived and that more is to come, then the sum."""
     figure = backward_stepper(waits.c, names=waits.names)
-    assert notes(figure, "a = x ** 2") == [("PowBackward0", 0, 1), ("v = 1 + ?", 1, 2), ("v = 1 + 5 = 6", 2, None)]
-    assert notes(figure, "c = a + b") == [("v = 1", 0, None)]
+    assert notes(figure, "a = x ** 2 = 9") == [("PowBackward0", 0, 1), ("v = 1 + ?", 1, 2), ("v = 1 + 5 = 6", 2, None)]
+    assert notes(figure, "c = a + b = 54") == [("v = 1", 0, None)]
 
 
 def test_a_leaf_shows_its_grad_before_and_after(waits, engine):
@@ -29,11 +29,30 @@ def test_an_arrow_carries_what_its_node_sends_at_its_node_s_turn(waits):
     carried = [(e.source and label[e.source], label[e.to], e.carries, e.since) for e in figure.drawing.edges[1:]]
     assert (figure.drawing.edges[0].carries, figure.drawing.edges[0].since) == ("1", 0)
     assert carried == [
-        (0, "a = x ** 2", "1", 1),
-        (0, "b = a * 5", "1", 1),
-        ("a = x ** 2", "x = 3", "36", 3),
-        ("b = a * 5", "a = x ** 2", "5", 2),
+        (0, "a = x ** 2 = 9", "1", 1),
+        (0, "b = a * 5 = 45", "1", 1),
+        ("a = x ** 2 = 9", "x = 3", "36", 3),
+        ("b = a * 5 = 45", "a = x ** 2 = 9", "5", 2),
     ]
+
+
+def test_a_box_shows_the_value_of_the_forward_pass(engine):
+    """Where it is one number that the caller has named or the node has saved; a vector has no room."""
+    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2.0
+    total = y.sum()
+    figure = backward_stepper(total, names={"x": x, "y": y, "total": total})
+    assert [box.label for box in figure.drawing.boxes] == ["total = sum(y) = 6", "y = x * 2", "x = [1, 2]"]
+
+
+def test_a_depth_first_walk_shows_what_arrives_late(waits):
+    """The node runs on the first contribution, 1, and x is sent 6 instead of 36."""
+    figure = backward_stepper(waits.c, names=waits.names, depth_first=True)
+    assert notes(figure, "a = x ** 2 = 9") == [("PowBackward0", 0, 1), ("v = 1", 1, 5), ("v = 1, late: 5", 5, None)]
+    assert notes(figure, "x = 3") == [("grad = None", 0, 3), ("grad = 6", 3, None)]
+    assert [(edge.carries, edge.since) for edge in figure.drawing.edges] == [
+        ("1", 0), ("1", 1), ("1", 4), ("6", 2), ("5", 5)
+    ]  # fmt: skip
 
 
 def test_what_has_no_room_in_a_box_goes_by_its_norm(engine):

@@ -64,6 +64,14 @@ def test_hostile_words_are_only_ever_words(waits, engine):
     assert not [name for _, attrs in elements(figure._repr_html_()) for name in attrs if name.startswith("on")]
 
 
+def test_code_in_a_title_is_set_as_code(waits):
+    """In the caption; the accessible name and a terminal have the words alone."""
+    figure = backward_stepper(waits.c, names=waits.names, title="`a` waits")
+    assert '<p class="bp-title"><code class="bp-whole">a</code> waits</p>' in figure._repr_html_()
+    assert "<title>a waits</title>" in figure._repr_html_()
+    assert repr(figure).startswith("a waits\n")
+
+
 def test_the_same_graph_gives_the_same_page(waits):
     """It is committed, and compared."""
     one, two = (backward_stepper(waits.c, names=waits.names)._repr_html_() for _ in range(2))
@@ -116,5 +124,5 @@ def test_the_description_holds_every_gradient(waits):
     """The accessible name of the drawing is the last state."""
     html = backward_stepper(waits.c, names=waits.names)._repr_html_()
     label = next(attrs["aria-label"] for tag, attrs in elements(html) if tag == "svg")
-    assert "a = x ** 2 (v = 1 + 5 = 6). " in label
+    assert "a = x ** 2 = 9 (v = 1 + 5 = 6). " in label
     assert "x = 3 (grad = 36)." in label

@@ -59,7 +59,7 @@ def test_keys_step_through_it(see, figure):
         f"Step {n} of {STEPS}" for n in (1, 2, 3, 2, STEPS, STEPS, 1, 1, 1, 1)
     ]
     assert states[0][1:] == (["The seed"], [])
-    assert states[2][1:] == (["b = a * 5"], ["b = a * 5"])
+    assert states[2][1:] == (["b = a * 5"], ["b = a * 5 = 45"])
     assert states[4][1:] == (["x = 3"], ["x = 3"])
     assert troubles == []
 
@@ -117,10 +117,28 @@ def test_a_node_can_be_chosen(see, figure):
     """A click on its box goes to its step."""
 
     def drive(page):
-        page.locator(".bp-box", has_text="a = x ** 2").click()
+        page.locator(".bp-box", has_text="a = x ** 2 = 9").click()
         return now(page)
 
-    assert see([figure], drive) == (f"Step 4 of {STEPS}", ["a = x ** 2"], ["a = x ** 2"])
+    assert see([figure], drive) == (f"Step 4 of {STEPS}", ["a = x ** 2"], ["a = x ** 2 = 9"])
+
+
+def test_a_node_is_marked_at_each_of_its_visits(see, waits):
+    """A depth-first walk comes back to c; a click on it goes to the first visit."""
+
+    def drive(page):
+        page.get_by_role("button", name="Next").focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        states = [now(page)]
+        page.locator(".bp-box", has_text="c = a + b").click()
+        return [*states, now(page)]
+
+    figure = backward_stepper(waits.c, names=waits.names, depth_first=True)
+    assert see([figure], drive) == [
+        ("Step 5 of 6", ["Back at c = a + b"], ["c = a + b = 54"]),
+        ("Step 2 of 6", ["c = a + b"], ["c = a + b = 54"]),
+    ]
 
 
 def test_several_on_a_page_keep_to_themselves(see, figure, waits):

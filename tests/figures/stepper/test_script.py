@@ -13,7 +13,7 @@ def said(figure, heading):
 
 def test_the_walk_begins_with_a_seed(waits):
     """dc/dc = 1."""
-    assert said(backward_stepper(waits.c, names=waits.names), "The seed") == {"Starts": "c is given v = 1, dc/dc = 1."}
+    assert said(backward_stepper(waits.c, names=waits.names), "The seed") == {"Starts": "c receives v = 1, dc/dc = 1."}
 
 
 def test_a_node_is_told_in_full(waits):
@@ -43,6 +43,30 @@ def test_a_leaf_adds_to_what_it_has(waits, engine):
     assert said(backward_stepper(waits.c, names=waits.names), "x = 3")["Adds up"] == "x.grad was None and is now 36."
     waits.x.grad = engine.tensor(4.0)
     assert said(backward_stepper(waits.c, names=waits.names), "x = 3")["Adds up"] == "x.grad is now 4 + 36 = 40."
+
+
+def test_a_depth_first_walk_does_not_wait(waits):
+    """The walk returns to the sum for its second input; what that sends to the node comes too late."""
+    figure = backward_stepper(waits.c, names=waits.names, depth_first=True)
+    assert [step.heading for step in figure.steps] == [
+        "The seed", "c = a + b", "a = x ** 2", "x = 3", "Back at c = a + b", "b = a * 5"
+    ]  # fmt: skip
+    assert said(figure, "c = a + b") == {
+        "Arrives": "v = 1.",
+        "Rule": "v to a.",
+        "Sends": "1 to a.",
+        "Adds up": "a holds 1 and runs at once; 1 more will come too late.",
+    }
+    assert said(figure, "Back at c = a + b") == {"Holds": "v = 1.", "Rule": "v to b.", "Sends": "1 to b."}
+    assert said(figure, "b = a * 5")["Adds up"] == "a has already run. 5 arrives late and stays there."
+
+
+def test_a_leaf_of_a_depth_first_walk_adds_up_at_each_visit(engine):
+    """x * x reaches x twice."""
+    x = engine.tensor(3.0, requires_grad=True)
+    figure = backward_stepper(x * x, names={"x": x}, depth_first=True)
+    assert said(figure, "x = 3")["Adds up"] == "x.grad was None and is now 3."
+    assert said(figure, "Back at x = 3")["Adds up"] == "x.grad is now 3 + 3 = 6."
 
 
 def test_a_long_sum_is_a_running_one(engine):
@@ -150,7 +174,7 @@ def test_a_given_gradient_is_called_one(engine):
     """The seed is not 1 because of dz/dz."""
     x = engine.tensor([1.0, 2.0], requires_grad=True)
     figure = backward_stepper(x**2, gradient=engine.tensor([0.5, 2.0]))
-    assert said(figure, "The seed")["Starts"] == "t1 is given v = [0.5, 2], the gradient that backward() was given."
+    assert said(figure, "The seed")["Starts"] == "t1 receives v = [0.5, 2], the gradient that backward() was given."
 
 
 def test_what_nobody_holds_is_dropped():
