@@ -23,6 +23,8 @@ def outputs(page: Path):
             for output in cell.outputs:
                 if output.output_type == "stream":
                     yield output.text, False
+                elif output.output_type == "error":
+                    yield output.evalue, False
                 else:
                     yield from ((text, kind == "text/html") for kind, text in output.data.items())
 
