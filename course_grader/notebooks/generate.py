@@ -16,6 +16,9 @@ from course_lib.errors import NotebookError
 
 __all__ = ["book_notebook", "generate_notebook", "is_exercise", "notebook_sources", "text_notebook"]
 
+# Jupyter goes on after a cell that is tagged so; Colab does not.
+STOPS = "Some cells raise an error on purpose; if *Run all* stops there, choose *Run cell and below* on the next one."
+
 
 def notebook_sources(root: Path) -> dict[Path, Path]:
     """Return the path of each text under ``root`` that a notebook is made from, and that of its notebook."""
@@ -73,8 +76,9 @@ def _describe_page(notebook: NotebookNode, text: Path, root: Path) -> str:
     """Say in a line what the box of the book says: reading time, prerequisites, and what a GPU changes."""
     facts = page_facts(notebook, text)
     needs = _list_prerequisites(facts, text, root)
+    raises = any("raises-exception" in cell.metadata.get("tags", []) for cell in notebook.cells)
     said = [f"About {_minutes(notebook)} minutes.", f"It builds on {needs}." if needs else "", facts.gpu]
-    return " ".join(part for part in said if part)
+    return " ".join(part for part in [*said, STOPS if raises else ""] if part)
 
 
 def _make_box(notebook: NotebookNode, text: Path, root: Path) -> str:

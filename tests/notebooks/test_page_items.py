@@ -23,6 +23,8 @@ def outputs(page: Path):
             for output in cell.outputs:
                 if output.output_type == "stream":
                     yield output.text, False
+                elif output.output_type == "error":
+                    yield output.evalue, False
                 else:
                     yield from ((text, kind == "text/html") for kind, text in output.data.items())
 
@@ -43,7 +45,7 @@ def test_a_number_that_is_wrong_in_its_second_digit_is_seen(page):
         for number in numbers[:: len(numbers) // 4 + 1]:
             changes += 1
             assert find_differences(text, change_second_digit(text, number), markup=markup), number
-    assert changes > 10
+    assert changes > 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
