@@ -25,13 +25,13 @@ def corners(drawn):
 def test_the_chart_is_told_in_words():
     """Both roofs and the ridge, then each operation; and that is its accessible name."""
     said = (
-        "Two operations. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s. "
-        "product: forward 100 FLOPs a byte, 90 GFLOP/s, backward 200 FLOPs a byte, 80 GFLOP/s. "
-        "sum: forward 0.1 FLOPs a byte, 3 GFLOP/s."
+        "Two operations. The roof rises by 40 GB/s up to 2.5 FLOPs per byte, then is flat at 100 GFLOP/s. "
+        "product: forward 100 FLOPs per byte, 90 GFLOP/s, backward 200 FLOPs per byte, 80 GFLOP/s. "
+        "sum: forward 0.1 FLOPs per byte, 3 GFLOP/s."
     )
     assert repr(chart()) == said
     assert f'aria-label="{said}"' in chart()._repr_html_()
-    assert ">Two operations. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s.</fig" in (
+    assert ">Two operations. The roof rises by 40 GB/s up to 2.5 FLOPs per byte, then is flat at 100 GFLOP/s.</fig" in (
         chart()._repr_html_()
     )
 
@@ -44,7 +44,7 @@ def test_the_roof_rises_and_then_is_flat():
 
 
 def test_the_ridge_is_where_the_two_roofs_meet():
-    """Twice the bandwidth halves the FLOPs a byte at which the roof bends: it moves left."""
+    """Twice the bandwidth halves the FLOPs per byte at which the roof bends: it moves left."""
     assert corners(chart(peak_gbytes=80.0))[1][0] < corners(chart())[1][0]
 
 

@@ -1,4 +1,4 @@
-"""Draw a roofline: a device's peak by FLOPs a byte, and what some operations reached."""
+"""Draw a roofline: a device's peak by FLOPs per byte, and what some operations reached."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ def roofline(
     Parameters
     ----------
     points : mapping of str to sequence of (float, float)
-        For each operation, at most six, by a short name: its FLOPs a byte and its billions of FLOPs a second, one pair
-        of them for each kind.
+        For each operation, at most six, by a short name: its FLOPs per byte and its billions of FLOPs a second, one
+        pair of them for each kind.
     peak_gflops : float
         The best arithmetic rate, in billions of FLOPs a second: the flat roof.
     peak_gbytes : float
@@ -53,8 +53,8 @@ def roofline(
     Examples
     --------
     >>> roofline({"a sum": [(0.1, 3.0)]}, peak_gflops=100.0, peak_gbytes=40.0, title="One operation")
-    One operation. The roof rises by 40 GB/s up to 2.5 FLOPs a byte, then is flat at 100 GFLOP/s. a sum: forward 0.1 \
-FLOPs a byte, 3 GFLOP/s.
+    One operation. The roof rises by 40 GB/s up to 2.5 FLOPs per byte, then is flat at 100 GFLOP/s. a sum: forward 0.1 \
+FLOPs per byte, 3 GFLOP/s.
     """
     _check_points(points, kinds, peak_gflops, peak_gbytes)
     ridge = peak_gflops / peak_gbytes
@@ -70,7 +70,7 @@ FLOPs a byte, 3 GFLOP/s.
                 axes.plot(x, y, marker, color=colour, markerfacecolor=fill, label=label, **KINDS)
         for kind, fill in zip(kinds[: max(map(len, points.values()))], ("black", "none"), strict=False):
             axes.plot([], [], "o", color="black", markerfacecolor=fill, label=kind, **KINDS)
-        axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="FLOPs a byte", ylabel="GFLOP/s")
+        axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="FLOPs per byte", ylabel="GFLOP/s")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:g}")
             least, most = axis.get_view_interval()
@@ -79,7 +79,7 @@ FLOPs a byte, 3 GFLOP/s.
         axes.spines[["top", "right"]].set_visible(False)
         columns = 2 if max(map(len, points)) <= NAME_LETTERS else 1
         page.figure.legend(frameon=False, loc="outside upper center", ncols=columns, handletextpad=0.2)
-    rises = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs a byte"
+    rises = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs per byte"
     roof = f"{rises}, then is flat at {peak_gflops:.3g} GFLOP/s"
     said = " ".join(_describe_points(*item, kinds) for item in points.items())
     return page.drawing(f"{title}. {roof}. {said}", key=roof)
@@ -104,7 +104,7 @@ def _describe_points(name: str, pairs: Sequence[Point], kinds: Sequence[str]) ->
     Examples
     --------
     >>> _describe_points("a sum", [(0.1, 3.0), (0.2, 4.0)], ["forward", "backward"])
-    'a sum: forward 0.1 FLOPs a byte, 3 GFLOP/s, backward 0.2 FLOPs a byte, 4 GFLOP/s.'
+    'a sum: forward 0.1 FLOPs per byte, 3 GFLOP/s, backward 0.2 FLOPs per byte, 4 GFLOP/s.'
     """
-    said = (f"{kind} {x:.3g} FLOPs a byte, {y:.3g} GFLOP/s" for kind, (x, y) in zip(kinds, pairs, strict=False))
+    said = (f"{kind} {x:.3g} FLOPs per byte, {y:.3g} GFLOP/s" for kind, (x, y) in zip(kinds, pairs, strict=False))
     return f"{name}: {', '.join(said)}."
