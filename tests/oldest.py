@@ -21,7 +21,7 @@ PYTHON = ROOT / ".venv-oldest" / "bin" / "python"
 PAGES_NEED = ("ipykernel", "matplotlib", "tensorboard")  # beside the library and its extras torch and jax
 # What these versions say on stderr, where a page may say nothing: torch 2.11 that a profile over several cycles, which
 # is not made, would keep the last alone (the message begins with this word), jax 0.7 that TensorFlow is not there, and
-# ipykernel 6.17 that a debugger may miss what it stops at, and torch 2.11 that a machine has CUDA's compiler and no GPU.
+# ipykernel 6.17 that a debugger may miss what it stops at; torch 2.11 also that CUDA has a compiler here and no GPU.
 os.environ |= {
     "PYTHONWARNINGS": "ignore:Warning",
     "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -82,14 +82,15 @@ def _convert_box(kind: str, title: str, body: str) -> str:
 
 
 def fold_code(cells: Iterable[NotebookNode]) -> None:
-    """Fold the code that the book folds, by the metadata of Colab and of Jupyter; an answer's output as well."""
+    """Fold what the book folds, by the metadata of Colab and of Jupyter: code, outputs, or both."""
     for cell in cells:
         tags = set(cell.metadata.get("tags", []))
-        folds_output = bool(tags & {"hide-cell", "in-answer"})
-        if folds_output or "hide-input" in tags:
-            cell.metadata.update(cellView="form", jupyter=NotebookNode(source_hidden=True))
-        if folds_output:
-            cell.metadata.jupyter.outputs_hidden = cell.metadata.collapsed = True
+        if tags & {"hide-input", "hide-cell", "in-answer"}:
+            cell.metadata.cellView = "form"
+            cell.metadata.setdefault("jupyter", NotebookNode()).source_hidden = True
+        if tags & {"hide-output", "hide-cell", "in-answer"}:
+            cell.metadata.collapsed = True
+            cell.metadata.setdefault("jupyter", NotebookNode()).outputs_hidden = True
 
 
 def name_tabs(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:

@@ -27,12 +27,12 @@ def test_it_says_total_and_own_time():
 
 @pytest.mark.parametrize(("length", "label"), [(30.0, "addmm"), (5.0, "1"), (1.0, None)])
 def test_a_name_is_written_where_it_fits(length, label):
-    """A call too short for its name has a number, where that fits, and the caption says which is which."""
+    """A call too short for its name has a number, where that fits; the caption explains the numbers that are drawn."""
     figure = timeline([("step", 0.0, 100.0), ("addmm", 20.5, length)], title="t", unit="µs")
     drawn = re.sub(r'aria-label="[^"]*"', "", figure.svg)
     written = {text for text in re.findall(r">([^<>]+)</text>", drawn) if text in ("addmm", "1")}
     assert written == ({label} if label else set())
-    assert ("1: addmm.</figcaption>" in figure._repr_html_()) is (label != "addmm")
+    assert ("1: addmm.</figcaption>" in figure._repr_html_()) is (label == "1")
     assert "addmm" in repr(figure)
 
 

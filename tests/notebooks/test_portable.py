@@ -39,12 +39,12 @@ def test_each_thing_of_myst_has_its_plain_form(myst, markdown):
 
 
 def test_what_the_book_folds_is_folded():
-    """By Colab's metadata and by Jupyter's; what an answer prints, too."""
-    kinds = ("hide-input", "in-answer", "tab:JAX")
+    """By Colab's metadata and by Jupyter's; what an answer prints, and what is to be predicted, too."""
+    kinds = ("hide-input", "in-answer", "hide-output", "tab:JAX")
     cells = [v4.new_code_cell("1", metadata={"tags": [kind]}) for kind in kinds]
     fold_code(cells)
-    assert [cell.metadata.get("cellView") for cell in cells] == ["form", "form", None]
-    assert [cell.metadata.get("jupyter", {}).get("outputs_hidden") for cell in cells] == [None, True, None]
+    assert [cell.metadata.get("cellView") for cell in cells] == ["form", "form", None, None]
+    assert [cell.metadata.get("jupyter", {}).get("outputs_hidden") for cell in cells] == [None, True, True, None]
 
 
 def test_each_framework_is_named_before_its_cells():

@@ -39,10 +39,11 @@ def timeline(spans: Sequence[tuple[str, float, float]], *, title: str, unit: str
             fill = {"facecolor": FILLS[names.index(name) % len(FILLS)], "alpha": 0.3}
             axes.barh(-row, length, left=begin - start, height=0.9, edgecolor="black", linewidth=0.6, **fill)
             letters = length / (end - start) / LETTER
-            if letters <= len(name) and name not in numbered:
-                numbered.append(name)
-            label = name if letters > len(name) else str(numbered.index(name) + 1)
+            place = numbered.index(name) if name in numbered else len(numbered)
+            label = name if letters > len(name) else str(place + 1)
             if letters >= len(label):
+                if label != name and name not in numbered:
+                    numbered.append(name)
                 axes.text(begin - start + length / 2, -row, label, ha="center", va="center", fontsize=9)
         axes.set(xlabel=unit, yticks=[], xlim=(0, end - start))
         axes.spines[["top", "right", "left"]].set_visible(False)
