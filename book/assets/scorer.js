@@ -8,7 +8,7 @@ var Scorer = {
     const held = words.filter((word) => page.includes(word)).length / words.length;
     const heading = title.toLowerCase().includes(query) ? 30 : 0;
     const listing = ["glossary", "references", "intro"].includes(docname) ? -120 : 0;
-    const exercise = docname.startsWith("exercises/") ? -20 : 0;
+    const exercise = docname.startsWith("exercises/") ? -50 : 0;
     return score + (page.includes(query) ? 100 : 60 * held) + heading + listing + exercise;
   },
   // Sphinx's own, which a scorer has to bring along.
