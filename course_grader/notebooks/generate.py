@@ -10,7 +10,7 @@ from course_grader.notebooks.citations import read_citations
 from course_grader.notebooks.exercise_notebooks import learner_notebook, without_pictures
 from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
-from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs
+from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs, read_terms
 from course_grader.notebooks.repository import Repository
 from course_lib.errors import NotebookError
 
@@ -32,7 +32,8 @@ def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     notebook = text_notebook(text)
     path = notebook_sources(root)[text].relative_to(root)
     repository = Repository.read(root)
-    plain = PlainMarkdown(repository.site, path.parent.as_posix(), read_citations(root / "references.bib"))
+    citations, terms = read_citations(root / "references.bib"), read_terms(root / "glossary.md")
+    plain = PlainMarkdown(repository.site, path.parent.as_posix(), citations, terms)
     about = "" if is_exercise(text) else _describe_page(notebook, text, root)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

@@ -7,13 +7,14 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
 from course_grader.notebooks.page_facts import tab_of
 from course_lib.errors import NotebookError
 
-__all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs"]
+__all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs", "read_terms"]
 
 # The frameworks in their order, and how readers know them.
 TAB_LABELS = {"PyTorch": "PyTorch", "JAX": "JAX", "engine": "This course's engine"}
@@ -35,10 +36,12 @@ class PlainMarkdown:
         The page's folder, from the book's root.
     citations : dict
         Authors and year of each source, by key.
+    terms : dict
+        The glossary's spelling of each term, by the term in lower case.
 
     Examples
     --------
-    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", {"he2016": ("He et al.", "2016")})
+    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", {"he2016": ("He et al.", "2016")}, {"leaf": "leaf"})
     >>> plain("A {term}`leaf` {cite:p}`he2016`, see [there](../a/b.ipynb).")
     'A [leaf](https://host.example/glossary.html#term-leaf) (He et al., 2016), see [there](https://host.example/chapters/a/b.html).'
     """
@@ -46,6 +49,7 @@ class PlainMarkdown:
     site: str
     folder: str
     citations: dict[str, tuple[str, str]]
+    terms: dict[str, str]
 
     def __call__(self, text: str) -> str:
         """Return ``text`` without roles, directives and links between files; blocks of code stay as they are."""
@@ -65,7 +69,8 @@ class PlainMarkdown:
     def _convert_role(self, role: str, content: str) -> str:
         if role == "term":
             shown, _, term = content.removesuffix(">").rpartition(" <")
-            return f"[{shown or term}]({self.site}glossary.html#term-{term.replace(' ', '-')})"
+            spelled = self.terms.get(term.lower(), term)
+            return f"[{shown or term}]({self.site}glossary.html#term-{spelled.replace(' ', '-')})"
         cited = [self.citations[key.strip()] for key in content.split(",")]
         if role == "cite:p":
             return f"({'; '.join(f'{names}, {year}' for names, year in cited)})"
@@ -79,6 +84,12 @@ def _convert_box(kind: str, title: str, body: str) -> str:
         return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
     title = title if kind == "admonition" else kind.capitalize()
     return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
+
+
+def read_terms(glossary: Path) -> dict[str, str]:
+    """Return the terms that the glossary defines, as it spells them, by the term in lower case."""
+    text = glossary.read_text(encoding="utf-8") if glossary.is_file() else ""
+    return {term.lower(): term for term in re.findall(r"^(?![#`])(\S.*)$", text, re.MULTILINE)}
 
 
 def fold_code(cells: Iterable[NotebookNode]) -> None:

@@ -142,9 +142,36 @@ def test_every_figure_says_what_it_shows(visit):
 def test_an_answer_is_called_what_it_says(visit):
     """To a screen reader, too: each button to open something has a name of its own."""
     page = visit("chapters/mechanics/what_backward_does")
-    answer = page.locator("summary", has_text="Show answer 1")
-    assert "Show answer 1" in answer.aria_snapshot()
+    answer = page.locator("summary", has_text="Answer 1")
+    assert "Answer 1" in answer.aria_snapshot()
     assert "Toggle hidden content" not in page.content()
+
+
+def test_an_answer_holds_its_words_and_below_them_its_numbers(visit):
+    """Both are folded, and opened together; the cell is not on the page a second time."""
+    page = visit("chapters/mechanics/what_backward_does")
+    answer = page.locator("details.bp-answer").first
+    numbers = answer.locator(".cell_output")
+    assert not numbers.is_visible()
+    answer.locator("summary").click()
+    assert numbers.is_visible()
+    assert answer.locator("p").first.bounding_box()["y"] < numbers.bounding_box()["y"]
+    assert page.locator(".tag_in-answer").count() == page.locator("details .tag_in-answer").count()
+
+
+def test_the_box_below_the_title_says_what_a_page_takes(visit):
+    """Time, what comes before, what can be done after; PyTorch is the tab that is open."""
+    page = visit("chapters/mechanics/fit_a_line")
+    assert page.locator(".bp-info dt").all_inner_texts() == ["Time", "Before this", "After it you can", "GPU"]
+    assert page.locator(".bp-info a").first.inner_text() == "Backpropagation: what backward() does"
+    assert page.locator(".sd-tab-set > input:checked + label").first.inner_text() == "PyTorch"
+
+
+def test_a_term_on_colab_leads_into_the_glossary(visit):
+    """Each address that a notebook gives for a term is one that the glossary has."""
+    there = set(re.findall(r'id="(term-[^"]+)"', visit("glossary").content()))
+    for notebook in [*ROOT.glob("chapters/*/*.ipynb"), *ROOT.glob("exercises/*/*.ipynb")]:
+        assert set(re.findall(r"glossary\.html#(term-[\w-]+)", notebook.read_text("utf-8"))) <= there, notebook
 
 
 def test_the_references_are_labelled_and_sorted_as_the_text_cites_them(visit):

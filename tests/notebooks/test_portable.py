@@ -13,7 +13,9 @@ from course_lib.errors import NotebookError
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = sorted(notebook_sources(ROOT).values())
-plain = PlainMarkdown("https://site/", "chapters/part", {"a": ("Ann", "2001"), "b": ("Bob et al.", "2002")})
+plain = PlainMarkdown(
+    "https://site/", "chapters/part", {"a": ("Ann", "2001"), "b": ("Bob et al.", "2002")}, {"nan": "NaN"}
+)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,7 @@ plain = PlainMarkdown("https://site/", "chapters/part", {"a": ("Ann", "2001"), "
     [
         ("{term}`leaf`", "[leaf](https://site/glossary.html#term-leaf)"),
         ("{term}`Leaves <leaf node>`", "[Leaves](https://site/glossary.html#term-leaf-node)"),
+        ("{term}`Nan`", "[Nan](https://site/glossary.html#term-NaN)"),
         ("{cite:p}`a,b`", "(Ann, 2001; Bob et al., 2002)"),
         ("{cite:t}`a`", "Ann (2001)"),
         ("[x](b.ipynb)", "[x](https://site/chapters/part/b.html)"),
