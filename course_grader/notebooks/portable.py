@@ -41,7 +41,8 @@ class PlainMarkdown:
 
     Examples
     --------
-    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", {"he2016": ("He et al.", "2016")}, {"leaf": "leaf"})
+    >>> cited, terms = {"he2016": ("He et al.", "2016")}, {"leaf": "leaf"}
+    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", cited, terms)
     >>> plain("A {term}`leaf` {cite:p}`he2016`, see [there](../a/b.ipynb).")
     'A [leaf](https://host.example/glossary.html#term-leaf) (He et al., 2016), see [there](https://host.example/chapters/a/b.html).'
     """
@@ -69,6 +70,7 @@ class PlainMarkdown:
     def _convert_role(self, role: str, content: str) -> str:
         if role == "term":
             shown, _, term = content.removesuffix(">").rpartition(" <")
+            term = " ".join(term.split())  # a line may end inside of it
             spelled = self.terms.get(term.lower(), term)
             return f"[{shown or term}]({self.site}glossary.html#term-{spelled.replace(' ', '-')})"
         cited = [self.citations[key.strip()] for key in content.split(",")]
