@@ -48,4 +48,4 @@ def make_reader(parameters: Sequence[AnyTensor]) -> GradientReader:
     """Return a reader for the framework of the parameters."""
     if is_torch_tensor(parameters[0]):
         return TorchReader(parameters)  # type: ignore[arg-type,return-value]  # all are of one framework
-    return EngineReader(parameters)  # type: ignore[arg-type]
+    return EngineReader(parameters)  # type: ignore[arg-type]  # all are the engine's
