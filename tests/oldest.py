@@ -22,7 +22,7 @@ PAGES_NEED = ("ipykernel", "matplotlib", "tensorboard")  # beside the library an
 # What these versions say on stderr, where a page may say nothing: torch 2.11 that a profile over several cycles, which
 # is not made, would keep the last alone (the message begins with this word), jax 0.7 that TensorFlow is not there, and
 # ipykernel 6.17 that a debugger may miss what it stops at; torch 2.11 also that CUDA has a compiler here and no GPU.
-os.environ |= {
+QUIET = {
     "PYTHONWARNINGS": "ignore:Warning",
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
@@ -63,6 +63,7 @@ def failures() -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    os.environ |= QUIET  # not on import: the suite collects this module, and its kernels would inherit it
     install()
     failed = list(failures())
     sys.exit(f"{len(failed)} pages do not run: {', '.join(failed)}" if failed else 0)
