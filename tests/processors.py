@@ -10,6 +10,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,11 +60,14 @@ def settings() -> Iterator[tuple[str, dict[str, str], str]]:
 
 def failures(environment: dict[str, str], capability: str) -> list[str]:
     """Run everything under one setting; return the lines that say what failed."""
-    run = {"env": os.environ | environment, "cwd": ROOT, "capture_output": True, "text": True}
-    said = subprocess.run([sys.executable, "-c", CAPABILITY], check=True, **run).stdout.strip()
-    if capability and said != capability:
-        return [f"the setting must make torch use {capability}, but it uses {said}: has it renamed its levels?"]
-    ran = subprocess.run([sys.executable, "-m", "pytest", *PYTEST, *COMPARE_NUMBERS, PAGES], check=False, **run)
+    # torch.compile's cache does not know the capability: it would give what it compiled for another processor.
+    with tempfile.TemporaryDirectory() as cache:
+        variables = os.environ | environment | {"TORCHINDUCTOR_CACHE_DIR": cache}
+        run = {"env": variables, "cwd": ROOT, "capture_output": True, "text": True}
+        said = subprocess.run([sys.executable, "-c", CAPABILITY], check=True, **run).stdout.strip()
+        if capability and said != capability:
+            return [f"the setting must make torch use {capability}, but it uses {said}: has it renamed its levels?"]
+        ran = subprocess.run([sys.executable, "-m", "pytest", *PYTEST, *COMPARE_NUMBERS, PAGES], check=False, **run)
     lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return lines or ([ran.stdout[-2000:] + ran.stderr[-2000:]] if ran.returncode else [])
 
