@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Clock", "CudaClock", "HostClock", "block_until_ready", "clock_for", "has_jax_arrays"]
+__all__ = ["Clock", "CudaClock", "HostClock", "block_until_ready", "clock_for", "has_jax_arrays", "jax_devices"]
 
 
 _Mark = TypeVar("_Mark")
@@ -131,6 +131,13 @@ def has_jax_arrays(result: object) -> bool:
         return False
     # flat, since JAX's own walk over a list that holds itself would not come back unharmed
     return any(hasattr(leaf, "block_until_ready") for leaf in jax.tree.leaves(list(_flatten(result))))
+
+
+def jax_devices(result: object) -> str:
+    """Name the devices that hold the JAX arrays in a result, such as ``cuda:0``; ``cpu`` stands for all of the host."""
+    leaves = sys.modules["jax"].tree.leaves(list(_flatten(result)))
+    devices = {device for leaf in leaves if hasattr(leaf, "devices") for device in leaf.devices()}
+    return ", ".join(sorted({"cpu" if device.platform == "cpu" else str(device) for device in devices}))
 
 
 def block_until_ready(result: object) -> None:

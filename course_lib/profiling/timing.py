@@ -14,7 +14,14 @@ import numpy as np
 
 from course_lib.errors import InputError
 from course_lib.profiling.argument_checks import check_budget, check_count
-from course_lib.profiling.device_clocks import Clock, block_until_ready, clock_for, has_jax_arrays
+from course_lib.profiling.device_clocks import (
+    Clock,
+    HostClock,
+    block_until_ready,
+    clock_for,
+    has_jax_arrays,
+    jax_devices,
+)
 from course_lib.profiling.formatting import format_seconds, format_table
 
 __all__ = ["Timing", "no_garbage_collection", "time_call"]
@@ -160,7 +167,10 @@ def _warm_up(fn: Callable[..., Any], args: tuple[object, ...], count: int) -> tu
         called = perf_counter() - start
         _check_finished(result)
         clock = clock_for(args, result)  # looking through long lists may take longer than the call
-        deferred = deferred or has_jax_arrays(result)
+        if has_jax_arrays(result):
+            deferred = True
+            if isinstance(clock, HostClock):
+                clock.device = jax_devices(result) or clock.device
         start = perf_counter()
         if deferred:
             block_until_ready(result)

@@ -15,5 +15,16 @@ from course_lib.training.history import TrainingHistory
 from course_lib.training.jax_step import make_jax_step
 from course_lib.training.loader import ArrayLoader
 from course_lib.training.metrics import accuracy
+from course_lib.training.processes import run_processes
 
-__all__ = ["ArrayLoader", "EpochLoss", "TrainingHistory", "accuracy", "fit", "make_jax_step", "train_epoch", "validate"]
+__all__ = [
+    "ArrayLoader",
+    "EpochLoss",
+    "TrainingHistory",
+    "accuracy",
+    "fit",
+    "make_jax_step",
+    "run_processes",
+    "train_epoch",
+    "validate",
+]

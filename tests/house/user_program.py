@@ -26,6 +26,7 @@ from course_lib import (
     norms,
     oracle,
     profiling,
+    small_transformer,
     training,
     types,
 )
@@ -240,7 +241,18 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
     history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
-    print(loss, history, step({}, adam, x))
+    ranks: list[int] = training.run_processes(lambda rank: rank)
+    print(loss, history, step({}, adam, x), ranks)
+
+
+def sort() -> list[int]:
+    """The small Transformer's parts."""
+    x, y = small_transformer.draw_lists(2)
+    model = small_transformer.SmallTransformer(attend=small_transformer.causal_attention)
+    block: torch.nn.Module = small_transformer.Block(8, 2, small_transformer.causal_attention)
+    loss: torch.Tensor = small_transformer.token_loss(model(x), y) * small_transformer.warm_up_then_cosine(0)
+    print(loss, block)
+    return small_transformer.sort_digits(model, [3, 1, 2])
 
 
 def name_types(array: types.AnyArray, tensor: types.AnyTensor, tree: types.Tree, loss: types.LossFunction) -> None:

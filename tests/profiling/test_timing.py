@@ -76,6 +76,37 @@ def test_it_waits_for_jax(form):
     assert {jax.tree.structure(tree) for tree in waited} == {jax.tree.structure(form(x))}
 
 
+class Device:
+    """A device that this machine may not have."""
+
+    def __init__(self, name):
+        self.name, self.platform = name, name.split(":")[0].replace("cuda", "gpu")  # as JAX calls them
+
+    def __str__(self):
+        return self.name
+
+
+class ArrayOn:
+    """What an array of JAX says of itself."""
+
+    def __init__(self, *devices):
+        self.names = devices
+
+    def devices(self):
+        return {Device(name) for name in self.names}
+
+    def block_until_ready(self):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("devices", "named"),
+    [(("cuda:0",), "cuda:0"), (("cuda:1", "cuda:0"), "cuda:0, cuda:1"), (("cpu:0", "cpu:1"), "cpu")],
+)
+def test_it_names_the_device_of_jax_arrays(devices, named):
+    assert time_call(lambda: {"y": ArrayOn(*devices)}, repeats=2).device == named
+
+
 def test_it_waits_for_nothing_else(monkeypatch):
     """JAX would look through every item of a list, which may take longer than the call."""
     waited = []
