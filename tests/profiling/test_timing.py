@@ -93,9 +93,11 @@ class ArrayOn:
         self.names = devices
 
     def devices(self):
+        """Name where it lies."""
         return {Device(name) for name in self.names}
 
     def block_until_ready(self):
+        """Return it: its work is done."""
         return self
 
 
