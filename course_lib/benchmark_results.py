@@ -6,7 +6,7 @@ from typing import Any
 
 from course_lib.errors import InputError
 
-__all__ = ["read_benchmark"]
+__all__ = ["read_benchmark", "recorded_gpu"]
 
 PACKAGED = Path(__file__).parent / "results"  # the wheel holds a copy of the checkout's benchmarks/results
 CHECKOUT = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -32,3 +32,32 @@ def read_benchmark(name: str) -> dict[str, Any]:
         raise InputError(f"the name must be that of a benchmark with results, {known}, but it is {name!r}.")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def recorded_gpu(section: str) -> dict[str, Any] | None:
+    """Return what ``benchmarks.gpu`` recorded in one section, or None where no GPU has been recorded.
+
+    Parameters
+    ----------
+    section : str
+        ``profile``, ``trace``, ``precision``, ``roofline``, ``mfu``, ``memory``, ``compile`` or ``overhead``.
+
+    Returns
+    -------
+    dict or None
+        The section's numbers; ``text`` lays them out, below a line with the GPU's name, the versions and the date.
+
+    Examples
+    --------
+    >>> if panel := recorded_gpu("no such section"):
+    ...     print(panel["text"])
+    """
+    try:
+        found = read_benchmark("gpu")
+    except InputError:
+        return None
+    panel: dict[str, Any] | None = found["results"].get(section)
+    if panel is None:
+        return None
+    on = f"recorded on {found['gpu']}, torch {found['versions']['torch']}, {found['date']}"
+    return panel | {"text": f"{on}\n{panel['text']}"}

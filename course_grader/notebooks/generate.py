@@ -59,7 +59,8 @@ def text_notebook(text: Path) -> NotebookNode:
 def book_notebook(text: Path, *, root: Path) -> NotebookNode:
     """Join a text with the outputs of its committed notebook: what the book shows, its Markdown MyST.
 
-    Below the title of a page stands a box with its facts.
+    Below the title of a page stands a box with its facts. A cell tagged ``gpu-panel`` that printed nothing is left
+    out: no GPU has been recorded.
     """
     notebook = text_notebook(text)
     committed = nbformat.read(notebook_sources(root)[text], as_version=4)
@@ -67,6 +68,9 @@ def book_notebook(text: Path, *, root: Path) -> NotebookNode:
     for cell in notebook.cells:
         if cell.id in executed:
             cell.update(outputs=executed[cell.id].outputs, execution_count=executed[cell.id].execution_count)
+    notebook.cells = [
+        cell for cell in notebook.cells if "gpu-panel" not in cell.metadata.get("tags", []) or cell.get("outputs")
+    ]
     if not is_exercise(text) and (box := _make_box(notebook, text, root)):
         title, _, rest = notebook.cells[0].source.partition("\n")
         notebook.cells[0].source = f"{title}\n\n{box}\n{rest}"

@@ -297,6 +297,7 @@ def catch_errors() -> Iterator[type[errors.CourseError]]:
     try:
         extras.load("torch", extra="torch")
         benchmark_results.read_benchmark("autograd")
+        print(benchmark_results.recorded_gpu("profile"))
     except (errors.MissingExtraError, errors.InputError):
         pass
     yield from (

@@ -11,6 +11,7 @@ import pytest
 from course_grader.notebooks import Repository, build_notebooks, generate_notebook
 from course_grader.notebooks.execute import execute_notebook
 from course_grader.notebooks.exercise_notebooks import pictures_of
+from course_grader.notebooks.generate import book_notebook
 from course_lib.errors import InputError, NotebookError
 from tests.notebooks.conftest import PAGE
 
@@ -281,3 +282,14 @@ def test_an_address_that_ends_in_a_slash_is_the_same(tmp_path):
     here = Repository.read(tmp_path)
     assert here.url == "https://host.example/owner/name"
     assert here.colab_url("a/b.ipynb").endswith("/github/owner/name/blob/b/a/b.ipynb")
+
+
+def test_a_panel_of_a_gpu_that_printed_nothing_is_not_in_the_book(project):
+    """A page loses nothing where no GPU has been recorded."""
+    (project / "chapters/part/b.md").unlink()
+    text = project / "chapters/part/a.md"
+    for code, shown in (("None", 0), ("print('a GPU')", 1)):
+        text.write_text(PAGE.format(code=f":tags: [gpu-panel]\n{code}"))
+        written(project)
+        cells = book_notebook(text, root=project).cells
+        assert sum("gpu-panel" in cell.metadata.get("tags", []) for cell in cells) == shown

@@ -1,0 +1,1 @@
+"""What the book shows of a GPU, recorded by one command: ``python -m benchmarks.gpu``."""
