@@ -192,6 +192,14 @@ def test_each_kind_has_the_size_that_follows_from_the_model():
     assert kinds["activations"][-1] == 0
 
 
+def test_what_the_forward_pass_frees_is_temporary():
+    """Of a product, a sum and an exponential, only the last is saved, and waits for the backward pass."""
+    w = torch.ones(1000, requires_grad=True)
+    kinds = memory_timeline(lambda: w.mul(2).add(1).exp().sum().backward(), optimizer=torch.optim.SGD([w])).by_kind
+    assert kinds["temporary"][:4] == (0, KB, 2 * KB, KB)
+    assert kinds["activations"][:4] == (0, 0, 0, KB)
+
+
 def test_an_optimizer_that_keeps_nothing_has_no_state():
     """And the temporary arrays of AdamW's update are not state, though they come after the backward pass."""
     _, optimizer, _, step = training_step(make_optimizer=torch.optim.SGD)
