@@ -19,13 +19,14 @@ WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, where
 PLACES = re.compile(r'(?<= )(?:d|points|transform|x|y|width|height|viewBox)="[^"]*"')
 PRECISE = re.compile(r"-?\d+\.\d{3,}")
 ID = "bp-{}"
-# Okabe and Ito's colours become the book's, of its light or its dark page: forward, backward, and three more.
+# Okabe and Ito's colours become the book's, of its light or its dark page: forward, backward, and four more.
 PALETTE = {
     "#0072b2": "fwd",
     "#d55e00": "bwd",
     "#008f68": "1",
     "#8a6d00": "2",
     "#b5578f": "3",
+    "#6a6a6a": "4",
 }
 _displayed: Counter[str] = Counter()  # how often each title was, in this process, which is one notebook's
 

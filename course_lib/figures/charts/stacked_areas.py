@@ -12,11 +12,11 @@ __all__ = ["stacked_areas"]
 # Colours after Okabe and Ito (2008), and a hatching each.
 FILLS = (
     ("#0072b2", ""),
-    ("#56b4e9", "////"),
+    ("#8a6d00", "////"),
     ("#d55e00", "----"),
-    ("#009e73", "\\\\\\\\"),
-    ("#cc79a7", "xxxx"),
-    ("#e69f00", "...."),
+    ("#008f68", "\\\\\\\\"),
+    ("#b5578f", "xxxx"),
+    ("#6a6a6a", "...."),
 )
 LEGEND = {"frameon": False, "loc": "outside upper center", "ncols": 3}
 ROOM = 1.24  # above the peak, as a factor, for its name and those of the spans
