@@ -24,7 +24,7 @@ def words(drawn):
 
 def area(drawn, fill):
     """Return the corners of the first area that is filled so, in the units of the drawing, which count downwards."""
-    path = re.search(rf'<path d="([^"]+)"[^>]*style="fill: [^;]*{fill}', drawn.svg).group(1)
+    path = re.search(rf'<path d="([^"]+)"[^>]*style="fill: [^;"]*{fill}', drawn.svg).group(1)
     return [(float(x), float(y)) for x, y in re.findall(r"[ML] ([\d.]+) ([\d.]+)", path)]
 
 
