@@ -52,7 +52,7 @@ class HeatMapFigure:
 
     def _draw_map(self, name: str, values: Array, scale: ShadeScale) -> str:
         """Draw one map with the names of its rows and columns."""
-        labels = [row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}" for row in self.rows]
+        labels = [_shorten(row) for row in self.rows]
         left = 8 + CHARACTER * max(map(len, labels)) + NUMBER
         cell, height = (WIDTH - left - NUMBER) / values.shape[1], ROW * len(labels)
         words = f"{self.title}. {_describe_map(name, values, self.rows)}"
@@ -68,6 +68,18 @@ class HeatMapFigure:
             f'aria-label="{html.escape(words, quote=True)}" style="max-width:100%;height:auto" '
             f'font-family="system-ui,sans-serif" font-size="11" fill="currentColor">{"".join(parts)}</svg>'
         )
+
+
+def _shorten(row: str) -> str:
+    """Shorten a name that is too long: what most rows end with goes first, then the beginning.
+
+    Examples
+    --------
+    >>> _shorten("blocks.0.qkv.weight"), _shorten("encoder.layers.0.linear1.weight")
+    ('blocks.0.qkv', '…yers.0.linear1')
+    """
+    row = row if len(row) <= LONGEST else row.removesuffix(".weight")
+    return row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}"
 
 
 def _write_row(label: str, values: Array, left: float, y: float) -> str:
@@ -112,7 +124,7 @@ def heat_map(
     maps : mapping of str to array, shape (len(rows), len(columns))
         Values of at least 0, or None for a value that is not there, under the name of each map.
     rows : sequence of str
-        Their names; only the end of a long one is shown.
+        Their names; a long one loses its ``.weight``, then its beginning.
     columns : sequence of int
         Their numbers; the first and the last are shown.
     title, value : str
