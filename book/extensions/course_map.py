@@ -26,7 +26,7 @@ PARTS = {  # and what each is about; what stands beside them in the contents is 
     "Profiling": "where their time goes",
 }
 COLUMNS = (186, 412, 638, 864, 1090)  # x of each part's nodes
-WIDTH, LOSS, STEP, LETTERS, LINE = 1176, 1156, 42, 22, 16
+WIDTH, LOSS, STEP, LETTERS, LINE = 1176, 1156, 42, 21, 16
 INK, SOFT, FWD, BWD, PAPER = (f"var(--bp-{name})" for name in ("ink", "soft", "fwd", "bwd", "paper"))
 
 
@@ -56,9 +56,7 @@ def _read_stop(root: Path, name: str) -> Stop:
     title = page_title(notebook).replace("`", "")
     short = title.partition(": ")[2 if exercise and ": " in title else 0]
     minutes = 0 if exercise else max(1, round(reading_minutes(notebook)))
-    room = "_" * len(f"{minutes} min") if minutes else ""  # which stands at the end of the last line
-    lines = textwrap.wrap(f"{short[0].upper() if exercise else short[0]}{short[1:]} {room}", LETTERS)
-    lines[-1] = lines[-1].removesuffix(room).rstrip()
+    lines = textwrap.wrap(f"{short[0].upper() if exercise else short[0]}{short[1:]}", LETTERS)
     if len(lines) > 2:
         lines = [lines[0], f"{lines[1].rstrip(',')} …"]
     return Stop(tuple(lines), f"{name}.html", minutes)
@@ -123,8 +121,8 @@ def _draw_stop(stop: Stop, x: float, y: float, *, first: bool = False, colour: s
     at = x - 17 if anchor == "end" else x + 17
     above = y + 5 - LINE * (len(stop.lines) - 1) / 2
     lines = [html.escape(line) for line in stop.lines]
-    if stop.minutes:
-        lines[-1] += f'<tspan font-size="12.5" fill="{SOFT}" font-weight="400">&#8194;{stop.minutes} min</tspan>'
+    if stop.minutes and len(stop.lines[-1]) <= LETTERS - 4:
+        lines[-1] += f'<tspan font-size="12.5" fill="{SOFT}" font-weight="400">&#8194;{stop.minutes}&#8201;min</tspan>'
     words = "".join(
         _write(
             at,

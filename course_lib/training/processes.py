@@ -19,6 +19,8 @@ __all__ = ["run_processes"]
 
 _T = TypeVar("_T")
 MEETING, WORK = "meeting", "work.pickle"
+# Not `python -m`: that warns, since the package has imported this module before, and an error would begin with it.
+JOIN = f"import sys; from {__name__} import _work_as; _work_as(int(sys.argv[3]), int(sys.argv[1]), float(sys.argv[2]))"
 
 
 def run_processes(work: Callable[[int], _T], count: int = 2, *, timeout_seconds: float = 100.0) -> list[_T]:
@@ -56,7 +58,7 @@ def run_processes(work: Callable[[int], _T], count: int = 2, *, timeout_seconds:
         raise InputError(f"count must be 2 to 16 processes, but it is {count!r}.")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         Path(folder, WORK).write_bytes(load("cloudpickle", extra="torch").dumps(work))
-        command = [sys.executable, "-m", __name__, str(count), str(timeout_seconds)]
+        command = [sys.executable, "-c", JOIN, str(count), str(timeout_seconds)]
         started = [stack.enter_context(_start([*command, str(rank)], folder)) for rank in range(count)]
         for process in started:
             stack.callback(process.kill)
@@ -91,7 +93,3 @@ def _work_as(rank: int, count: int, timeout_seconds: float) -> None:
     work = pickle.loads(Path(WORK).read_bytes())  # noqa: S301 written by run_processes
     Path(f"{rank}.pickle").write_bytes(pickle.dumps(work(rank)))
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    _work_as(int(sys.argv[3]), int(sys.argv[1]), float(sys.argv[2]))
