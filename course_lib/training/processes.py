@@ -69,9 +69,9 @@ def run_processes(work: Callable[[int], _T], count: int = 2, *, timeout_seconds:
                 f"each process must end within {timeout_seconds:g} seconds, but one did not: it may wait for a partner "
                 "that takes part in fewer exchanges. All are ended."
             ) from None
-        for rank, process in enumerate(started):
-            if process.returncode:
-                raise InputError(f"`{work.__name__}` must end without an error, but in process {rank}:\n{said[rank]}")
+        failed = [f"in process {rank}:\n{said[rank]}" for rank, process in enumerate(started) if process.returncode]
+        if failed:  # all of them: where one raises, others only lose the connection
+            raise InputError(f"`{work.__name__}` must end without an error, but " + "\n".join(failed))
         return [pickle.loads(Path(folder, f"{rank}.pickle").read_bytes()) for rank in range(count)]  # noqa: S301 ours
 
 

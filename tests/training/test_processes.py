@@ -18,13 +18,13 @@ def test_three_processes_gather_what_each_has():
     assert run_processes(work, 3) == [[0, 10, 20]] * 3
 
 
-def test_an_error_in_one_process_names_its_rank_and_ends_all():
+def test_an_error_in_one_process_is_told_with_its_rank_and_ends_all():
     def work(rank):
         if rank == 1:
             raise ValueError("no such row")
         dist.barrier()
 
-    with pytest.raises(InputError, match=r"in process [01](.|\n)*(no such row|Connection|closed)"):
+    with pytest.raises(InputError, match=r"in process 1:(.|\n)*no such row"):
         run_processes(work)
 
 
