@@ -187,3 +187,30 @@ def test_the_references_are_labelled_and_sorted_as_the_text_cites_them(visit):
     assert {"Glorot and Bengio, 2010", "He et al., 2015", "PyTorch contributors, 2026a"} <= set(labels)
     first = [re.split(r" et al\.| and |, ", label)[0].casefold() for label in labels]
     assert first == sorted(first)
+
+
+def test_a_page_that_was_read_to_its_end_is_marked_on_the_map_until_it_is_forgotten(visit):
+    """In the browser's own memory, and nowhere else."""
+    page = visit("chapters/mechanics/fit_a_line")
+    marked = "document.querySelectorAll('.bp-map a.bp-read').length"
+    start = page.url.replace("chapters/mechanics/fit_a_line", "intro")
+    read = page.url
+    page.goto(start)
+    assert page.evaluate(marked) == 0
+    page.goto(read)
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_function("localStorage.getItem('bp-read')?.includes('fit_a_line')")
+    page.goto(start)
+    assert page.evaluate(marked) == 2  # one for each drawing of the map
+    page.get_by_text("Forget what I have read").click()
+    assert page.evaluate(marked) == 0
+
+
+def test_the_map_leads_to_every_page_and_exercise(visit):
+    """Broad and tall alike; none stands outside of its drawing."""
+    page = visit("intro")
+    wanted = {f"{name}.html" for name in PAGES if name.startswith(("chapters/", "exercises/"))}
+    reference = {f"{chapter['file']}.html" for part in CONTENTS["parts"][5:] for chapter in part["chapters"]}
+    for drawing in (".bp-broad", ".bp-tall"):
+        found = page.eval_on_selector_all(f"{drawing} a", "links => links.map(link => link.getAttribute('href'))")
+        assert set(found) == wanted - reference
