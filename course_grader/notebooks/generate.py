@@ -1,6 +1,7 @@
 """Make notebooks from their texts, not executed: what is committed for Colab, and what the book shows."""
 
 import os
+import re
 from pathlib import Path
 
 import nbformat
@@ -95,7 +96,16 @@ def _make_box(notebook: NotebookNode, text: Path, root: Path) -> str:
         "GPU": facts.gpu,
     }
     listed = "\n\n".join(f"{name}\n: {value}" for name, value in rows.items() if value)
-    return f":::{{div}} bp-info\n{listed}\n:::\n" if facts.goals else ""
+    colab = Repository.read(root).colab_url(notebook_sources(root)[text].relative_to(root).as_posix())
+    links = " ".join([f"[Open in Colab]({colab})", *_exercise_links(notebook)])
+    return f":::{{div}} bp-info\n{listed}\n\n{links}\n:::\n" if facts.goals else ""
+
+
+def _exercise_links(notebook: NotebookNode) -> list[str]:
+    """Return the links to exercises that stand below the heading *Exercise*."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    _, _, below = text.partition("\n## Exercise")
+    return re.findall(r"\[[^\]]+\]\(\.\./\.\./exercises/[^)]+\)", below.partition("\n## ")[0])
 
 
 def _list_prerequisites(facts: PageFacts, text: Path, root: Path) -> str:

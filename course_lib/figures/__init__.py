@@ -9,6 +9,7 @@ from course_lib.figures.charts import (
     lines,
     ratios,
     roofline,
+    stacked_areas,
     surface,
     timeline,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "matrix_products",
     "ratios",
     "roofline",
+    "stacked_areas",
     "surface",
     "timeline",
 ]

@@ -29,6 +29,7 @@ class Storage:
     note: str
     born: int  # the number of that operation; -1 if it was there before
     died: int | None = None  # the number of the operation before which it was freed
+    kind: str = ""  # what it is to the training step, if someone marked it
 
     def is_alive(self, at: int) -> bool:
         """Return whether it was in memory after operation number ``at``."""
@@ -44,10 +45,10 @@ class StorageLog:
     storages: list[Storage] = field(default_factory=list)
     _alive: dict[int, tuple[Storage, weakref.ref["torch.UntypedStorage"]]] = field(default_factory=dict, repr=False)
 
-    def live_bytes(self) -> list[int]:
-        """Return the bytes that were alive before the first operation, and after each."""
+    def live_bytes(self, kind: str | None = None) -> list[int]:
+        """Return the bytes that were alive before the first operation, and after each: of all storages, or one kind."""
         changes = [0] * (len(self.ops) + 2)
-        for entry in self.storages:
+        for entry in (entry for entry in self.storages if kind in (None, entry.kind)):
             changes[entry.born + 1] += entry.bytes
             if entry.died is not None:
                 changes[entry.died + 1] -= entry.bytes
@@ -71,11 +72,20 @@ class StorageLog:
                 continue
             self.storages.append(entry)
 
+    def mark(self, tree: object, kind: str) -> None:
+        """Mark the storages of tensors as of one kind; what no operation has made or read is not in the log."""
+        leaves = load("torch.utils._pytree", extra="torch").tree_leaves(tree)
+        for tensor in (part for leaf in leaves if hasattr(leaf, "untyped_storage") for part in dense_parts(leaf)):
+            if found := self._alive.get(id(tensor.untyped_storage())):
+                found[0].kind = kind
+
     def _forget(self, key: int, _: object) -> None:
         self._alive.pop(key)[0].died = len(self.ops)
 
 
-def log_storages(step: Callable[[], object], *, note: Callable[[], str] = lambda: "") -> StorageLog:
+def log_storages(
+    step: Callable[[], object], *, note: Callable[[], str] = lambda: "", log: StorageLog | None = None
+) -> StorageLog:
     """Run a function once, and log the storages that its operations make, read and free.
 
     Parameters
@@ -84,8 +94,10 @@ def log_storages(step: Callable[[], object], *, note: Callable[[], str] = lambda
         Takes nothing.
     note : callable
         Called after each operation; what it returns is kept with the operation, and with the storages that it made.
+    log : StorageLog, optional
+        A new one to write to, for a caller that marks storages while the step runs.
     """
-    log = StorageLog()
+    log = StorageLog() if log is None else log
 
     def call(op: "OpOverload", args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         name = getattr(op, "overloadpacket", op).__name__

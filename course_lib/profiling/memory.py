@@ -1,19 +1,33 @@
-"""Follow the memory of a step: bytes after each operation, and which storages are alive at the peak."""
+"""Follow the memory of a step: bytes after each operation, of each kind, and which storages are alive at the peak."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.instrument.dispatch_mode import check_step
 from course_lib.instrument.module_calls import track_module_calls
-from course_lib.instrument.storages import Storage, log_storages
+from course_lib.instrument.storages import Storage, StorageLog, log_storages
 from course_lib.profiling.formatting import format_bytes, format_table
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.optim import Optimizer
 
 __all__ = ["LiveStorage", "MemoryTimeline", "memory_timeline"]
 
 SHOWN = 12
 BEFORE, BACKWARD = "(there before)", "(backward pass)"
+PARAMETERS, STATE, GRADIENTS, ACTIVATIONS, TEMPORARY = KINDS = (
+    "parameters",
+    "optimizer state",
+    "gradients",
+    "activations",
+    "temporary",
+)
 
 
 @dataclass(frozen=True)
@@ -54,14 +68,20 @@ class MemoryTimeline:
         Their names, such as ``addmm``: ``live_bytes[i + 1]`` is after ``operations[i]``.
     places : tuple of str
         Where each ran: the innermost module, ``(backward pass)`` or ``(outside modules)``.
-    alive_at_peak : tuple of Alive
+    alive_at_peak : tuple of LiveStorage
         Every storage that was in memory at the peak, the largest first.
+    by_kind : dict of str to tuple of int
+        For a timeline that knows the optimizer, the bytes of each kind, as in ``live_bytes``, which is their sum:
+        ``parameters``, and what else was there before, as buffers and the batch; ``optimizer state``; ``gradients``,
+        which end in ``.grad``; ``activations``, which the forward pass made and the backward pass found; and
+        ``temporary``, all else, such as upstream gradients. Empty without an optimizer.
     """
 
     live_bytes: tuple[int, ...]
     operations: tuple[str, ...]
     places: tuple[str, ...]
     alive_at_peak: tuple[LiveStorage, ...]
+    by_kind: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def peak_bytes(self) -> int:
@@ -90,13 +110,15 @@ class MemoryTimeline:
         return f"{format_table(rows)}{more}\n{at}"
 
 
-def memory_timeline(step: Callable[[], object]) -> MemoryTimeline:
+def memory_timeline(step: Callable[[], object], *, optimizer: "Optimizer | None" = None) -> MemoryTimeline:
     """Run a step once, and follow every storage from the operation that makes it to the moment it is freed.
 
     Parameters
     ----------
     step : callable
         Takes nothing: a forward pass, or a whole step of training, which then trains.
+    optimizer : torch.optim.Optimizer, optional
+        The one that the step calls. It tells parameters, state and gradients apart, for ``by_kind``.
 
     Returns
     -------
@@ -105,7 +127,7 @@ def memory_timeline(step: Callable[[], object]) -> MemoryTimeline:
     Raises
     ------
     InputError
-        If ``step`` cannot be called. What it raises is passed on.
+        If ``step`` cannot be called, or ``optimizer`` is none. What the step raises is passed on.
 
     Notes
     -----
@@ -124,22 +146,70 @@ def memory_timeline(step: Callable[[], object]) -> MemoryTimeline:
     >>> timeline = memory_timeline(lambda: model(x).sum().backward())
     >>> timeline.by_place()
     {'(there before)': 338984, '(backward pass)': 338984, '(outside modules)': 8}
+    >>> optimizer = torch.optim.AdamW(model.parameters())
+    >>> def step():
+    ...     optimizer.zero_grad()
+    ...     model(x).sum().backward()
+    ...     optimizer.step()
+    >>> timeline = memory_timeline(step, optimizer=optimizer)
+    >>> {kind: sizes[-1] for kind, sizes in timeline.by_kind.items()}  # after the step; the batch is in the first
+    {'parameters': 338984, 'optimizer state': 546912, 'gradients': 273448, 'activations': 0, 'temporary': 0}
     """
     torch = load("torch", extra="torch")
     check_step(step)
-    with track_module_calls() as stack:
+    if optimizer is not None and not hasattr(optimizer, "param_groups"):
+        raise InputError(
+            f"optimizer must be an optimizer of torch, but got a {type(optimizer).__name__}. Pass the one whose step() "
+            "the step calls."
+        )
+    log = StorageLog()
+    with track_module_calls() as stack, nullcontext() if optimizer is None else _mark_kinds(log, optimizer):
 
         def place() -> str:
             if torch._C._current_autograd_node() is not None:
                 return BACKWARD
             return stack.innermost
 
-        log = log_storages(step, note=place)
+        log_storages(step, note=place, log=log)
     live = log.live_bytes()
     peak = live.index(max(live)) - 1  # the number of an operation, or -1
     found = [_describe_storage(entry) for entry in log.storages if entry.bytes and entry.is_alive(peak)]
     found.sort(key=lambda a: -a.bytes)
-    return MemoryTimeline(tuple(live), tuple(log.ops), tuple(log.notes), tuple(found))
+    by_kind = {} if optimizer is None else {kind: tuple(log.live_bytes(kind)) for kind in KINDS}
+    return MemoryTimeline(tuple(live), tuple(log.ops), tuple(log.notes), tuple(found), by_kind)
+
+
+@contextmanager
+def _mark_kinds(log: StorageLog, optimizer: "Optimizer") -> Iterator[None]:
+    """Mark gradients as they come, since the step may drop them, and the other kinds at the end."""
+
+    def mark_gradient(parameter: "Tensor") -> None:
+        log.mark(parameter.grad, GRADIENTS)
+
+    parameters: list[Any] = [p for group in optimizer.param_groups for p in group["params"]]
+    hooks = [p.register_post_accumulate_grad_hook(mark_gradient) for p in parameters if p.requires_grad]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+    log.mark([p.grad for p in parameters], GRADIENTS)
+    log.mark(list(optimizer.state.values()), STATE)
+    log.mark(parameters, PARAMETERS)
+    next_backward, after = list[int | None](), None  # from each operation on
+    for at in reversed(range(len(log.ops))):
+        after = at if log.notes[at] == BACKWARD else after
+        next_backward.append(after)
+    next_backward.reverse()
+    for entry in log.storages:
+        if not entry.kind:
+            entry.kind = PARAMETERS if entry.born < 0 else _kind_by_lifetime(entry, next_backward[entry.born])
+
+
+def _kind_by_lifetime(entry: Storage, backward: int | None) -> str:
+    """Tell an activation from a temporary array: it is there when the next backward pass begins."""
+    waits = backward is not None and entry.born < backward and entry.is_alive(backward)
+    return ACTIVATIONS if waits else TEMPORARY
 
 
 def _describe_storage(entry: Storage) -> LiveStorage:

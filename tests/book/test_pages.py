@@ -8,7 +8,9 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-PAGES = [CONTENTS["root"], *(page["file"] for part in CONTENTS["parts"] for page in part["chapters"])]
+CHAPTERS = [page for part in CONTENTS["parts"] for page in part["chapters"]]
+BESIDE = [page for chapter in CHAPTERS for page in chapter.get("sections", [])]  # exercises stand below their pages
+PAGES = [CONTENTS["root"], *(page["file"] for page in CHAPTERS + BESIDE)]
 PHONE = 390
 
 
@@ -163,7 +165,12 @@ def test_the_box_below_the_title_says_what_a_page_takes(visit):
     """Time, what comes before, what can be done after; PyTorch is the tab that is open."""
     page = visit("chapters/mechanics/fit_a_line")
     assert page.locator(".bp-info dt").all_inner_texts() == ["Time", "Before this", "After it you can", "GPU"]
-    assert page.locator(".bp-info a").first.inner_text() == "Backpropagation: what backward() does"
+    links = page.locator(".bp-info a").all_inner_texts()
+    assert links == [
+        "Backpropagation: what backward() does",
+        "Open in Colab",
+        "Gradients of a network with two hidden layers",
+    ]
     assert page.locator(".sd-tab-set > input:checked + label").first.inner_text() == "PyTorch"
 
 

@@ -33,8 +33,8 @@ def paths(tree):
 def test_it_is_told_in_words():
     """The range of each map, and its ends; and each map says so to a screen reader."""
     assert repr(drawn()) == (
-        "Two runs. rms gradient, by row and column. small: between 1e-06 and 0.01; in the last column 1e-05 in first "
-        "and 0.01 in last. large: between 0 and 50; in the last column 5 in first and 0 in last."
+        "Two runs. rms gradient, by row and column. small: between 1e-06 and 0.01; first from 1e-06 to 1e-05; last "
+        "from 0.001 to 0.01. large: between 0 and 50; first from 0.5 to 5; last from 50 to 0."
     )
     assert [tree.get("aria-label").split(":")[0] for tree in maps(drawn())] == ["Two runs. small", "Two runs. large"]
 
@@ -84,6 +84,23 @@ def test_figures_can_share_a_scale():
     assert shades[1][1] == 0.95
 
 
+def test_both_ends_of_a_row_are_numbers():
+    """The first value before it, the last after it."""
+    small, _ = maps(drawn())
+    texts = [element.text for element in small.iter() if element.tag == "text"]
+    assert texts[1:7] == ["first", "1e-6", "1e-5", "last", "1e-3", "1e-2"]
+
+
+def test_what_is_too_large_is_hatched():
+    """In its map, in the legend and nowhere else; values that are not finite have a look already."""
+    figure = drawn(SIZES | {"broken": [[np.inf, np.inf], [1.0, 1.0]]}, hatch_above=4.0)
+    strokes = [[path.get("d").count("M") for path in paths(tree) if path.get("style")] for tree in maps(figure)]
+    assert [len(found) for found in strokes] == [0, 1, 0]
+    assert strokes[1][0] > 10
+    assert "above 4" in figure._repr_html_()
+    assert "above" not in drawn(hatch_above=1e3)._repr_html_()
+
+
 def test_zero_and_what_is_not_finite_have_a_look_of_their_own():
     """An outline, and a colour with words in the legend; neither is a shade."""
     figure = drawn({"": [[0.0, np.nan], [np.inf, 1.0]]})
@@ -98,7 +115,7 @@ def test_zero_and_what_is_not_finite_have_a_look_of_their_own():
 def test_a_value_that_is_not_there_is_left_blank():
     """A layer without a gradient has none that is not finite."""
     figure = drawn({"": [[None, 2.0], [1.0, None]]})
-    assert "between 1 and 2, 2 of 4 without a value; in the last column 2 in first and none in last." in repr(figure)
+    assert "between 1 and 2, 2 of 4 without a value; first from none to 2; last from 1 to none." in repr(figure)
     assert "not finite" not in figure._repr_html_()
     blank = [path for path in paths(maps(figure)[0]) if path.get("fill") == "none"]
     assert len(blank) == 1
@@ -136,9 +153,9 @@ def test_it_takes_the_colour_of_the_page():
 
 
 def test_the_end_of_a_long_name_is_kept():
-    """It is what differs."""
+    """It is what differs; all weights end in ".weight"."""
     text = drawn(rows=["encoder.layers.0.linear1.weight", "b"])._repr_html_()
-    assert set(re.findall(r"…[\w.]+", text)) == {"…linear1.weight"}
+    assert set(re.findall(r"…[\w.]+", text)) == {"…yers.0.linear1"}
 
 
 @pytest.mark.parametrize(
@@ -165,4 +182,4 @@ def test_a_scale_needs_two_ends(span):
 def test_the_end_of_a_single_row_is_told_once():
     """Its first row is its last."""
     figure = heat_map({"": [[1.0, 2.0]]}, rows=["weight"], columns=[0, 1], title="One run", value="norm")
-    assert "between 1 and 2; in the last column 2 in weight." in repr(figure)
+    assert "between 1 and 2; weight from 1 to 2." in repr(figure)

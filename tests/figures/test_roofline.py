@@ -65,7 +65,7 @@ def test_a_kind_that_nobody_has_is_not_in_the_legend():
 def test_marks_are_told_apart_by_shape_and_colour():
     """Six operations have six of each."""
     six = chart({name: [(1.0 + i, 2.0)] for i, name in enumerate("abcdef")}).svg
-    assert len(set(re.findall(r"fill: (#[0-9a-f]{6})", six))) == 6
+    assert len(set(re.findall(r"fill: (var[^;]+|#[0-9a-f]{6})", six))) == 6
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ def draw(x: autograd.Tensor, y: torch.Tensor) -> list[figures.Drawing]:
         figures.lines({"loss": [1.0, None]}, x_label="step", y_label="loss", title="t", y_scale="log"),
         figures.ratios({"work": {"ours": figures.Ratio(1.0, 1.1, 1.2)}}, title="t", baseline="NumPy"),
         figures.roofline({"sum": [(0.1, 3.0)]}, peak_gflops=100.0, peak_gbytes=40.0, title="t"),
+        figures.stacked_areas({"b": [1, 2]}, x_label="x", y_label="y", title="t", spans=[("forward", 0, 1)]),
         figures.surface([[1.0, 2.0]], x=[0.0, 1.0], y=[0.0], x_label="w", y_label="b", title="t"),
         figures.timeline([("mm", 0.0, 1.0)], title="t", unit="ms"),
     ]
@@ -225,13 +226,13 @@ def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any,
     bottleneck: profiling.Bottleneck = advice.bottlenecks[0]
     saved: profiling.SavedActivations = profiling.saved_activations(step)
     activation: profiling.SavedActivation = saved.activations[0]
-    memory: profiling.MemoryTimeline = profiling.memory_timeline(step)
+    memory: profiling.MemoryTimeline = profiling.memory_timeline(step, optimizer=optimizer)
     alive: profiling.LiveStorage = memory.alive_at_peak[0]
     times: profiling.StepProfile = profiling.profile_step(model, torch.nn.functional.mse_loss, optimizer, batch)
     module: profiling.ModuleTime = times.modules[""]
     flops: profiling.Flops = profiling.count_flops(step)
     recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
-    print(timing, bottleneck, activation, alive, module, flops, recording)
+    print(timing, bottleneck, activation, alive, memory.by_kind["activations"], module, flops, recording)
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, adam: Any) -> None:

@@ -151,10 +151,126 @@ def test_it_prints_the_largest_and_where_the_peak_is():
     assert repr(memory_timeline(lambda: None)).endswith("0 B alive at the start, operation 0 of 0")
 
 
+def training_step(depth=3, make_optimizer=torch.optim.AdamW, **zero):
+    """Return a model, its optimizer, the loss of a batch, and a step of training that was done once."""
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(30, 30), nn.Tanh()) for _ in range(depth)))
+    optimizer, x = make_optimizer(model.parameters(), lr=0.1), torch.ones(20, 30)
+
+    def loss():
+        return model(x).square().mean()
+
+    def step():
+        optimizer.zero_grad(**zero)
+        loss().backward()
+        optimizer.step()
+
+    step()
+    return model, optimizer, loss, step
+
+
+def test_kinds_add_up_to_what_is_alive():
+    """Whatever happens in the step, nothing counts twice and nothing is left out."""
+    _, optimizer, _, step = training_step()
+    timeline = memory_timeline(step, optimizer=optimizer)
+    assert list(timeline.by_kind) == ["parameters", "optimizer state", "gradients", "activations", "temporary"]
+    assert tuple(map(sum, zip(*timeline.by_kind.values(), strict=True))) == timeline.live_bytes
+
+
+def test_each_kind_has_the_size_that_follows_from_the_model():
+    """Parameters with the batch, two moments and a count, gradients after the backward pass, activations before it."""
+    model, optimizer, loss, step = training_step()
+    timeline = memory_timeline(step, optimizer=optimizer)
+    own, count = sum(p.nbytes for p in model.parameters()), len(list(model.parameters()))
+    batch = 20 * 30 * 4
+    kinds = timeline.by_kind
+    assert set(kinds["parameters"]) == {own + batch}
+    assert set(kinds["optimizer state"]) == {2 * own + 4 * count}
+    assert (kinds["gradients"][0], kinds["gradients"][-1]) == (0, own)
+    turn = timeline.places.index("(backward pass)")
+    assert kinds["activations"][turn] == saved_activations(loss).total_bytes - batch + 8  # loss, and seed
+    assert kinds["temporary"][turn] == kinds["gradients"][turn] == 0
+    assert kinds["activations"][-1] == 0
+
+
+def test_what_the_forward_pass_frees_is_temporary():
+    """Of a product, a sum and an exponential, only the last is saved, and waits for the backward pass."""
+    w = torch.ones(1000, requires_grad=True)
+    kinds = memory_timeline(lambda: w.mul(2).add(1).exp().sum().backward(), optimizer=torch.optim.SGD([w])).by_kind
+    assert kinds["temporary"][:4] == (0, KB, 2 * KB, KB)
+    assert kinds["activations"][:4] == (0, 0, 0, KB)
+
+
+def test_an_optimizer_that_keeps_nothing_has_no_state():
+    """And the temporary arrays of AdamW's update are not state, though they come after the backward pass."""
+    _, optimizer, _, step = training_step(make_optimizer=torch.optim.SGD)
+    assert max(memory_timeline(step, optimizer=optimizer).by_kind["optimizer state"]) == 0
+    _, optimizer, _, step = training_step()
+    kinds = memory_timeline(step, optimizer=optimizer).by_kind
+    assert max(kinds["temporary"][-40:]) > 0
+    assert len(set(kinds["optimizer state"])) == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_gradients_are_known_when_the_step_drops_them(late):
+    """At its end, or if they were there before and are only filled with zeros."""
+    model, optimizer, loss, step = training_step(set_to_none=False)
+
+    def backward_first():
+        loss().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    if late:
+        optimizer.zero_grad()
+    kinds = memory_timeline(backward_first if late else step, optimizer=optimizer).by_kind
+    own = sum(p.nbytes for p in model.parameters())
+    assert max(kinds["gradients"]) == own
+    assert kinds["gradients"][0] == (0 if late else own)
+
+
+def test_the_first_step_makes_the_state():
+    """From the moment it is made, it is no temporary array."""
+    model, x = nn.Linear(30, 30), torch.ones(20, 30)
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step():
+        model(x).sum().backward()
+        optimizer.step()
+
+    state = memory_timeline(step, optimizer=optimizer).by_kind["optimizer state"]
+    assert (state[0], state[-1]) == (0, 2 * sum(p.nbytes for p in model.parameters()) + 8)
+
+
+def test_a_frozen_parameter_is_a_parameter():
+    """The optimizer does not have it, or has it without a gradient."""
+    model, x = nn.Sequential(nn.Linear(30, 30), nn.Tanh(), nn.Linear(30, 30)), torch.ones(20, 30)
+    for known in (model.parameters(), model[2].parameters()):
+        model[0].requires_grad_(False)
+        optimizer = torch.optim.SGD(known)
+        kinds = memory_timeline(lambda: model(x).sum().backward(), optimizer=optimizer).by_kind
+        assert kinds["parameters"][-1] == sum(p.nbytes for p in model.parameters()) + x.nbytes
+
+
+def test_a_timeline_leaves_no_hook():
+    """Also when the step raises."""
+    model, optimizer, _, step = training_step()
+    memory_timeline(step, optimizer=optimizer)
+    with pytest.raises(ZeroDivisionError):
+        memory_timeline(lambda: 1 / 0, optimizer=optimizer)
+    assert not any(p._post_accumulate_grad_hooks for p in model.parameters())
+
+
+def test_without_an_optimizer_there_are_no_kinds():
+    """Nothing tells a gradient from a temporary array."""
+    assert memory_timeline(lambda: torch.ones(3)).by_kind == {}
+
+
 def test_what_cannot_run_is_refused():
     """In words; an error of the step is passed on, and nothing goes on watching."""
     with pytest.raises(InputError, match=r"step must be a function .* got a Tensor"):
         memory_timeline(torch.ones(3).sum())
+    with pytest.raises(InputError, match=r"optimizer must be an optimizer of torch, but got a Linear\. Pass"):
+        memory_timeline(lambda: None, optimizer=nn.Linear(2, 3))
     with pytest.raises(ZeroDivisionError):
         memory_timeline(lambda: 1 / 0)
     assert not torch._C._len_torch_dispatch_stack()

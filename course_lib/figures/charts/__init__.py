@@ -5,6 +5,7 @@ from course_lib.figures.charts.heat_map import HeatMapFigure, heat_map
 from course_lib.figures.charts.lines import lines
 from course_lib.figures.charts.ratios import Ratio, ratios
 from course_lib.figures.charts.roofline import roofline
+from course_lib.figures.charts.stacked_areas import stacked_areas
 from course_lib.figures.charts.surface import surface
 from course_lib.figures.charts.timeline import timeline
 
@@ -17,6 +18,7 @@ __all__ = [
     "lines",
     "ratios",
     "roofline",
+    "stacked_areas",
     "surface",
     "timeline",
 ]

@@ -19,6 +19,15 @@ WIDTH_INCHES, HEIGHT_INCHES = 4.8, 3.0  # a phone shows it at four fifths, where
 PLACES = re.compile(r'(?<= )(?:d|points|transform|x|y|width|height|viewBox)="[^"]*"')
 PRECISE = re.compile(r"-?\d+\.\d{3,}")
 ID = "bp-{}"
+# Okabe and Ito's colours become the book's, of its light or its dark page: forward, backward, and four more.
+PALETTE = {
+    "#0072b2": "fwd",
+    "#d55e00": "bwd",
+    "#008f68": "1",
+    "#8a6d00": "2",
+    "#b5578f": "3",
+    "#6a6a6a": "4",
+}
 _displayed: Counter[str] = Counter()  # how often each title was, in this process, which is one notebook's
 
 
@@ -98,6 +107,7 @@ def _make_inline(svg: str, description: str) -> str:
     svg = re.sub(r'width="[\d.]+pt"', size, svg, count=1)
     svg = re.sub(r'height="[\d.]+pt" ', "", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub("|".join(PALETTE), lambda found: f"var(--bp-{PALETTE[found[0]]}, {found[0]})", svg)
     svg = svg.replace("#000000", "currentColor").replace("stroke: black", "stroke: currentColor")
     return svg.replace("*{stroke-linejoin: round; stroke-linecap: butt}", "")
 

@@ -17,7 +17,7 @@ __all__ = ["HeatMapFigure", "heat_map"]
 
 WIDTH, TOP, BOTTOM = 334, 24, 34  # pixels; a phone shows this width as it is, and a page two side by side
 CHARACTER, LONGEST = 6.4, 15  # of 11-pixel text, and of a row's name
-NUMBER = 40  # room for the value at the end of a row
+NUMBER = 40  # room for the value at either end of a row
 
 Array = NDArray[np.float64]
 
@@ -32,14 +32,15 @@ class HeatMapFigure:
     title: str
     value: str
     span: tuple[float, float] | None = None
+    hatch_above: float = math.inf
 
     def describe(self) -> str:
-        """Describe the maps in words: the range of each, and its first and last row at the end."""
+        """Describe the maps in words: the range of each, and both ends of its first and last row."""
         said = [_describe_map(name, values, self.rows) for name, values in self.maps.items()]
         return f"{self.title}. {self.value}, by row and column. {' '.join(said)}"
 
     def _repr_html_(self) -> str:
-        scale = ShadeScale.of(list(self.maps.values()), self.span)
+        scale = ShadeScale.of(list(self.maps.values()), self.span, self.hatch_above)
         drawn = [self._draw_map(name, values, scale) for name, values in self.maps.items()]
         side_by_side = '<div style="display:flex;flex-wrap:wrap;gap:12px 16px;justify-content:center">'
         return frame_figure(
@@ -51,13 +52,13 @@ class HeatMapFigure:
 
     def _draw_map(self, name: str, values: Array, scale: ShadeScale) -> str:
         """Draw one map with the names of its rows and columns."""
-        labels = [row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}" for row in self.rows]
-        left = 8 + CHARACTER * max(map(len, labels))
+        labels = [_shorten(row) for row in self.rows]
+        left = 8 + CHARACTER * max(map(len, labels)) + NUMBER
         cell, height = (WIDTH - left - NUMBER) / values.shape[1], ROW * len(labels)
         words = f"{self.title}. {_describe_map(name, values, self.rows)}"
         parts = [f'<text x="{left}" y="15" font-weight="600">{html.escape(name)}</text>'] if name else []
         parts += [f'<g transform="translate({left:g},{TOP})">{scale.draw_cells(values, cell)}</g>']
-        parts += [_write_row(label, values[i, -1], left, TOP + ROW * (i + 0.75)) for i, label in enumerate(labels)]
+        parts += [_write_row(label, values[i], left, TOP + ROW * (i + 0.75)) for i, label in enumerate(labels)]
         foot, right = TOP + height + 14, left + cell * values.shape[1]
         parts += [f'<text x="{left:g}" y="{foot}">{self.columns[0]}</text>']
         parts += [f'<text x="{right:g}" y="{foot}" text-anchor="end">{self.columns[-1]}</text>']
@@ -69,11 +70,24 @@ class HeatMapFigure:
         )
 
 
-def _write_row(label: str, last: float, left: float, y: float) -> str:
-    """Write the name of a row before it, and its last value after it."""
+def _shorten(row: str) -> str:
+    """Shorten a name that is too long: what most rows end with goes first, then the beginning.
+
+    Examples
+    --------
+    >>> _shorten("blocks.0.qkv.weight"), _shorten("encoder.layers.0.linear1.weight")
+    ('blocks.0.qkv', '…yers.0.linear1')
+    """
+    row = row if len(row) <= LONGEST else row.removesuffix(".weight")
+    return row if len(row) <= LONGEST else f"…{row[1 - LONGEST :]}"
+
+
+def _write_row(label: str, values: Array, left: float, y: float) -> str:
+    """Write the name of a row and its first value before it, and its last value after it."""
     return (
-        f'<text x="{left - 5:g}" y="{y:g}" text-anchor="end">{html.escape(label)}</text>'
-        f'<text x="{WIDTH - NUMBER + 4}" y="{y:g}">{format_short(last)}</text>'
+        f'<text x="{left - 5 - NUMBER:g}" y="{y:g}" text-anchor="end">{html.escape(label)}</text>'
+        f'<text x="{left - 4:g}" y="{y:g}" text-anchor="end">{format_short(values[0])}</text>'
+        f'<text x="{WIDTH - NUMBER + 4}" y="{y:g}">{format_short(values[-1])}</text>'
     )
 
 
@@ -84,9 +98,9 @@ def _describe_map(name: str, values: Array, rows: Sequence[str]) -> str:
     said = f"between {there.min():.2g} and {there.max():.2g}" if len(there) else "nothing finite"
     for count, what in ((np.sum(~np.isfinite(values)), "not finite"), (np.sum(missing), "without a value")):
         said += f", {count} of {values.size} {what}" if count else ""
-    last = ["none" if value == NONE else f"{value:.2g}" for value in values[:, -1]]
-    ends = " and ".join(f"{last[i]} in {rows[i]}" for i in dict.fromkeys((0, len(rows) - 1)))
-    return f"{name + ': ' if name else ''}{said}; in the last column {ends}."
+    told = [["none" if value == NONE else f"{value:.2g}" for value in values[:, column]] for column in (0, -1)]
+    ends = "; ".join(f"{rows[i]} from {told[0][i]} to {told[1][i]}" for i in dict.fromkeys((0, len(rows) - 1)))
+    return f"{name + ': ' if name else ''}{said}; {ends}."
 
 
 def heat_map(
@@ -97,18 +111,20 @@ def heat_map(
     title: str,
     value: str,
     span: tuple[float, float] | None = None,
+    hatch_above: float = math.inf,
 ) -> HeatMapFigure:
     """Draw sizes as shades of the page's own colour, the larger the stronger, on one logarithmic scale.
 
     What is exactly 0 is an empty outline, what is not finite has a colour of its own, and where there is no value
-    nothing is drawn; the value in the last column stands at the end of each row. So nothing depends on colour.
+    nothing is drawn; the values in the first and the last column stand at the ends of each row. So nothing depends on
+    colour.
 
     Parameters
     ----------
     maps : mapping of str to array, shape (len(rows), len(columns))
         Values of at least 0, or None for a value that is not there, under the name of each map.
     rows : sequence of str
-        Their names; only the end of a long one is shown.
+        Their names; a long one loses its ``.weight``, then its beginning.
     columns : sequence of int
         Their numbers; the first and the last are shown.
     title, value : str
@@ -116,6 +132,8 @@ def heat_map(
     span : (float, float), optional
         The values that the faintest and the strongest shade stand for, and what lies beyond them: so that several
         figures can share one scale. By default, the powers of ten around all values.
+    hatch_above : float
+        Hatch the values above it: what is too large is then seen without comparing shades.
 
     Raises
     ------
@@ -127,8 +145,8 @@ def heat_map(
     --------
     >>> sizes = {"a run": [[1e-6, 1e-7], [0.1, 0.2]]}
     >>> heat_map(sizes, rows=["first", "last"], columns=[1, 2], title="Two layers", value="rms gradient")
-    Two layers. rms gradient, by row and column. a run: between 1e-07 and 0.2; in the last column 1e-07 in first and
-    0.2 in last.
+    Two layers. rms gradient, by row and column. a run: between 1e-07 and 0.2; first from 1e-06 to 1e-07; last from 0.1
+    to 0.2.
     """
     arrays = {name: np.array(values, dtype=np.float64) for name, values in maps.items()}
     shape = len(rows), len(columns)
@@ -146,4 +164,4 @@ def heat_map(
         raise InputError(f"span must be two positive numbers, the smaller first, but it is {span}. Swap them?")
     for name, values in maps.items():
         arrays[name][[[value is None for value in row] for row in np.asarray(values, dtype=object)]] = NONE
-    return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value, span)
+    return HeatMapFigure(arrays, list(rows), [int(column) for column in columns], title, value, span, hatch_above)

@@ -17,6 +17,8 @@ STEPS = 31  # of shade: enough that a value near a power of ten does not flicker
 FAINTEST, DARKEST = 0.06, 0.95
 BROKEN = "#d55e00"
 SPECIAL = {-3: "none", -2: "not finite", -1: "exactly 0"}  # levels without a shade
+HATCH = 'fill="none" stroke-width="1.5" style="stroke:var(--pst-color-background, Canvas)"'
+APART, LEAN = 7, 4  # pixels from stroke to stroke of the hatching, and from a stroke's foot to its head
 NONE = -1.0  # stands for a value that is not there: sizes are at least 0
 
 Array = NDArray[np.float64]
@@ -29,17 +31,18 @@ class ShadeScale:
     low: float
     high: float
     given: bool  # and so what lies beyond an end has its shade
+    hatch_above: float = math.inf
 
     @classmethod
-    def of(cls, maps: Sequence[Array], span: tuple[float, float] | None) -> "ShadeScale":
+    def of(cls, maps: Sequence[Array], span: tuple[float, float] | None, hatch_above: float = math.inf) -> "ShadeScale":
         """Take the given range, or the powers of ten around all values above 0 that are finite."""
         if span is not None:
-            return cls(math.log10(span[0]), math.log10(span[1]), given=True)
+            return cls(math.log10(span[0]), math.log10(span[1]), given=True, hatch_above=hatch_above)
         values = np.concatenate([values.reshape(-1) for values in maps])
         values = values[np.isfinite(values) & (values > 0)]
         powers = np.log10(values if len(values) else np.ones(1))
         low = math.floor(powers.min())
-        return cls(low, max(math.ceil(powers.max()), low + 1), given=False)
+        return cls(low, max(math.ceil(powers.max()), low + 1), given=False, hatch_above=hatch_above)
 
     def shade(self, level: float) -> float:
         """Return how much of the page's own colour a level gets: the larger, the more."""
@@ -57,7 +60,7 @@ class ShadeScale:
         return (power - self.low) / (self.high - self.low) * (STEPS - 1)
 
     def draw_cells(self, values: Array, width: float) -> str:
-        """Draw one path for each level, in which neighbours in a row are one piece."""
+        """Draw one path for each level, in which neighbours in a row are one piece; then hatch the large values."""
         levels, drawn = self.level(values), []
         for level in np.unique(levels).astype(int):
             path = "".join(
@@ -66,7 +69,18 @@ class ShadeScale:
                 for start, stop in _find_runs(row == level)
             )
             drawn.append(f'<path d="{path}" {self.format_paint(level)}/>')
-        return "".join(drawn)
+        return "".join(drawn) + self._hatch_cells(values, width)
+
+    def _hatch_cells(self, values: Array, width: float) -> str:
+        """Draw strokes at equal distances wherever a value is too large, so that even narrow cells share them."""
+        middles = np.arange(APART / 2, values.shape[1] * width - LEAN / 2, APART)
+        large = np.isfinite(values) & (values > self.hatch_above)
+        strokes = "".join(
+            f"M{middles[i] - LEAN / 2:.4g},{y * ROW + ROW - 2}l{LEAN},{3 - ROW}"
+            for y, row in enumerate(large)
+            for i in np.flatnonzero(row[(middles / width).astype(int)])
+        )
+        return f'<path d="{strokes}" {HATCH}/>' if strokes else ""
 
     def format_paint(self, level: float) -> str:
         """Return how a level is painted: an outline for 0, another colour for what is not finite, none if missing."""
@@ -91,6 +105,12 @@ class ShadeScale:
             f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.format_paint(level)}/></svg> {name}</span>'
             for level, name in marks
         )
+        if any((np.isfinite(values) & (values > self.hatch_above)).any() for values in maps.values()):
+            swatches += (
+                '<span style="white-space:nowrap;margin:0 6px"><svg width="16" height="12" aria-hidden="true" '
+                f'fill="currentColor"><path d="M1,1h14v10h-14z" {self.format_paint(STEPS - 1)}/>'
+                f'<path d="M2,10l4,-8M9,10l4,-8" {HATCH}/></svg> above {format_short(self.hatch_above)}</span>'
+            )
         return f'<div style="font-size:.8rem">{html.escape(value)}: {swatches}</div>'
 
 
