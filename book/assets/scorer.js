@@ -11,11 +11,15 @@ var Scorer = {
     const held = words.filter((word) => page.includes(word)).length / words.length;
     const phrase = sections.reduce(
       (sum, [, heading, prose, code]) =>
-        sum + (heading.includes(query) ? 12 : 0) + 3 * times(prose, query) + times(code, query),
+        sum +
+        (heading.includes(query) ? 12 : 0) +
+        (heading.length > 12 && query.includes(heading) ? 30 : 0) + // a message of an error, of which it is the start
+        3 * times(prose, query) +
+        times(code, query),
       0,
     );
     const listing = ["glossary", "references", "intro", "changelog"].includes(docname) ? -120 : 0;
-    const exercise = docname.startsWith("exercises/") ? -50 : 0;
+    const exercise = docname.startsWith("exercises/") ? -90 : 0;
     return score + (page.includes(query) ? 100 : 60 * held) + Math.min(phrase, 90) + listing + exercise;
   },
   // Sphinx's own, which a scorer has to bring along.

@@ -4,6 +4,8 @@
   const root = new URL(document.documentElement.dataset.content_root || "./", location.href).href;
   const served = location.protocol.startsWith("http");
   const SHOWN = 10;
+  const ASIDE = /^(check yourself|exercise|sources)$/i; // a section on the subject goes before questions on it
+  const LISTING = /(^|\/)(glossary|references|intro|changelog)\.html$/i; // they name every subject and treat none
   const COMMON = new Set("a an and are as at be by do does for from has have how i in is it my of on or so that the this to was what when why with".split(" "));
   const wordsOf = (query) => {
     const all = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
@@ -28,27 +30,22 @@
       await engine.options({ baseUrl: "/" });
       await engine.init();
       return async (query) => {
-        const found = (await engine.search(query)).results.slice(0, SHOWN);
-        const pages = await Promise.all(found.map((result) => result.data()));
-        return pages.map((page) => {
-          const weight = (part) => part.weighted_locations.reduce((sum, place) => sum + place.balanced_score, 0);
-          const [best] = page.sub_results.sort((a, b) => weight(b) - weight(a));
-          const { body } = new DOMParser().parseFromString((best ?? page).excerpt, "text/html");
-          return {
-            page: page.url.replace(/^\/|\.html$/g, ""),
-            title: page.meta.title,
-            anchor: best && best.title !== page.meta.title ? best.anchor?.id ?? "" : "",
-            heading: best && best.title !== page.meta.title ? best.title : "",
-            excerpt: body.textContent.replace(/\s+/g, " "),
-          };
-        });
+        const quoted = wordsOf(query).length > 1 ? await engine.search(`"${query.replaceAll('"', "")}"`) : { results: [] };
+        const exact = new Set(quoted.results.map((result) => result.id));
+        const found = (await engine.search(query)).results.slice(0, 2 * SHOWN);
+        const data = await Promise.all(found.map((result) => result.data()));
+        const rank = (i) => (exact.has(found[i].id) && !LISTING.test(data[i].url) ? 0 : 1); // the very phrase first
+        const order = [...data.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
+        const pages = order.slice(0, SHOWN).map((i) => data[i]);
+        return pages.map((page) => dressed(page, wordsOf(query))).filter(Boolean);
       };
     },
     sphinx: async () => {
-      const typed = [...document.querySelectorAll('input[name="q"]')].map((input) => [input, input.value]);
+      const inputs = [...document.querySelectorAll('input[name="q"]')];
+      inputs.forEach((input) => input.removeAttribute("name")); // or searchtools.js would empty them
       await Promise.all([load("_static/language_data.js"), load("_static/searchtools.js"), loadText()]);
       await load("searchindex.js");
-      typed.forEach(([input, value]) => (input.value = value)); // searchtools.js empties them
+      inputs.forEach((input) => (input.name = "q"));
       window.bookSearch = { text, wordsOf };
       const ask = (query) => {
         window.bookSearch.query = query.trim().toLowerCase();
@@ -59,7 +56,7 @@
       const dress = (found, query) => {
         const seen = new Set();
         const pages = found.filter(({ page }) => text[page] && !seen.has(page) && seen.add(page)).slice(0, SHOWN);
-        return pages.map((each) => ({ ...each, title: text[each.page][0][1], ...bestSection(each.page, query) }));
+        return pages.map((each) => ({ ...each, title: text[each.page][0][1], ...bestSection(each.page, query) })).filter((one) => one.excerpt);
       };
       return async (query) => {
         const found = ask(query);
@@ -78,6 +75,34 @@
     return (await start())(query);
   };
 
+  // A page that Pagefind found, with its best section; none if no word of it is like one that was typed, since for a
+  // word that it doesn't know Pagefind searches for shorter and shorter beginnings.
+  const isLike = (found, word) => found.toLowerCase().startsWith(word.slice(0, Math.max(3, Math.ceil(0.6 * word.length))));
+  function dressed(page, words) {
+    const read = (part) => new DOMParser().parseFromString(part.excerpt, "text/html").body;
+    const weight = (part) => part.weighted_locations.reduce((sum, place) => sum + place.balanced_score, 0);
+    const sections = [...page.sub_results].sort((a, b) => weight(b) - weight(a));
+    const parts = [sections[0] ?? page, page].map((part) => [read(part), part.title]);
+    const marks = parts.flatMap(([body]) => [...body.querySelectorAll("mark")].map((mark) => mark.textContent));
+    if (!marks.some((mark) => words.some((word) => mark.split(/[^\p{L}\p{N}_]+/u).some((piece) => isLike(piece, word))))) return null;
+    const texts = parts.map(([body, heading]) => trimmed(body.textContent.replace(/\s+/g, " "), heading ?? page.meta.title));
+    const within = sections[0] && sections[0].title !== page.meta.title;
+    return {
+      page: page.url.replace(/^\/|\.html$/g, ""),
+      title: page.meta.title,
+      anchor: within ? (sections[0].anchor?.id ?? "") : "",
+      heading: within ? sections[0].title : "",
+      excerpt: texts[0].length > 30 ? texts[0] : texts[1],
+    };
+  }
+  // Pagefind's excerpt without the heading, or the end of it, which stands above, and with the dots that say it is one.
+  function trimmed(words, heading) {
+    let end = `${heading.replace(/[.?!]$/, "")}`;
+    while (end && !words.startsWith(end)) end = end.includes(" ") ? end.slice(end.indexOf(" ") + 1) : "";
+    const rest = words.slice(end.length).replace(/^[.?!\s]+/, "");
+    return (/^[\p{Lu}"'`(]/u.test(rest) ? "" : "… ") + rest + (/[.?!]$/.test(rest) ? "" : " …");
+  }
+
   // The section that a result opens: the one with the phrase, else the one with most of the words.
   const count = (where, what) => where.split(what).length - 1;
   function bestSection(page, query) {
@@ -86,12 +111,14 @@
     let best = { value: -1 };
     text[page].forEach(([anchor, heading, prose, code], i) => {
       const [head, body, source] = [heading, prose, code].map((part) => part.toLowerCase());
-      let value = (head.includes(phrase) ? 40 : 0) + (body.includes(phrase) ? 20 : 0) + (source.includes(phrase) ? 5 : 0);
+      let value = (head.includes(phrase) || (head.length > 12 && phrase.includes(head)) ? 40 : 0) + (body.includes(phrase) ? 20 : 0) + (source.includes(phrase) ? 5 : 0);
       for (const word of words) {
         value += (head.includes(word) ? 8 : 0) + Math.min(count(body, word), 4) + (source.includes(word) ? 1 : 0);
       }
+      if (ASIDE.test(heading)) value /= 2;
       if (value > best.value) best = { value, anchor: i ? anchor : "", heading: i ? heading : "", prose, code };
     });
+    if (!(best.prose || best.code)) best.prose = text[page].map((section) => section[2]).join(" ");
     return { anchor: best.anchor, heading: best.heading, excerpt: excerpt(best.prose || best.code, phrase, words, best.code) };
   }
   function excerpt(prose, phrase, words, code) {

@@ -23,7 +23,8 @@ from sphinx.environment import BuildEnvironment
 # Pagefind's weights: a heading's are its own (h1 7, h2 6, ...); a page that lists things stands behind those about one.
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "references": 0.1, "intro": 0.2, "changelog": 0.05}
-EXERCISES = 0.5
+EXERCISES = 0.3
+ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # a section on the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
 TEX = {"cdot": "·", "times": "×", "approx": "≈", "le": "≤", "ge": "≥", "lambda": "λ", "eta": "η", "sigma": "σ"}
 
@@ -86,9 +87,10 @@ async def _index(target: Path, pages: dict[str, list[Section]]) -> None:
 
 def _as_html(name: str, sections: list[Section]) -> str:
     """Return a page of nothing but words, as Pagefind reads it."""
-    weight = LISTINGS.get(name, EXERCISES if name.startswith("exercises/") else 1.0)
+    of_page = LISTINGS.get(name, EXERCISES if name.startswith("exercises/") else 1.0)
     body = []
     for section in sections:
+        weight = of_page * (ASIDE if section.heading in QUESTIONS else 1)
         title = ' data-pagefind-meta="title"' if section.level == 1 else ""
         size = f'data-pagefind-weight="{max(8 - section.level, 1) * weight:g}"'
         body.append(
