@@ -1,7 +1,7 @@
 // Search as you type, on Ctrl-K. Pages that are served ask Pagefind; pages opened from a disk, where a script may not
 // fetch, ask Sphinx's index. Nothing of either is loaded before the box is used.
 (() => {
-  const root = new URL(document.documentElement.dataset.content_root || "./", location.href).href;
+  const root = new URL("..", document.currentScript.src).href; // right on a page for lost readers, too
   const served = location.protocol.startsWith("http");
   const SHOWN = 10;
   const ASIDE = /^(check yourself|exercise|sources)$/i; // a section on the subject goes before questions on it

@@ -37,6 +37,7 @@ class Section:
     heading: str
     level: int
     pieces: list[tuple[float, str]] = field(default_factory=list)
+    goals: str = ""
 
 
 def read_sections(app: Sphinx, doctree: nodes.document) -> None:
@@ -97,17 +98,21 @@ def _as_html(name: str, sections: list[Section]) -> str:
             f'<h{section.level} id="{section.anchor}"{title} {size}>{html.escape(section.heading)}</h{section.level}>'
         )
         body += [
-            f'<p data-pagefind-weight="{kind * weight:g}">{html.escape(words)}</p>' for kind, words in section.pieces
+            f'<p data-pagefind-weight="{kind * weight:g}">{html.escape(words)}</p>' for kind, words in section.pieces if words
         ]
     return f'<html lang="en"><body data-pagefind-body>{"".join(body)}</body></html>'
 
 
 def _collect(section: nodes.section, found: list[Section], level: int) -> None:
-    own = Section(section["ids"][0], _words(section[0]), min(level, 6))
+    own = Section(section["ids"][0], words_of(section[0]), min(level, 6))
     found.append(own)
     for child in section.children[1:]:
         if isinstance(child, nodes.section):
             _collect(child, found, level + 1)
+        elif "bp-info" in child.get("classes", []):  # the box below the title, of which the goals are the page's own
+            rows = child.findall(nodes.definition_list_item)
+            own.goals = next((words_of(row[1]) for row in rows if row[0].astext().startswith("After")), "")
+            own.pieces.append((TEXT, own.goals))
         else:
             own.pieces += _pieces(child, TEXT)
 
@@ -120,17 +125,14 @@ def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
         if isinstance(node, nodes.literal_block):
             yield min(kind, CODE), node.astext()
         elif isinstance(node, nodes.TextElement) and not isinstance(node, (nodes.raw, nodes.math_block, nodes.comment)):
-            if "sd-tab-label" not in classes and (words := _words(node)):
+            if "sd-tab-label" not in classes and (words := words_of(node)):
                 yield kind, words
-        elif "bp-info" in classes:
-            goals = [item[1] for item in node.findall(nodes.definition_list_item) if item[0].astext().startswith("After")]
-            yield from ((kind, _words(goal)) for goal in goals)
         else:
             for child in node.children:
                 yield from _pieces(child, kind)
 
 
-def _words(node: nodes.Node) -> str:
+def words_of(node: nodes.Node) -> str:
     """Return a node's text in one line, with formulas that can be read as text, and a dot each for others."""
     if isinstance(node, nodes.math):
         plain = re.sub(r"\\([a-z]+)", lambda m: TEX.get(m[1], m[0]), node.astext())
@@ -139,7 +141,7 @@ def _words(node: nodes.Node) -> str:
         return str(node)
     if isinstance(node, (nodes.raw, nodes.comment)) or _is_citation(node):
         return ""
-    text = "".join(map(_words, node.children))
+    text = "".join(map(words_of, node.children))
     return re.sub(r"\s+", " ", text).strip() if isinstance(node, (nodes.title, nodes.paragraph, nodes.term)) else text
 
 
