@@ -1,4 +1,4 @@
-"""What others see of the book: descriptions and share cards, a sitemap, a front door, how to cite it, a page not found."""
+"""What others see of the book: descriptions and share cards, a sitemap, a front door, a citation, a page not found."""
 
 import html
 from pathlib import Path
@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import yaml
 from docutils import nodes
+from search import TEXT
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from course_grader.notebooks.repository import Repository
-from search import TEXT
 
 SHORTEST, LONGEST = 40, 200  # letters of a description that a list of results or a share card shows
 CARD = "_static/card.png"
@@ -70,7 +70,7 @@ def description(app: Sphinx, page: str) -> str:
     for kind, words in first.pieces:
         if kind == TEXT and len(text) < SHORTEST:
             text = f"{text} {words}".strip()
-    text = text or first.heading
+    text = text or f"{first.heading}: a page of {app.config.html_title}."
     if len(text) <= LONGEST:
         return text
     cut = text[: LONGEST - 1]

@@ -24,9 +24,9 @@ from sphinx.environment import BuildEnvironment
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "references": 0.1, "intro": 0.2, "changelog": 0.05}
 EXERCISES = 0.3
-ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # a section on the subject goes before questions on it
+ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
-TEX = {"cdot": "·", "times": "×", "approx": "≈", "le": "≤", "ge": "≥", "lambda": "λ", "eta": "η", "sigma": "σ"}
+TEX = {"cdot": "·", "times": "\N{MULTIPLICATION SIGN}", "approx": "≈", "le": "≤", "ge": "≥", "lambda": "λ", "eta": "η"}
 
 
 @dataclass
@@ -38,6 +38,10 @@ class Section:
     level: int
     pieces: list[tuple[float, str]] = field(default_factory=list)
     goals: str = ""
+
+    def all(self, kind: float) -> str:
+        """Return its pieces of a kind as one text."""
+        return " ".join(words for each, words in self.pieces if each == kind)
 
 
 def read_sections(app: Sphinx, doctree: nodes.document) -> None:
@@ -65,11 +69,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         return
     out, pages = Path(app.outdir), dict(sorted(_kept(app.env).items()))
     words = {
-        name: [
-            [s.anchor, s.heading, *(" ".join(words for kind, words in s.pieces if kind == which) for which in (TEXT, CODE))]
-            for s in sections
-        ]
-        for name, sections in pages.items()
+        name: [[s.anchor, s.heading, s.all(TEXT), s.all(CODE)] for s in sections] for name, sections in pages.items()
     }
     script = f"const bookText = {json.dumps(words, ensure_ascii=False, separators=(',', ':'))};\n"
     (out / "_static" / "search-text.js").write_text(script, encoding="utf-8")
@@ -98,7 +98,9 @@ def _as_html(name: str, sections: list[Section]) -> str:
             f'<h{section.level} id="{section.anchor}"{title} {size}>{html.escape(section.heading)}</h{section.level}>'
         )
         body += [
-            f'<p data-pagefind-weight="{kind * weight:g}">{html.escape(words)}</p>' for kind, words in section.pieces if words
+            f'<p data-pagefind-weight="{kind * weight:g}">{html.escape(words)}</p>'
+            for kind, words in section.pieces
+            if words
         ]
     return f'<html lang="en"><body data-pagefind-body>{"".join(body)}</body></html>'
 

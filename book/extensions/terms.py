@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from sphinx.application import Sphinx
-
 from search import words_of
+from sphinx.application import Sphinx
 
 PAGE = "glossary"
 LONGEST = 320  # letters; a longer definition ends after the sentence before, and the link has the rest
@@ -35,7 +34,7 @@ def _markup(definition: nodes.Node) -> str:
         text = words_of(node) if not isinstance(node, nodes.Text) else str(node).replace("\n", " ")
         if length + len(text) > LONGEST and length > LONGEST // 3:
             end = text.find(". ")
-            kept.append(html.escape(text[: end + 1] if 0 <= end and isinstance(node, nodes.Text) else "…"))
+            kept.append(html.escape(text[: end + 1] if end >= 0 and isinstance(node, nodes.Text) else "…"))
             break
         length += len(text)
         kept.append(f"<code>{html.escape(text)}</code>" if isinstance(node, nodes.literal) else html.escape(text))

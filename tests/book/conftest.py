@@ -49,14 +49,15 @@ def address(build):
 
 @pytest.fixture(params=["served", "opened from a disk"])
 def book(request, browser, build):
-    """A page of the book, both ways, and ``page.root``, the address that pages are below; ``page.troubles`` as above."""
+    """A page of the book, served and from a disk; ``page.root`` is where pages are, ``page.troubles`` as above."""
     root = request.getfixturevalue("address") if request.param == "served" else build.html.as_uri() + "/"
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.root, page.troubles = root, []
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
     page.on("console", lambda m: page.troubles.append(m.text) if m.type in ("warning", "error") else None)
-    page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith((root, "data:", "blob:")) else None)
+    near = (root, "data:", "blob:")
+    page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith(near) else None)
     page.goto(f"{root}chapters/mechanics/what_backward_does.html")
     yield page
     context.close()
