@@ -111,5 +111,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("notfound.extension")
     app.connect("config-inited", derive, priority=400)
     app.connect("html-page-context", add_tags)
-    app.connect("build-finished", write)
+    app.connect("build-finished", write, priority=900)  # after the redirect without a title that Jupyter Book writes
     return {"parallel_read_safe": True, "parallel_write_safe": True}
