@@ -1,15 +1,26 @@
-// How the search ranks: a page whose title holds what was typed comes first, one with such a heading next, and the
-// glossary, the references and the contents after every page on the subject.
+// How the search ranks where the book is opened from a disk: a page whose title holds what was typed comes first, one
+// with such a heading next, then those that say it most often; the glossary, the references and the contents come after
+// every page on the subject. Sphinx's index knows neither phrases nor counts: these come from the words of the sections.
 var Scorer = {
   score: ([docname, title, , , score]) => {
-    const query = (new URLSearchParams(location.search).get("q") || "").trim().toLowerCase();
-    const words = query.split(/\s+/);
-    const page = Search._index.titles[Search._index.docnames.indexOf(docname)].toLowerCase();
+    const { query, wordsOf, text } = window.bookSearch;
+    const words = wordsOf(query);
+    const sections = (text[docname] || []).map((section) => section.map((part) => part.toLowerCase()));
+    const page = sections.length ? sections[0][1] : title.toLowerCase();
+    const times = (part, what) => part.split(what).length - 1;
     const held = words.filter((word) => page.includes(word)).length / words.length;
-    const heading = title.toLowerCase().includes(query) ? 30 : 0;
-    const listing = ["glossary", "references", "intro"].includes(docname) ? -120 : 0;
-    const exercise = docname.startsWith("exercises/") ? -50 : 0;
-    return score + (page.includes(query) ? 100 : 60 * held) + heading + listing + exercise;
+    const phrase = sections.reduce(
+      (sum, [, heading, prose, code]) =>
+        sum +
+        (heading.includes(query) ? 12 : 0) +
+        (heading.length > 12 && query.includes(heading) ? 30 : 0) + // a message of an error, of which it is the start
+        3 * times(prose, query) +
+        times(code, query),
+      0,
+    );
+    const listing = ["glossary", "references", "intro", "changelog"].includes(docname) ? -120 : 0;
+    const exercise = docname.startsWith("exercises/") ? -90 : 0;
+    return score + (page.includes(query) ? 100 : 60 * held) + Math.min(phrase, 90) + listing + exercise;
   },
   // Sphinx's own, which a scorer has to bring along.
   objNameMatch: 11,

@@ -1,7 +1,10 @@
 """One build of the book for all the tests that look at it, and a way to open its pages."""
 
+import functools
+import http.server
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -27,3 +30,34 @@ def visit(open_file, build):
         return open_file(build.html / f"{name}.html", width=width, color_scheme=scheme, alone=False)
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def address(build):
+    """Serve the book on this machine, and return its address."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Quiet, directory=build.html)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(params=["served", "opened from a disk"])
+def book(request, browser, build):
+    """A page of the book, served and from a disk; ``page.root`` is where pages are, ``page.troubles`` as above."""
+    root = request.getfixturevalue("address") if request.param == "served" else build.html.as_uri() + "/"
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.root, page.troubles = root, []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda m: page.troubles.append(m.text) if m.type in ("warning", "error") else None)
+    near = (root, "data:", "blob:")
+    page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith(near) else None)
+    page.goto(f"{root}chapters/mechanics/what_backward_does.html")
+    yield page
+    context.close()

@@ -1,0 +1,83 @@
+"""What search engines, previews of links, and lost readers see."""
+
+import html
+import re
+import tomllib
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from course_grader.notebooks.repository import Repository
+from tests.book.test_pages import PAGES, ROOT
+
+SITE = Repository.read(ROOT).site
+
+
+def _tags(build, name: str) -> dict[str, str]:
+    text = (build.html / f"{name}.html").read_text("utf-8")
+    found = re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"]*)"', text)
+    return {key: html.unescape(value) for key, value in found}
+
+
+def test_each_page_says_what_it_is_for(build):
+    """In a sentence of its own, not longer than a list of results shows."""
+    about = {name: _tags(build, name)["description"] for name in PAGES}
+    assert len(set(about.values())) == len(PAGES)
+    assert {name: text for name, text in about.items() if not 30 <= len(text) <= 200} == {}
+    assert not [text for text in about.values() if re.search(r"Open in Colab|minutes|\\[a-z]", text)]
+    goals = "After this page you can predict what backward() leaves in .grad"
+    assert about["chapters/mechanics/what_backward_does"].startswith(goals)
+
+
+@pytest.mark.parametrize("name", ["index", "intro", "chapters/training/half_the_bits"])
+def test_a_shared_link_shows_a_card(build, name):
+    """A picture in a format that every service takes, of the size that it is said to have."""
+    tags = _tags(build, name)
+    assert {"og:title", "og:description", "og:type", "og:url", "og:site_name", "og:image:alt"} <= set(tags)
+    card = build.html / tags["og:image"].removeprefix(SITE)
+    width, height = (int.from_bytes(card.read_bytes()[at : at + 4]) for at in (16, 20))
+    assert card.read_bytes().startswith(b"\x89PNG")
+    assert (str(width), str(height)) == (tags["og:image:width"], tags["og:image:height"])
+    assert card.stat().st_size < 100_000
+
+
+def test_the_sitemap_lists_every_page_once(build):
+    """By its address on the site."""
+    names = [place.text for place in ElementTree.parse(build.html / "sitemap.xml").iter() if place.tag.endswith("loc")]
+    assert sorted(names) == sorted(f"{SITE}{name}.html" for name in PAGES)
+
+
+def test_the_front_door_has_a_name_and_leads_on(visit):
+    """Also without a script."""
+    page = visit("index")
+    page.wait_for_url("**/intro.html")
+    text = page.evaluate("document.title")
+    assert "The Backward Pass" in text
+
+
+def test_a_lost_reader_finds_style_and_search(build):
+    """The page is served below any address, so its files are named from the site's root."""
+    text = (build.html / "404.html").read_text("utf-8")
+    root = "/" + SITE.split("/", 3)[3]
+    local = re.findall(r'(?:src|href)="([^":#]*\.(?:css|js|html)[^"]*)"', text)
+    assert len(local) > 20
+    assert [link for link in local if not link.startswith(root)] == []
+    assert "Page not found" in text
+
+
+def test_how_to_cite_is_at_the_foot_and_in_a_file(visit):
+    """With the version and the authors that stand elsewhere, and the address from the one setting."""
+    facts = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert facts["version"] == project["version"]
+    assert facts["title"] == settings["title"]
+    assert facts["authors"] == [{"name": settings["author"]}]
+    assert " AND ".join(facts["license"]) == project["license"]
+    page = visit("chapters/mechanics/fit_a_line")
+    page.locator("footer summary", has_text="Cite this book").click()
+    entry = page.locator("footer pre").inner_text()
+    assert f"version = {{{facts['version']}}}" in entry
+    assert f"url = {{{SITE}}}" in entry
+    assert page.locator("footer a[rel=license]").count() == 1
