@@ -99,7 +99,7 @@
   function trimmed(words, heading) {
     let end = `${heading.replace(/[.?!]$/, "")}`;
     while (end && !words.startsWith(end)) end = end.includes(" ") ? end.slice(end.indexOf(" ") + 1) : "";
-    const rest = words.slice(end.length).replace(/^[.?!\s]+/, "");
+    const rest = words.slice(end.length).replace(/^[.?!\s]+/, "").slice(0, 360); // code has no spaces to end at
     return (/^[\p{Lu}"'`(]/u.test(rest) ? "" : "… ") + rest + (/[.?!]$/.test(rest) ? "" : " …");
   }
 

@@ -48,4 +48,13 @@ QUERIES = {
     "exploding gradients": MONITORING + "what_a_layer_does",
     "training is slow": PROFILING + "bottlenecks",
     "gpu idle": PROFILING + "bottlenecks",
+    # pages that came later
+    "learning rate warmup": TRAINING + "schedules_and_warm_up",
+    "cosine schedule": TRAINING + "schedules_and_warm_up",
+    "FSDP": TRAINING + "sharded_training",
+    "fully_shard": TRAINING + "sharded_training",
+    "transformer training loop": TRAINING + "a_small_transformer",
+    "cuda synchronize timing": PROFILING + "timing_a_step",
+    "benchmark a step": PROFILING + "timing_a_step",
+    "pitfalls": "chapters/reference/pitfalls",
 }

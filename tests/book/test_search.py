@@ -14,15 +14,15 @@ def _type(page, query: str) -> None:
 
 
 def test_readers_queries_lead_to_the_right_page(book):
-    """Of forty, 36 lead to it at once, and all show it among the first three."""
-    assert len(QUERIES) == 40
+    """Nine of ten lead to it at once, and all show it among the first three."""
+    assert len(QUERIES) >= 40
     found = {query: book.evaluate("q => searchBook(q)", query) for query in QUERIES}
     places = {
         query: next((i for i, one in enumerate(found[query], 1) if one["page"] == page), 99)
         for query, page in QUERIES.items()
     }
     assert {query: place for query, place in places.items() if place > 3} == {}
-    assert sum(place == 1 for place in places.values()) >= 36, places
+    assert sum(place == 1 for place in places.values()) >= 0.9 * len(QUERIES), places
     assert book.troubles == []
 
 

@@ -40,6 +40,16 @@ def test_an_announced_exception_keeps_its_last_line(tmp_path):
     assert book.cells[1].outputs[0].traceback == ["ValueError: no"]
 
 
+def test_an_output_that_is_neither_shown_nor_compared_goes(tmp_path):
+    """So it may name this machine; one that is compared may not."""
+    book = tagged("remove-output", stream(f"{tmp_path}/x"))
+    with pytest.raises(NotebookError):
+        clean_outputs(book, root=tmp_path)
+    book.cells[1].metadata["tags"].append("nbval-ignore-output")
+    clean_outputs(book, root=tmp_path)
+    assert book.cells[1].outputs == []
+
+
 def test_an_announced_warning_keeps_what_it_says(tmp_path):
     """Where it came from differs from run to run."""
     text = "/tmp/ipykernel_7/12.py:3: UserWarning: careful,\nindeed (Triggered internally at /a/b.cpp:1.)\n  f(x)\n"
