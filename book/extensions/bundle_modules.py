@@ -7,6 +7,7 @@ IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.-]+)";\n', re.MULTILI
 EXPORT = re.compile(r"^export (?=(?:const|let|function|class|async function)\b)", re.MULTILINE)
 EXPORTED = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 DECLARED = re.compile(r"^(?:export )?(?:const|let|(?:async )?function|class) ([\w$]+)", re.MULTILINE)
+COMMENT = re.compile(r"^ *// .*\n", re.MULTILINE)
 LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
@@ -34,8 +35,8 @@ def bundle(entry: Path, *, public: str) -> str:
                 raise BundleError(f"{declared} is declared in {owners[declared]} and again in {name}; rename one")
             owners[declared] = name
         pieces.append(f"// {name}\n{_strip(name, source)}")
-    exported = ", ".join(part.strip() for part in "".join(EXPORTED.findall(sources[entry.name])).split(",") if part.strip())
-    return f'(() => {{\n"use strict";\n{"".join(pieces)}globalThis.{public} = {{ {exported} }};\n}})();\n'
+    exported = "".join(EXPORTED.findall(sources[entry.name]))
+    return f'(() => {{\n"use strict";\n{"".join(pieces)}globalThis.{public} = {{{exported}}};\n}})();\n'
 
 
 def _in_order(entry: Path) -> dict[str, str]:
@@ -61,7 +62,7 @@ def _in_order(entry: Path) -> dict[str, str]:
 
 def _strip(name: str, source: str) -> str:
     """Remove what only a module may say."""
-    plain = EXPORT.sub("", EXPORTED.sub("", IMPORT.sub("", source)))
+    plain = COMMENT.sub("", EXPORT.sub("", EXPORTED.sub("", IMPORT.sub("", source))))
     if left := LEFT_OVER.search(plain):
         raise BundleError(f"{name} has a line that cannot be joined: {left[0]}")
     return plain

@@ -31,10 +31,7 @@ def draw_still(lines: str, inputs: Mapping[str, float]) -> str:
     if isinstance(last, ast.Assign):
         names[last.targets[0].id] = result
     drawing = backward_stepper(result, names=names, title=f"The backward pass of {ast.unparse(last)}").drawing
-    rows = "".join(
-        f"<tr><td>{html.escape(box.label)}</td><td>{html.escape(', '.join(n.text for n in box.notes if n.until is None))}"
-        "</td></tr>"
-        for box in reversed(drawing.boxes)
-    )
+    said = [(box.label, ", ".join(line.text for line in box.notes if line.until is None)) for box in drawing.boxes]
+    rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in reversed(said))
     head = '<thead><tr><th scope="col">forward pass</th><th scope="col">backward pass</th></tr></thead>'
     return f'<div class="still">{drawing.svg()}<table>{head}<tbody>{rows}</tbody></table></div>'

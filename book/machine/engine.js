@@ -86,11 +86,10 @@ class Walk {
   send(node, slot) {
     const to = this.graph.nodes[node.inputs[slot]];
     const v = this.v.get(node.id);
-    const [local, rule] = deriveLocally(this.graph, this.values, node, slot);
-    const amount = v * local;
+    const passed = deriveLocally(this.graph, this.values, node, slot, v);
     const late = to.op !== "leaf" && this.done.has(to.id);
-    this.terms.get(to.id).push(amount);
-    this.steps.push({ kind: "send", node: node.id, slot, to: to.id, v, local, amount, rule, late });
+    this.terms.get(to.id).push(passed.amount);
+    this.steps.push({ kind: "send", node: node.id, slot, to: to.id, v, ...passed, late });
   }
 
   trackedSlots(node) {

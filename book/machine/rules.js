@@ -1,4 +1,5 @@
-// Each operation: its value, and for each of its inputs the local derivative, as a number and in words.
+// Each operation: its value, and for each of its inputs the local derivative, as a number and in words, and where it
+// blocks: nothing passes there, not even an infinite upstream gradient, as in torch.
 // a and b are the inputs' values, out the value of the result; A, B and own are their names.
 // The words are Python: a test evaluates them and expects the number.
 
@@ -13,8 +14,8 @@ export const RULES = {
   "/": [(a, b) => a / b, [(a, b) => 1 / b, (A, B) => `1/${B}`], [(a, b) => -a / b ** 2, (A, B) => `-${A}/${B}**2`]],
   "**": [
     (a, b) => a ** b,
-    [(a, b) => (b === 0 ? 0 : b * a ** (b - 1)), wordPower],
-    [(a, b, out) => out * Math.log(a), (A, B) => `${A}**${B} * log(${A})`],
+    [(a, b) => b * a ** (b - 1), wordPower, (a, b) => b === 0],
+    [(a, b, out) => out * Math.log(a), (A, B) => `${A}**${B} * log(${A})`, (a, b) => a === 0 && b >= 0],
   ],
   neg: [(a) => -a, MINUS_ONE],
   sin: [Math.sin, [Math.cos, (A) => `cos(${bare(A)})`]],
@@ -23,7 +24,7 @@ export const RULES = {
   log: [Math.log, [(a) => 1 / a, (A) => `1/${A}`]],
   sqrt: [Math.sqrt, [(a, b, out) => 0.5 / out, (A, B, own) => `1/(2*${own})`]],
   tanh: [Math.tanh, [(a, b, out) => 1 - out ** 2, (A, B, own) => `(1 - ${own}**2)`]],
-  relu: [(a) => Math.max(a, 0), [(a) => (a > 0 ? 1 : 0), (A) => `(1 if ${A} > 0 else 0)`]],
+  relu: [(a) => Math.max(a, 0), [() => 1, (A) => `(1 if ${A} > 0 else 0)`, (a) => a <= 0]],
   sigmoid: [sigmoid, [(a, b, out) => out * (1 - out), (A, B, own) => `${own} * (1 - ${own})`]],
 };
 
@@ -46,10 +47,13 @@ export function applyRule(node, values) {
   return RULES[node.op][0](a, b);
 }
 
-// [number, words] of the derivative of a node with respect to one of its inputs.
-export function deriveLocally(graph, values, node, slot) {
-  const [local, words] = RULES[node.op][slot + 1];
+// What a node sends to one of its inputs: {local, rule, amount}, the local derivative, its words, and its product with v.
+export function deriveLocally(graph, values, node, slot, v) {
+  const [derivative, words, blocks] = RULES[node.op][slot + 1];
   const [a, b] = node.inputs.map((id) => values[id]);
   const [A, B] = node.inputs.map((id) => graph.nodes[id].ref);
-  return [local(a, b, values[node.id]), words(A, B, node.ref)];
+  const rule = words(A, B, node.ref);
+  if (blocks?.(a, b)) return { local: 0, rule, amount: 0 };
+  const local = derivative(a, b, values[node.id]);
+  return { local, rule, amount: v * local };
 }
