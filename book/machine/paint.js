@@ -34,7 +34,7 @@ export function sayMoment(machine) {
   const { graph, state, steps, values } = machine;
   const step = steps[state.at - 1];
   const end = machine.isFinished ? conclude(machine.truth, machine.wrong, isLucky(machine)) : "";
-  if (step) return { ...tell(step, graph), end, bad: tell(step, graph).bad || machine.wrong.length > 0 };
+  if (step) return { ...tell(step, graph), end };
   const isSecond = Object.keys(state.held).length > 0;
   const note = isSecond
     ? "backward() has run once, and nobody called zero_grad(). Run it again."
@@ -55,7 +55,9 @@ function paintWords(machine) {
   part.note.textContent = note;
   part.end.textContent = end + score;
   part.told.classList.toggle("bad", Boolean(bad));
+  part.told.classList.toggle("ends-wrong", machine.wrong.length > 0);
   part.told.classList.toggle("first", !state.at);
+  part.told.classList.toggle("held", Object.keys(state.held).length > 0);
 }
 
 function paintControls({ part, state, steps, score, question, isFinished }) {
