@@ -93,7 +93,7 @@ def test_a_node_is_chosen_in_the_graph_and_the_walk_follows(machine):
     assert part(page, "head").inner_text() == "Right! b goes next"
     part(page, "next").click()
     assert part(page, "head").inner_text().startswith("b = a*y sends")
-    page.wait_for_function("location.hash.includes('machine.o=')")
+    page.wait_for_function("location.hash.includes('machine.s=5') && location.hash.includes('machine.o=')")
     page.reload()
     assert part(page, "head").inner_text().startswith("b = a*y sends")
 
