@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 SOURCES = Path(__file__).parents[1] / "machine"
-STYLES = ("frame.css", "graph.css", "dock.css")
+STYLES = ("frame.css", "below.css", "graph.css", "dock.css")
 SWITCHES = ("predict", "depth-first", "keep", "compact")
 
 

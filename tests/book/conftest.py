@@ -61,3 +61,19 @@ def book(request, browser, build):
     page.goto(f"{root}chapters/mechanics/what_backward_does.html")
     yield page
     context.close()
+
+
+@pytest.fixture
+def machine(visit):
+    """Open the machine's page with a state in its address."""
+
+    def open_page(address="", **settings):
+        page = visit("machine", **settings)
+        if address:
+            page.goto(f"{page.url.split('#')[0]}#{address}")
+            page.reload()
+        page.wait_for_selector(".bp-machine.ready")
+        page.evaluate("document.querySelector('[data-part=stage]').focus()")
+        return page
+
+    return open_page
