@@ -46,7 +46,7 @@ def test_results_come_as_one_types_and_the_keyboard_suffices(book):
     options = book.locator("dialog [role=option]")
     assert options.count() >= 3
     assert options.nth(0).get_attribute("aria-selected") == "true"
-    assert book.locator("dialog .bp-found-text mark").first.inner_text() == "retain_graph"
+    assert options.nth(0).locator(".bp-found-text mark").first.inner_text() == "retain_graph"
     book.keyboard.press("ArrowDown")
     assert options.nth(1).get_attribute("aria-selected") == "true"
     chosen = book.locator("dialog input").get_attribute("aria-activedescendant")
