@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["bytes_sent"]
 
-# Linux's tcp_info: state (8 bits), segments on their way (32, at 24), bytes acknowledged (64, at 120), not sent (32, at 144)
+# Linux's tcp_info: the state (8 bits), segments on their way (32, at 24), bytes acknowledged (64, at 120), unsent (32)
 TCP_INFO_FIELDS, TCP_INFO_BYTES = "=B23xI92xQ16xI", 256
 LISTENING = 10  # a socket that sends nothing, and counts connections where others count segments
 PAUSE_SECONDS = 0.001
