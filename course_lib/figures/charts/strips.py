@@ -29,8 +29,9 @@ def strips(
 ) -> Drawing:
     """Draw a strip of spans for each row, all over the same axis, told apart by colour, hatching and name.
 
-    Spans whose names differ by a number at the end, such as "gather 1" and "gather 2", look alike. Names stand in
-    the spans of a kind if all of them have room, else once in the legend.
+    Spans whose names differ by a number at the end, such as "gather 1" and "gather 2", are of one kind and look alike.
+    Names stand in the spans of a kind if all of them have room. If not, the kind is named in the legend; but where each
+    row has one kind, the row's own name does for that, and the spans have their numbers.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def strips(
     end = max([start + length for _, _, start, length in spans] + list((marks or {}).values()))
     across = (width - LETTER * max(map(len, rows)) - MARGIN_INCHES) / (end - begin)  # inches of a unit
     keyed = {_kind(name) for _, name, _, length in spans if length * across < LETTER * (len(name) + 1)}
-    key = [kind for kind in kinds if kind in keyed]
+    alone = all(len({_kind(name) for name, _, _ in found}) < 2 for found in rows.values())
+    key = [] if alone else [kind for kind in kinds if kind in keyed]
     height = ROOM_INCHES + ROW_INCHES * (len(rows) + bool(marks)) + LEGEND_INCHES * -(-len(key) // COLUMNS)
     with canvas(title, width=width, height=height) as page:
         axes, patches = page.figure.subplots(), dict[str, Any]()
@@ -70,10 +72,11 @@ def strips(
             colour, hatch = FILLS[kinds.index(_kind(name))]
             bar = {"y": row, "width": length, "left": start, "height": 0.8, "linewidth": 0.6}
             drawn = [*axes.barh(**bar, facecolor=colour, edgecolor="black", alpha=LIGHT)]
-            if _kind(name) in keyed:
+            if _kind(name) in key:
                 drawn += [*axes.barh(**bar, facecolor="none", edgecolor=colour, hatch=hatch)]
             else:
-                axes.text(start + length / 2, row, name, ha="center", va="center", fontsize=9)
+                label = name.removeprefix(_kind(name)).strip() if _kind(name) in keyed else name
+                axes.text(start + length / 2, row, label, ha="center", va="center", fontsize=9)
             patches.setdefault(_kind(name), tuple(drawn))
         for name, at in (marks or {}).items():
             axes.axvline(at, color="black", linestyle="--", linewidth=1)
