@@ -25,7 +25,7 @@ def test_names_stand_in_their_spans_and_those_without_room_in_the_legend():
     """Each kind once in the legend, whatever its numbers."""
     assert {"launch", "wait", "kernel 1", "kernel 2"} <= set(words(strips(ROWS, title="t", unit="ms")))
     narrow = [(f"kernel {i}", i, 0.2) for i in range(1, 5)]
-    found = words(strips(ROWS | {"GPU": narrow}, title="t", unit="ms"))
+    found = words(strips(ROWS | {"GPU": [*narrow, ("copy", 5, 3)]}, title="t", unit="ms"))
     assert found.count("kernel") == 1
     assert not {"kernel 1", "kernel 2"} & set(found)
     assert set("1234") < set(words(strips({"GPU": narrow}, title="t", unit="s")))  # one kind: its number is enough

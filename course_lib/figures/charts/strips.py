@@ -30,8 +30,8 @@ def strips(
     """Draw a strip of spans for each row, all over the same axis, told apart by colour, hatching and name.
 
     Spans whose names differ by a number at the end, such as "gather 1" and "gather 2", are of one kind and look alike.
-    Names stand in the spans of a kind if all of them have room. If not, the kind is named in the legend; but where each
-    row has one kind, the row's own name does for that, and the spans have their numbers.
+    Names stand in the spans of a kind if all of them have room. If not, the kind is named in the legend; but where no
+    row has it beside others, the row's own name does for that, and the spans have their numbers.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def strips(
     end = max([start + length for _, _, start, length in spans] + list((marks or {}).values()))
     across = (width - LETTER * max(map(len, rows)) - MARGIN_INCHES) / (end - begin)  # inches of a unit
     keyed = {_kind(name) for _, name, _, length in spans if length * across < LETTER * (len(name) + 1)}
-    alone = all(len({_kind(name) for name, _, _ in found}) < 2 for found in rows.values())
-    key = [] if alone else [kind for kind in kinds if kind in keyed]
+    mixed = {kind for found in rows.values() if len(both := {_kind(name) for name, _, _ in found}) > 1 for kind in both}
+    key = [kind for kind in kinds if kind in keyed & mixed]
     height = ROOM_INCHES + ROW_INCHES * (len(rows) + bool(marks)) + LEGEND_INCHES * -(-len(key) // COLUMNS)
     with canvas(title, width=width, height=height) as page:
         axes, patches = page.figure.subplots(), dict[str, Any]()
