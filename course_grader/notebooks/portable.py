@@ -12,6 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 
 from course_grader.notebooks.page_facts import tab_of
+from course_grader.notebooks.typed_answers import split_answer
 from course_lib.errors import NotebookError
 
 __all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs", "read_terms"]
@@ -81,11 +82,21 @@ class PlainMarkdown:
 
 def _convert_box(kind: str, title: str, body: str) -> str:
     """Fold an answer or a dropdown; quote any other box, under its name."""
-    if kind in ("answer", "dropdown"):
-        title = f"Answer {title}" if kind == "answer" else title
+    if kind == "answer":
+        return _convert_answer(title, body)
+    if kind == "dropdown":
         return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
     title = title if kind == "admonition" else kind.capitalize()
     return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
+
+
+def _convert_answer(number: str, body: str) -> str:
+    """List the choices above the fold; the words stand in it, and what each mistake was."""
+    fields, words = split_answer(body)
+    asked = [text for field in fields if field.kind == "choice" and (text := field.as_question())]
+    mistakes = ["**Other answers**", *(field.as_diagnoses() for field in fields)] if fields else []
+    folded = _convert_box("dropdown", f"Answer {number}", "\n\n".join([words, *mistakes]))
+    return "\n\n".join([*asked, folded])
 
 
 def read_terms(glossary: Path) -> dict[str, str]:

@@ -117,7 +117,7 @@ def test_whatever_has_the_focus_shows_it(visit):
     """A ring around it, around the name of a tab whose own button is not seen, too."""
     page = visit("chapters/mechanics/what_backward_does")
     ring = """() => {
-      const at = document.activeElement, shown = at.type === "radio" ? at.nextElementSibling : at;
+      const at = document.activeElement, shown = at.matches(".sd-tab-set > input") ? at.nextElementSibling : at;
       if (at === document.body) return null;
       const style = getComputedStyle(shown);
       return [at.outerHTML.slice(0, 80), style.outlineStyle !== "none" || style.boxShadow !== "none"];
