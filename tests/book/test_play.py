@@ -1,0 +1,163 @@
+"""The figures to play with: their numbers are the library's, and a reader can use them in every way."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.book.load_figure import load_figure
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(file.stem.replace("_", "-") for file in (ROOT / "book" / "play").glob("*.py"))
+PAGES = {
+    name: page.relative_to(ROOT).with_suffix("").as_posix()
+    for page in sorted((ROOT / "chapters").rglob("*.md"))
+    for name in re.findall(r"^:::\{play\} (\S+)", page.read_text("utf-8"), re.MULTILINE)
+}
+STATES = 40
+
+
+@pytest.fixture
+def figure(visit):
+    """Open the page of a figure; ``figure(name).root`` is its element."""
+
+    def open_page(name, **settings):
+        page = visit(PAGES[name], **settings)
+        page.wait_for_selector(f"#{name}.ready")
+        page.root = page.locator(f"#{name}")
+        return page
+
+    return open_page
+
+
+def test_every_figure_is_on_a_page():
+    """None is made for nothing."""
+    assert sorted(PAGES) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_numbers_are_the_librarys(figure, name):
+    """In states all over its controls, the browser's model and the library's agree."""
+    module = load_figure(name)
+    data = module.data() if hasattr(module, "data") else None
+    found = figure(name).evaluate(SAMPLE, [name, module.START, STATES, data])
+    assert len({str(state) for state, _ in found}) > 1
+    for state, numbers in found:
+        for key, expected in module.model(state).items():
+            assert_same(numbers[key], expected, f"{key} of {state}")
+
+
+def assert_same(found, expected, what):
+    """Compare numbers as numbers, in lists as well, and all else as it is."""
+    if isinstance(expected, str | bool | None):
+        assert found == expected, what
+    else:
+        np.testing.assert_allclose(np.array(found, float), expected, rtol=1e-6, atol=1e-12, err_msg=what)
+
+
+# At random, but the same each time: a small generator of its own.
+SAMPLE = """([name, start, count, data]) => {
+  const { controls, model } = bpFigures[name];
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  const draw = ({ min, max, base }) => (place => base ? base ** place : place)(min + random() * (max - min));
+  const pick = ({ name, options, max, x, y, press, ...rest }) =>
+    press ? [] : x || y ? [x, y].filter(Boolean).map(each => [each.name, draw(each)])
+    : [[name, options ? Object.keys(options)[Math.floor(random() * Object.keys(options).length)]
+      : max === undefined ? random() < 0.5 : draw({ max, ...rest })]];
+  const make = () => ({ ...start, ...Object.fromEntries(controls.flatMap(pick)) });
+  return [start, ...Array.from({ length: count }, make)].map(state => [state, model(state, data)]);
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_fits_a_phone_and_is_big_enough_for_a_thumb(figure, name):
+    """At every width nothing scrolls sideways; what is dragged or pressed is 24 pixels high at least."""
+    page = figure(name, width=390)
+    for width in (360, 390, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        assert page.root.evaluate(OUTSIDE) == [], width
+    assert min(page.root.locator("input, button, .handle").evaluate_all(SIZES)) >= 24
+    assert page.troubles == []
+
+
+SIZES = """all => all.map(each => (each.closest("label") ?? each).getBoundingClientRect())
+  .map(({ width, height }) => Math.min(width, height))"""
+OUTSIDE = """root => {
+  const frame = root.getBoundingClientRect();
+  return [...root.querySelectorAll("text, .notch, dd, .value")].filter(text => !text.hidden)
+    .map(text => [text.textContent, text.getBoundingClientRect()])
+    .filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1).map(([words]) => words);
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_control_has_a_name_and_tells_what_it_changed(figure, name):
+    """By keyboard alone: each is reached by Tab, and a screen reader hears the new sentence."""
+    page = figure(name)
+    controls = page.root.locator("input:not(:disabled), button, .handle")
+    snapshot = page.root.aria_snapshot()
+    assert not re.search(r"- (button|checkbox|slider|radio|img)(:|$)", snapshot, re.MULTILINE), snapshot
+    assert controls.evaluate_all("all => all.every(each => each.tabIndex === 0)")
+    moved = page.root.locator("input[type=range], .handle").first
+    moved.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(
+        "name => (q => q('[data-part=live]').textContent === q('[data-part=said]').textContent)"
+        "(s => document.getElementById(name).querySelector(s))",
+        arg=name,
+    )
+    assert moved.get_attribute("aria-valuetext")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_javascript_it_is_a_picture_and_a_table(build, open_file, name):
+    """And nothing that does not work."""
+    page = open_file(build.html / f"{PAGES[name]}.html", alone=False, java_script_enabled=False)
+    root = page.locator(f"#{name}")
+    assert root.locator("svg[role=img]").is_visible()
+    assert root.locator("tbody tr").count() >= 2
+    assert root.locator("button, input").count() == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_script_is_on_its_page_only(build, name):
+    """Pages without it do not load it."""
+    has = [file for file in build.html.rglob("*.html") if f"play-{name}.js" in file.read_text("utf-8")]
+    assert [file.relative_to(build.html).as_posix() for file in has] == [f"{PAGES[name]}.html"]
+
+
+def test_the_learning_rate_is_dragged_past_its_border(figure):
+    """By slider and by finger; the address brings the state back, and the button the start."""
+    page = figure("learning-rate", width=390)
+    said, rate = page.root.locator("[data-part=said]"), page.root.get_by_label("Learning rate")
+    rate.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    assert said.inner_text() == "η = 0.21 is past 2/λ = 0.2: across grows by 1.1 a step; along still shrinks."
+    before = page.root.locator("polyline.bwd").get_attribute("points")
+    drag_by_finger(page, page.root.locator(".handle"), -60, 0)
+    after = page.root.locator("polyline.bwd").get_attribute("points")
+    assert after != before
+    page.wait_for_function("location.hash.includes('learning-rate.rate=0.21') && location.hash.includes('.along=')")
+    page.reload()
+    page.wait_for_selector("#learning-rate.ready")
+    assert page.root.locator("polyline.bwd").get_attribute("points") == after
+    page.root.get_by_role("button", name="Reset").click()
+    assert "is below" in said.inner_text()
+
+
+def drag_by_finger(page, element, dx, dy):
+    """Put a finger on the middle of an element, and move it."""
+    element.scroll_into_view_if_needed()
+    box = element.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    steps = [("touchStart", 0), *(("touchMove", i / 5) for i in range(1, 6))]
+    for kind, part in steps:
+        at = {"x": x + part * dx, "y": y + part * dy}
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
