@@ -20,11 +20,9 @@ const PARTS = `
   <div class="stage" data-part="stage">
     <svg role="group" aria-label="Figure" data-part="svg"><g role="img" data-part="drawing"><g aria-hidden="true" data-part="layer"></g></g></svg>
   </div>
-  <div class="panel">
-    <div class="controls" data-part="controls"></div>
-    <div class="told" data-part="told"><p data-part="said"></p></div>
-    <dl data-part="facts"></dl>
-  </div>
+  <div class="controls" data-part="controls"></div>
+  <div class="told" data-part="told"><p data-part="said"></p></div>
+  <dl data-part="facts"></dl>
   <p class="unseen" data-part="live" aria-live="polite"></p>
 </div>`;
 

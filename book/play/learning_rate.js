@@ -48,8 +48,9 @@ function drawValley(plot, tall, curvature, path, tone) {
   const half = 3.3;
   const up = (half * tall) / plot.width; // as many pixels a unit as across: a step is then at right angles to a level line
   const area = plot.area("valley", { height: tall, x: [-half, half], y: [-up, up] });
-  area.rect([-half, -up], [half, up], "wash");
-  for (let radius = 5; radius > 0; radius -= 0.5) area.ellipse(0, 0, radius, radius / Math.sqrt(curvature), "level");
+  area.rect([-half, -up], [half, up], "washed ink");
+  for (let radius = 5; radius > 0; radius -= 0.5)
+    area.ellipse(0, 0, radius, radius / Math.sqrt(curvature), "level lower");
   area.line([[-half, 0], [half, 0]], "axis"); // prettier-ignore
   area.line([[0, -up], [0, up]], "axis"); // prettier-ignore
   area.line(path, tone);

@@ -19,6 +19,10 @@ export class Plot {
     this.layer.replaceChildren();
   }
 
+  get height() {
+    return Number(this.svg.getAttribute("height"));
+  }
+
   set height(height) {
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     this.svg.setAttribute("height", height);
@@ -71,6 +75,20 @@ class Area {
   ellipse(x, y, acrossBy, upBy, kind) {
     const [rx, ry] = [this.px(x + acrossBy) - this.px(x), this.py(y) - this.py(y + upBy)];
     this.add("ellipse", { cx: this.px(x), cy: this.py(y), rx, ry }, kind);
+  }
+
+  arrow(from, to, kind) {
+    this.line([from, to], kind);
+    const [[x1, y1], [x2, y2]] = [from, to].map(([x, y]) => [this.px(x), this.py(y)]);
+    const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
+    this.add("path", { d: "M2 0L-9 -6L-9 6z", transform: `translate(${x2} ${y2}) rotate(${turn})` }, `${kind} head`);
+  }
+
+  // A path of SVG, in the data's coordinates.
+  shape(d, kind) {
+    const [x, y] = [this.px(1) - this.px(0), this.py(1) - this.py(0)];
+    const transform = `translate(${this.px(0)} ${this.py(0)}) scale(${x} ${y})`;
+    this.add("path", { d, transform, "vector-effect": "non-scaling-stroke" }, kind);
   }
 
   rect([x1, y1], [x2, y2], kind) {

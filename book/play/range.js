@@ -4,7 +4,7 @@ export function rangeOf({ min, max, step, base }) {
   const clamp = (place) => Math.min(max, Math.max(min, place));
   const places = Math.max(0, Math.ceil(-Math.log10(step)) + 1);
   const snap = (place) => Number((min + Math.round((clamp(place) - min) / step) * step).toFixed(places));
-  const valueAt = (place) => (base ? Number((base ** snap(place)).toPrecision(6)) : snap(place));
+  const valueAt = (place) => (base ? Number((base ** snap(place)).toPrecision(base === 10 ? 3 : 12)) : snap(place));
   const placeOf = (value) => (base ? Math.log(value) / Math.log(base) : value);
   return {
     low: min,

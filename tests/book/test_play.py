@@ -149,6 +149,26 @@ def test_the_learning_rate_is_dragged_past_its_border(figure):
     assert "is below" in said.inner_text()
 
 
+def test_at_the_cliff_clipping_keeps_the_run_and_by_norm_its_direction(figure):
+    """The run is the one that the library takes, up to the cliff; each way to clip says what it does there."""
+    page = figure("clipping-cliff")
+    cliff = load_figure("clipping-cliff")
+    log = page.evaluate("start => bpFigures['clipping-cliff'].model(start).log", cliff.START)
+    expected = cliff.run(cliff.START, steps=28)
+    np.testing.assert_allclose([each["place"] for each in log[:28]], [each["place"] for each in expected], rtol=1e-6)
+    said = page.root.locator("[data-part=said]")
+    norm = f"At step 27 the gradient norm is {expected[27]['norm']:.2g}"
+    assert said.inner_text().startswith(f"{norm}: the step throws the run off the map")
+    page.root.get_by_label("by norm").check()
+    assert said.inner_text() == f"{norm}: clipped, the step is 0.2 long, in the same direction."
+    page.root.get_by_label("by value").check()
+    assert re.fullmatch(rf"{norm}: clipped, the step is 0.28 long, turned by \d+°.", said.inner_text())
+    page.root.get_by_label("Threshold").focus()
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    assert "the step throws" in said.inner_text()  # too high a threshold is none
+
+
 def drag_by_finger(page, element, dx, dy):
     """Put a finger on the middle of an element, and move it."""
     element.scroll_into_view_if_needed()
