@@ -1,5 +1,5 @@
 // Gradient descent over the two parameters of a recurrent unit, whose loss has a cliff; each gradient may be clipped.
-import { format } from "../machine/numbers.js";
+import { brief } from "../machine/numbers.js";
 import { show } from "./frame.js";
 
 const STEPS = 80;
@@ -76,7 +76,7 @@ function draw(plot, { clip, threshold }, { log, steepest, isThrown }, levels) {
   const { place, gradient, step } = log[steepest];
   const to = (by, factor = 1) => place.map((entry, i) => entry - factor * by[i]);
   const tone = isThrown ? "bwd" : "fwd";
-  area.line(log.map((each) => each.place), `${tone} thin`); // prettier-ignore
+  area.line(log.map((each) => each.place), `${tone} thin`);
   for (const each of log.slice(1)) area.dot(...each.place, 2.5, tone);
   if (clip === "norm") area.ellipse(...place, threshold, threshold, "bound");
   if (clip === "value") area.rect(to([threshold, threshold]), to([-threshold, -threshold]), "bound");
@@ -106,7 +106,7 @@ function describe({ clip, threshold }, { log, steepest, clipped, last, isThrown 
   return { said: `No gradient of this run exceeds τ = ${short(threshold)}: clipping changes nothing.`, facts };
 }
 
-const short = (number) => format(Number(number.toPrecision(2)));
+const short = (number) => brief(number, 2);
 const isOnMap = ([w, b]) => w >= MAP.w[0] && w <= MAP.w[1] && b >= MAP.b[0] && b <= MAP.b[1];
 
 show("clipping-cliff", { controls, model, draw, describe });

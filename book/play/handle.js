@@ -8,7 +8,7 @@ const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], Arrow
 
 export class Handle {
   constructor({ label, x, y, at, area }, frame) {
-    Object.assign(this, { frame, x, y, area, label });
+    Object.assign(this, { frame, x, y, area, isElsewhere: Boolean(at) });
     this.at = at ?? ((state) => [state[x.name], state[y.name]]);
     this.ranges = { ...(x && { x: rangeOf(x) }), ...(y && { y: rangeOf(y) }) };
     this.shape = make("circle", { r: FINGER, class: "finger" });
@@ -48,11 +48,25 @@ export class Handle {
 
   follow(clientX, clientY) {
     const { left, top } = this.frame.part.svg.getBoundingClientRect();
+    const [px, py] = [clientX - left, clientY - top];
     const area = this.frame.plot.areas[this.area];
-    const wanted = { x: area.x(clientX - left), y: area.y(clientY - top) };
-    this.frame.set(
-      Object.fromEntries(this.axes.map(([axis, { name }]) => [name, this.ranges[axis].nearest(wanted[axis])])),
-    );
+    if (this.isElsewhere) return this.frame.set(this.search(area, px, py));
+    const wanted = { x: area.x(px), y: area.y(py) };
+    const moved = this.axes.map(([axis, { name }]) => [name, this.ranges[axis].nearest(wanted[axis])]);
+    return this.frame.set(Object.fromEntries(moved));
+  }
+
+  // Of all values that it may take, the one with which it stands nearest to the pointer.
+  search(area, px, py) {
+    const { figure, state, data } = this.frame;
+    const [[axis, { name }]] = this.axes;
+    const away = (value) => {
+      const tried = { ...state, [name]: value };
+      const [x, y] = this.at(tried, figure.model(tried, data));
+      return Math.hypot(area.px(x) - px, area.py(y) - py);
+    };
+    const values = this.ranges[axis].values();
+    return { [name]: values.reduce((best, value) => (away(value) < away(best) ? value : best)) };
   }
 
   press(event) {
@@ -60,10 +74,8 @@ export class Handle {
     if (!steps || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const far = event.shiftKey ? 10 : 1;
-    const moved = this.axes.map(([axis, { name }]) => [
-      name,
-      this.ranges[axis].move(this.frame.state[name], steps[axis === "x" ? 0 : 1] * far),
-    ]);
+    const by = { x: steps[0] * far, y: steps[1] * far };
+    const moved = this.axes.map(([axis, { name }]) => [name, this.ranges[axis].move(this.frame.state[name], by[axis])]);
     this.frame.set(Object.fromEntries(moved));
   }
 

@@ -1,10 +1,10 @@
 // Gradient descent on (u² + λ v²) / 2, in closed form: each step multiplies each coordinate by 1 - ηλ.
-import { format } from "../machine/numbers.js";
+import { brief } from "../machine/numbers.js";
 import { show } from "./frame.js";
 
 const STEPS = 12;
 const FAR = 1e-9; // from the border
-const signed = (number) => format(number).replace("-", "−");
+const signed = (number) => brief(number).replace("-", "−");
 
 const controls = [
   {
@@ -13,7 +13,7 @@ const controls = [
     min: 0.005,
     max: 0.4,
     step: 0.005,
-    notches: ({ curvature }) => [[2 / curvature, `2/λ = ${format(2 / curvature)}`]],
+    notches: ({ curvature }) => [[2 / curvature, `2/λ = ${brief(2 / curvature)}`]],
   },
   { name: "curvature", label: "Curvature across the valley, λ", min: 5, max: 20, step: 0.5 },
   {
@@ -51,12 +51,12 @@ function drawValley(plot, tall, curvature, path, tone) {
   area.rect([-half, -up], [half, up], "washed ink");
   for (let radius = 5; radius > 0; radius -= 0.5)
     area.ellipse(0, 0, radius, radius / Math.sqrt(curvature), "level lower");
-  area.line([[-half, 0], [half, 0]], "axis"); // prettier-ignore
-  area.line([[0, -up], [0, up]], "axis"); // prettier-ignore
+  area.line([[-half, 0], [half, 0]], "axis");
+  area.line([[0, -up], [0, up]], "axis");
   area.line(path, tone);
   for (const [u, v] of path.slice(1)) area.dot(u, v, 3.5, tone);
   area.text(-half, 0, "along, λ = 1", "soft start", [6, -6]);
-  area.text(0, up, `across, λ = ${format(curvature)}`, "soft start", [7, 16]);
+  area.text(0, up, `across, λ = ${brief(curvature)}`, "soft start", [7, 16]);
 }
 
 function drawFactors(plot, top, factors) {
@@ -67,7 +67,7 @@ function drawFactors(plot, top, factors) {
   area.rect([-1, -1], [1, 1], "washed fwd");
   area.rect([left, -1], [-1, 1], "washed bwd");
   for (const tick of [-1, 0, 1]) {
-    area.line([[tick, -1], [tick, 1]], "axis"); // prettier-ignore
+    area.line([[tick, -1], [tick, 1]], "axis");
     area.text(tick, -1, signed(tick), "soft", [0, 16]);
   }
   area.text(left, -1, "leaves", "bwd start", [4, 16]);
@@ -86,9 +86,9 @@ function describe({ rate, curvature }, { path, losses, factors, border }) {
   const [along, across] = factors.map(signed);
   const side = sideOf(factors);
   const said = {
-    below: `η = ${format(rate)} is below 2/λ = ${format(border)}: both directions shrink${factors[1] < 0 ? ", across in a zigzag" : ""}.`,
+    below: `η = ${brief(rate)} is below 2/λ = ${brief(border)}: both directions shrink${factors[1] < 0 ? ", across in a zigzag" : ""}.`,
     at: `η = 2/λ: across, the run jumps from side to side for ever.`,
-    past: `η = ${format(rate)} is past 2/λ = ${format(border)}: across grows by ${signed(-factors[1])} a step; along still shrinks.`,
+    past: `η = ${brief(rate)} is past 2/λ = ${brief(border)}: across grows by ${signed(-factors[1])} a step; along still shrinks.`,
   }[side];
   const after = (i) => `× ${signed(factors[i] ** STEPS)}`;
   return {
@@ -96,8 +96,8 @@ function describe({ rate, curvature }, { path, losses, factors, border }) {
     bad: side === "past",
     facts: [
       ["Along, λ = 1", `× ${along} a step, ${after(0)} in ${STEPS}`],
-      [`Across, λ = ${format(curvature)}`, `× ${across} a step, ${after(1)} in ${STEPS}`],
-      [`Loss after ${STEPS} steps`, `${format(losses[STEPS])}, from ${format(losses[0])}`],
+      [`Across, λ = ${brief(curvature)}`, `× ${across} a step, ${after(1)} in ${STEPS}`],
+      [`Loss after ${STEPS} steps`, `${brief(losses[STEPS])}, from ${brief(losses[0])}`],
     ],
   };
 }

@@ -101,4 +101,15 @@ class Area {
   text(x, y, words, kind = "", [dx, dy] = [0, 0]) {
     this.plot.text(this.px(x) + dx, this.py(y) + dy, words, kind);
   }
+
+  // A line across the area at a value, with its words outside: below it, or to its left.
+  xTick(x, words) {
+    this.line([[x, this.y(this.top)], [x, this.y(this.top + this.height)]], "axis");
+    this.plot.text(this.px(x), this.top + this.height + 16, words, "soft");
+  }
+
+  yTick(y, words) {
+    this.line([[this.x(this.left), y], [this.x(this.left + this.width), y]], "axis");
+    this.plot.text(this.left - 6, this.py(y) + 5, words, "soft end");
+  }
 }

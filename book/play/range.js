@@ -14,6 +14,7 @@ export function rangeOf({ min, max, step, base }) {
     placeOf,
     shareOf: (value) => (placeOf(value) - min) / (max - min),
     nearest: (value) => valueAt(placeOf(value)),
+    values: () => Array.from({ length: Math.round((max - min) / step) + 1 }, (_, i) => valueAt(min + i * step)),
     move: (value, steps) => valueAt(placeOf(value) + steps * step),
     // From the address: a number, brought into the range, or nothing.
     read: (text) => (text && Number.isFinite(Number(text)) ? valueAt(placeOf(Number(text))) : undefined),

@@ -61,7 +61,8 @@ SAMPLE = """([name, start, count, data]) => {
   const { controls, model } = bpFigures[name];
   let seed = 1;
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
-  const draw = ({ min, max, base }) => (place => base ? base ** place : place)(min + random() * (max - min));
+  const snap = ({ min, max, step }) => min + step * Math.floor(random() * (1 + (max - min) / step));
+  const draw = (range) => (range.base ? range.base ** snap(range) : snap(range));
   const pick = ({ name, options, max, x, y, press, ...rest }) =>
     press ? [] : x || y ? [x, y].filter(Boolean).map(each => [each.name, draw(each)])
     : [[name, options ? Object.keys(options)[Math.floor(random() * Object.keys(options).length)]
@@ -167,6 +168,20 @@ def test_at_the_cliff_clipping_keeps_the_run_and_by_norm_its_direction(figure):
     for _ in range(30):
         page.keyboard.press("ArrowRight")
     assert "the step throws" in said.inner_text()  # too high a threshold is none
+
+
+def test_the_layer_is_dragged_over_the_ridge_and_another_precision_takes_it_back(figure):
+    """The point stays on the roof, wherever the finger is; the ridge depends on the precision, the batch does not."""
+    page = figure("roofline", width=390)
+    said = page.root.locator("[data-part=said]")
+    assert "memory-bound" in said.inner_text()
+    drag_by_finger(page, page.root.locator(".handle"), 60, -70)
+    assert "past the ridge at 12.5: compute-bound. At best 100% of the peak." in said.inner_text()
+    rows = page.root.get_by_label("Rows in the batch")
+    chosen = rows.get_attribute("aria-valuetext")
+    page.root.get_by_label("bfloat16").check()
+    assert "left of the ridge at 201: memory-bound" in said.inner_text()
+    assert rows.get_attribute("aria-valuetext") == chosen
 
 
 def drag_by_finger(page, element, dx, dy):
