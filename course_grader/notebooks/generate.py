@@ -34,7 +34,7 @@ def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     path = notebook_sources(root)[text].relative_to(root)
     repository = Repository.read(root)
     citations, terms = read_citations(root / "references.bib"), read_terms(root / "glossary.md")
-    plain = PlainMarkdown(repository.site, path.parent.as_posix(), citations, terms)
+    plain = PlainMarkdown(repository.site, path.with_suffix("").as_posix(), citations, terms)
     about = "" if is_exercise(text) else _describe_page(notebook, text, root)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
