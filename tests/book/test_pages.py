@@ -80,39 +80,6 @@ def test_a_figure_follows_the_colour_scheme(visit):
     assert styles(".text_html:has(.bp-figure)", "backgroundColor") == {"rgba(0, 0, 0, 0)"}
 
 
-def test_a_dark_page_is_printed_light(visit):
-    """Else its figures are pale on white paper; afterwards it is dark again."""
-    page = visit("chapters/mechanics/what_backward_does", scheme="dark")
-    fill = "[...document.querySelectorAll('.bp-figure svg')].map(e => getComputedStyle(e).fill)"
-    page.evaluate(f"addEventListener('beforeprint', () => window.printed = {fill})")
-    page.pdf()
-    seen = page.evaluate("window.printed")
-    assert len(seen) >= 2
-    assert all(max(map(int, re.findall(r"\d+", colour))) < 80 for colour in seen), seen
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert all(min(map(int, re.findall(r"\d+", colour))) > 150 for colour in page.evaluate(fill))
-
-
-def test_on_paper_each_tab_stands_below_its_name(visit):
-    """There all are open, and without a name of its own nothing says whose code is whose."""
-    page = visit("chapters/mechanics/what_backward_does")
-    page.emulate_media(media="print")
-    places = page.locator(".sd-tab-set").first.evaluate(
-        "e => [...e.querySelectorAll('label, .sd-tab-content')].map(e => e.getBoundingClientRect().top)"
-    )
-    assert len(places) == 6
-    assert places == sorted(set(places))
-
-
-def test_code_longer_than_a_page_leaves_none_blank(visit):
-    """A box of code moves to the next page whole, but nothing inside of it does so again."""
-    page = visit("chapters/mechanics/build_the_engine")
-    page.emulate_media(media="print")
-    breaks = "e => [e, ...e.querySelectorAll('div, pre')].map(x => getComputedStyle(x).breakInside).join(' ')"
-    seen = {box.evaluate(breaks) for box in page.locator("div.cell_input").all()}
-    assert seen == {"avoid auto auto auto"}, seen
-
-
 def test_whatever_has_the_focus_shows_it(visit):
     """A ring around it, around the name of a tab whose own button is not seen, too."""
     page = visit("chapters/mechanics/what_backward_does")
