@@ -1,5 +1,8 @@
 """Fold answers: ``:::{answer} 1`` holds the words, and cells tagged ``in-answer`` that follow it go inside."""
 
+import html
+import re
+
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -13,14 +16,16 @@ class Answer(nodes.General, nodes.Element):
 
 
 class AnswerDirective(Directive):
-    """``answer``: its argument is the number of the question."""
+    """``answer``: its argument is the number of the question, or the question."""
 
     required_arguments = 1
+    final_argument_whitespace = True
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Parse the words."""
-        answer = Answer(number=self.arguments[0])
+        asked = self.arguments[0]
+        answer = Answer(label=f"Answer {asked}" if asked.isdigit() else asked)
         self.state.nested_parse(self.content, self.content_offset, answer)
         return [answer]
 
@@ -42,7 +47,8 @@ def _is_inside(node: nodes.Node) -> bool:
 
 def open_details(translator: HTML5Translator, node: Answer) -> None:
     """Write a ``details`` element with the answer's name."""
-    translator.body.append(f'<details class="bp-answer"><summary>Answer {node["number"]}</summary>')
+    label = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(node["label"]))
+    translator.body.append(f'<details class="bp-answer"><summary>{label}</summary>')
 
 
 def close_details(translator: HTML5Translator, node: Answer) -> None:
