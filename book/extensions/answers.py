@@ -25,7 +25,7 @@ class AnswerDirective(Directive):
     def run(self) -> list[nodes.Node]:
         """Parse the words."""
         asked = self.arguments[0]
-        answer = Answer(label=f"Answer {asked}" if asked.isdigit() else asked)
+        answer = Answer(label=f"Answer {asked}" if asked[:1].isdigit() else asked)
         self.state.nested_parse(self.content, self.content_offset, answer)
         return [answer]
 

@@ -22,7 +22,9 @@ class FirstCell(SphinxDirective):
             self.env.note_dependency(str(path))
         cell = next(cell for cell in book_notebook(text, root=root).cells if cell.cell_type == "code")
         printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-        code = nodes.container("", nodes.literal_block(cell.source, cell.source, language="python"), classes=["cell_input"])
+        code = nodes.container(
+            "", nodes.literal_block(cell.source, cell.source, language="python"), classes=["cell_input"]
+        )
         output = nodes.container("", nodes.literal_block(printed, printed, language="none"), classes=["cell_output"])
         output[0]["classes"] = ["output", "stream"]
         return [nodes.container("", code, output, classes=["cell"])]

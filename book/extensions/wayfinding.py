@@ -1,7 +1,6 @@
-"""Ways on from a page: what the next one is good for, as the contents on the first page say, and pages to look things up.
+"""Say at the foot of a page what the next one is good for, as the contents on the first page do.
 
-The templates are ``components/prev-next.html`` and ``quick-links.html``; the pages to look things up in are listed in
-``_config.yml``.
+The template is ``components/prev-next.html``.
 """
 
 import html

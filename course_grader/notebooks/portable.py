@@ -82,7 +82,7 @@ class PlainMarkdown:
 def _convert_box(kind: str, title: str, body: str) -> str:
     """Fold an answer or a dropdown; quote any other box, under its name."""
     if kind in ("answer", "dropdown"):
-        title = f"Answer {title}" if title.isdigit() else title
+        title = f"Answer {title}" if title[:1].isdigit() else title
         return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
     title = title if kind == "admonition" else kind.capitalize()
     return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])

@@ -1,5 +1,6 @@
 """The built book, as people meet it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -162,9 +163,12 @@ def test_an_answer_holds_its_words_and_below_them_its_numbers(visit):
 
 
 def test_the_box_below_the_title_says_what_a_page_takes(visit):
-    """Time, what comes before, what can be done after; PyTorch is the tab that is open."""
+    """Time, what comes before, what can be done after, when it was run; PyTorch is the tab that is open."""
     page = visit("chapters/mechanics/fit_a_line")
-    assert page.locator(".bp-info dt").all_inner_texts() == ["Time", "Before this", "After it you can", "GPU"]
+    rows = ["Time", "Before this", "After it you can", "GPU", "Verified on"]
+    assert page.locator(".bp-info dt").all_inner_texts() == rows
+    committed = json.loads((ROOT / "chapters/mechanics/fit_a_line.ipynb").read_text("utf-8"))["metadata"]["verified"]
+    assert all(what in page.locator(".bp-info dd").last.inner_text() for what in committed.values())
     links = page.locator(".bp-info a").all_inner_texts()
     assert links == [
         "Backpropagation: what backward() does",
