@@ -6,6 +6,7 @@ without JavaScript their choices are a list above the fold, and their diagnoses 
 
 import html
 import json
+import re
 from typing import Any
 
 from docutils import nodes
@@ -25,9 +26,10 @@ class Answer(nodes.General, nodes.Element):
 
 
 class AnswerDirective(Directive):
-    """``answer``: its argument is the number of the question."""
+    """``answer``: its argument is the number of the question, or the question."""
 
     required_arguments = 1
+    final_argument_whitespace = True
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -36,13 +38,15 @@ class AnswerDirective(Directive):
             fields, words = split_answer("\n".join(self.content))
         except NotebookError as error:
             raise self.error(str(error)) from error
-        answer = Answer(number=self.arguments[0], fields=[_settings(field) for field in fields])
+        asked = self.arguments[0]
+        label = f"Answer {asked}" if asked[:1].isdigit() else asked
+        answer = Answer(label=label, fields=[_settings(field) for field in fields])
         self._parse(words, answer)
-        asked = [self._box(field.as_question(), "bp-field", f"bp-{field.kind}") for field in fields]
+        boxes = [self._box(field.as_question(), "bp-field", f"bp-{field.kind}") for field in fields]
         if fields:
             answer += self._box("**Other answers**", "bp-mistakes")
             answer[-1] += [self._box(field.as_diagnoses()) for field in fields]
-        return [*asked, answer]
+        return [*boxes, answer]
 
     def _box(self, text: str, *classes: str) -> nodes.container:
         box = nodes.container(classes=list(classes), is_div=True)
@@ -79,8 +83,8 @@ def _is_inside(node: nodes.Node) -> bool:
 def open_details(translator: HTML5Translator, node: Answer) -> None:
     """Write a ``details`` element with the answer's name."""
     fields = html.escape(json.dumps(node["fields"]))
-    said = f'<details class="bp-answer" data-fields="{fields}"><summary>Answer {node["number"]}</summary>'
-    translator.body.append(said)
+    label = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(node["label"]))
+    translator.body.append(f'<details class="bp-answer" data-fields="{fields}"><summary>{label}</summary>')
 
 
 def close_details(translator: HTML5Translator, node: Answer) -> None:

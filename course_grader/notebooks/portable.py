@@ -80,12 +80,13 @@ class PlainMarkdown:
         title = title if kind == "admonition" else kind.capitalize()
         return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
 
-    def _convert_answer(self, number: str, body: str) -> str:
+    def _convert_answer(self, asked_for: str, body: str) -> str:
         """List the choices above the fold; the words stand in it, and what each mistake was."""
         fields, words = split_answer(body)
         asked = [text for field in fields if field.kind == "choice" and (text := field.as_question())]
+        title = f"Answer {asked_for}" if asked_for[:1].isdigit() else asked_for
         mistakes = ["**Other answers**", *(field.as_diagnoses() for field in fields)] if fields else []
-        folded = self._convert_box("dropdown", f"Answer {number}", "\n\n".join([words, *mistakes]))
+        folded = self._convert_box("dropdown", title, "\n\n".join([words, *mistakes]))
         return "\n\n".join([*asked, folded])
 
     def _convert_role(self, role: str, content: str) -> str:
