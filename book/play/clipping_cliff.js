@@ -77,11 +77,11 @@ function draw(plot, { clip, threshold }, { log, steepest, isThrown }, levels) {
   const to = (by, factor = 1) => place.map((entry, i) => entry - factor * by[i]);
   const tone = isThrown ? "bwd" : "fwd";
   area.line(log.map((each) => each.place), `${tone} thin`);
-  for (const each of log.slice(1)) area.dot(...each.place, 2.5, tone);
+  for (const each of log.slice(1)) area.dot(...each.place, 2, tone);
   if (clip === "norm") area.ellipse(...place, threshold, threshold, "bound");
   if (clip === "value") area.rect(to([threshold, threshold]), to([-threshold, -threshold]), "bound");
   area.arrow(place, to(gradient), "bwd dashed");
-  if (clip !== "none") area.arrow(place, to(step), "fwd");
+  if (clip !== "none") area.arrow(place, to(step), "fwd thick");
   area.text(MAP.w[1], MAP.b[0], "w →", "soft end", [-6, -8]);
   area.text(MAP.w[0], MAP.b[1], "↑ b", "soft start", [6, 18]);
   area.text(MAP.w[0], MAP.b[0], "high loss", "soft start", [6, -8]);

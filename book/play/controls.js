@@ -2,8 +2,6 @@
 import { format } from "../machine/numbers.js";
 import { rangeOf } from "./range.js";
 
-let controlsMade = 0; // for ids
-
 export function makeControl(control, frame) {
   if (control.options) return makeChoice(control, frame);
   if (control.press) return makeButton(control, frame);
@@ -19,7 +17,7 @@ function create(html) {
 function makeSlider(control, frame) {
   const { name, label, say = format, notches = () => [], when } = control;
   const range = rangeOf(control);
-  const id = `${frame.id}-${name}-${(controlsMade += 1)}`;
+  const id = `${frame.id}-${name}`;
   const element = create(`<div class="slider"><label for="${id}"></label><span class="value" aria-hidden="true"></span>
     <div class="track"><input type="range" id="${id}" min="${range.low}" max="${range.high}" step="${range.step}">
     <div class="notches" aria-hidden="true"></div></div></div>`);
@@ -48,7 +46,7 @@ function makeNotch(share, words) {
 }
 
 function makeChoice({ name, label, options, when }, frame) {
-  const group = `${frame.id}-${name}-${(controlsMade += 1)}`;
+  const group = `${frame.id}-${name}`;
   const element = create(`<fieldset class="choice"><legend></legend></fieldset>`);
   element.firstChild.textContent = label;
   const inputs = Object.entries(options).map(([value, words]) => {

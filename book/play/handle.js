@@ -25,8 +25,9 @@ export class Handle {
     this.element.setAttribute("transform", `translate(${area.px(x)} ${area.py(y)})`);
     const spoken = this.axes.map(([, setting]) => `${setting.label ?? setting.name} ${format(state[setting.name])}`);
     this.element.setAttribute("aria-valuetext", spoken.join(", "));
-    const [, { name, min, max }] = this.axes[0];
-    const values = { now: state[name], min, max };
+    const [axis, { name }] = this.axes[0];
+    const { low, high, valueAt } = this.ranges[axis];
+    const values = { now: state[name], min: valueAt(low), max: valueAt(high) };
     for (const [key, value] of Object.entries(values)) this.element.setAttribute(`aria-value${key}`, value);
   }
 
