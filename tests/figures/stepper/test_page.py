@@ -344,6 +344,7 @@ def test_a_link_leads_to_a_step(see, figure):
 
     def drive(page):
         address = page.locator(".bp-bar a").nth(1).evaluate("e => e.href").removesuffix("1") + "3"
+        page.goto("about:blank")
         page.goto(address)
         states = [now(page, 0)[0], now(page, 1)[0]]
         page.evaluate("location.hash = '#elsewhere'")
