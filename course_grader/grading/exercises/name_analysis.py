@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "used_names"]
+__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "strip_magics", "used_names"]
 
 DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:\.\w+)+")  # from the middle of a long word it would take the square
 MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
@@ -41,21 +41,21 @@ class CellNames:
     aliases: dict[str, str] = field(default_factory=dict)
     starred: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)  # at its top level, or inside of its functions
 
     @classmethod
     def of(cls, source: str) -> "CellNames":
         """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name."""
         read = cls()
-        tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
+        tree = _parse(source) or _parse(strip_magics(source))
         if not tree:
             read.paths |= set(DOTTED.findall(COMMENT.sub("", source)))
             return read
-        stored: set[str] = set()
         for node in ast.walk(tree):
             read._add(node)
-            stored |= set(_stored_names(node))
+            read.stored |= set(_stored_names(node))
         read.bound |= set(_top_level_names(tree))
-        read.free -= stored
+        read.free -= read.stored
         return read
 
     def _add(self, node: ast.AST) -> None:
@@ -112,6 +112,17 @@ def strip_comments_and_strings(source: str) -> str:
         return ast.unparse(tree)
     except RecursionError:
         return source
+
+
+def strip_magics(source: str) -> str:
+    r"""Replace what IPython alone can read by the statement in it, or by ``pass``.
+
+    Examples
+    --------
+    >>> strip_magics("%matplotlib inline\n%time x = 2")
+    'pass\nx = 2'
+    """
+    return "\n".join(map(_replace_magic, source.splitlines()))
 
 
 def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> list[CellNames]:

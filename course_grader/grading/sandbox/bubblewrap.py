@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 GRADER = Path(__file__).resolve().parents[2]
+KEYS = GRADER / "exercises"  # which the wheel brings, within what the sandbox shows
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
 EMPTY_PLACES = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
@@ -147,14 +148,15 @@ def bubblewrap_command(*, limits: Limits, sockets: str | None = None, nesting: b
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
     for path in dict.fromkeys(readable_folders()):
         command += ["--ro-bind", path, path]
-    for path in limits.hidden:
+    hidden = (*limits.hidden, *([str(KEYS)] if KEYS.is_dir() else []))
+    for path in hidden:
         command += ["--tmpfs", path]
     if sockets is not None:
         command += ["--bind", sockets, sockets]
     for name, value in make_environment(HOME).items():
         command += ["--setenv", name, value]
     # What is mounted over them stays writable; they themselves are memory without a limit.
-    for path in (*limits.hidden, "/dev", "/"):
+    for path in (*hidden, "/dev", "/"):
         command += ["--remount-ro", path]
     return [*command, "--chdir", HOME, "--"]
 
