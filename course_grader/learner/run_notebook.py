@@ -29,7 +29,7 @@ from course_grader.learner.mark import Mark
 from course_grader.learner.own_process import OwnProcess
 from course_grader.learner.public_key import PublicKey, exercise_of, find_key
 from course_lib import extras
-from course_lib.errors import NotebookError
+from course_lib.errors import InputError, NotebookError
 
 __all__ = ["VISIBLE", "mark_notebook", "mark_with"]
 
@@ -55,6 +55,8 @@ def mark_notebook(raw: bytes) -> Mark:
     ------
     NotebookError
         If it is not the notebook of an exercise.
+    InputError
+        If the exercise needs a package that is not installed.
     MissingExtraError
         If there are hidden tests, and no pytest to run them.
     """
@@ -124,6 +126,13 @@ def _failure_of(process: OwnProcess, cell: CodeCell) -> Failure | None:
         raise
     except KernelStopped as stopped:
         return Failure(str(stopped))
+    except ModuleNotFoundError as error:
+        if cell.course["kind"] == "given":
+            raise InputError(
+                f"expected {error.name}, which this exercise imports, found it not installed; install it in this "
+                f"Python: pip install {str(error.name).partition('.')[0]}"
+            ) from error
+        return describe_exception("ModuleNotFoundError", str(error))
     except BaseException as error:  # sys.exit, too, is the learner's error here
         return describe_exception(type(error).__name__, str(error))
     expect, tolerance = cell.course.get("expect"), cell.course.get("tolerance")

@@ -154,6 +154,17 @@ def test_python_that_ends_before_the_notebook_does_is_reported(hand_in, course_f
         mark_file(hand_in(double="import os\nos._exit(3)"), course_folder)
 
 
+def test_a_package_that_the_exercise_needs_is_named(hand_in, course_folder):
+    """Nothing can be marked without it, and nothing is called wrong; an answer's own import is its own mistake."""
+
+    def need(notebook, cells):
+        cells["setup"]["source"] = "import torch_that_is_not_here.nn"
+
+    edited(course_folder / "double" / "double.ipynb", need)
+    with pytest.raises(InputError, match=r"found it not installed; .*: pip install torch_that_is_not_here$"):
+        mark_file(hand_in(), course_folder)
+
+
 def test_what_is_no_exercise_is_refused(tmp_path, course_folder):
     """A page of the book, by its name."""
     page = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
@@ -169,3 +180,9 @@ def test_a_slug_is_no_path(hand_in, course_folder):
         notebook["metadata"]["course"]["exercise"] = "../course/double"
 
     assert mark_file(edited(hand_in(), wander), course_folder).max_points == 0
+
+
+def test_magics_are_left_out_where_there_is_no_notebook(hand_in, course_folder):
+    """IPython's own kernel would run them; without one, the Python beside them runs."""
+    answer = "%matplotlib inline\n!ls\n%time TWO = 2\ndef double(x):\n    return TWO * x\ndouble?"
+    assert mark_file(hand_in(double=answer), course_folder).points == 3

@@ -16,6 +16,7 @@ MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line t
 # What else IPython alone can read: a question about a name, and the output of a command, which is given a name.
 HELP = re.compile(r"([ \t]*)(?:\?\S.*|[%\w][\w.*]*\?{1,2}[ \t]*)")
 CAPTURE = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
+TIMED = re.compile(r"([ \t]*)%{1,2}(?:time|timeit|prun)[ \t]+(.*)")
 COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 MAX_CHARS = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
 MAX_DOTS = 20  # of dots: a learner may write as many as they like
@@ -47,7 +48,7 @@ class CellNames:
     def of(cls, source: str) -> "CellNames":
         """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name."""
         read = cls()
-        tree = _parse(source) or _parse(strip_magics(source))
+        tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
         if not tree:
             read.paths |= set(DOTTED.findall(COMMENT.sub("", source)))
             return read
@@ -115,14 +116,21 @@ def strip_comments_and_strings(source: str) -> str:
 
 
 def strip_magics(source: str) -> str:
-    r"""Replace what IPython alone can read by the statement in it, or by ``pass``.
+    r"""Turn a cell that only IPython can read into Python: a statement that is timed stays, other magics go.
 
     Examples
     --------
     >>> strip_magics("%matplotlib inline\n%time x = 2")
     'pass\nx = 2'
     """
-    return "\n".join(map(_replace_magic, source.splitlines()))
+    return source if _parse(source) else "\n".join(map(_strip_magic, source.splitlines()))
+
+
+def _strip_magic(line: str) -> str:
+    if timed := TIMED.fullmatch(line):
+        return timed[1] + timed[2]
+    magic = MAGIC.fullmatch(line)
+    return magic[1] + "pass" if magic else _replace_magic(line)
 
 
 def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> list[CellNames]:
