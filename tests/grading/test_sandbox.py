@@ -184,7 +184,7 @@ def test_the_command_says_what_is_to_be_covered(course):
 def test_the_keys_that_the_wheel_brings_are_covered(monkeypatch, installed):
     """They lie in the package, which the sandbox shows; another folder of it stands for them here."""
     folder = bubblewrap.GRADER / "cli"
-    monkeypatch.setattr(bubblewrap, "KEYS", folder if installed else folder / "none")
+    monkeypatch.setattr(bubblewrap, "KEYS", {folder if installed else folder / "none"})
     command = [*bubblewrap.bubblewrap_command(limits=Limits()), "ls", str(folder)]
     seen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert ("entry_point.py" in seen) is not installed

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -32,7 +33,8 @@ __all__ = [
 ]
 
 GRADER = Path(__file__).resolve().parents[2]
-KEYS = GRADER / "exercises"  # which the wheel brings, within what the sandbox shows
+# Where a wheel brings the public keys, within what the sandbox shows; an editable one brings a copy, too.
+KEYS = {GRADER / "exercises", Path(sysconfig.get_path("purelib"), GRADER.name, "exercises")}
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
 EMPTY_PLACES = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
@@ -148,7 +150,7 @@ def bubblewrap_command(*, limits: Limits, sockets: str | None = None, nesting: b
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
     for path in dict.fromkeys(readable_folders()):
         command += ["--ro-bind", path, path]
-    hidden = (*limits.hidden, *([str(KEYS)] if KEYS.is_dir() else []))
+    hidden = (*limits.hidden, *(str(path) for path in sorted(KEYS) if path.is_dir()))
     for path in hidden:
         command += ["--tmpfs", path]
     if sockets is not None:
