@@ -13,6 +13,7 @@ from course_grader.notebooks.execute import execute_notebook
 from course_grader.notebooks.exercise_notebooks import freeze_pictures, pictures_of
 from course_grader.notebooks.generate import generate_notebook, is_exercise, notebook_sources
 from course_grader.notebooks.repository import Repository
+from course_grader.notebooks.run_record import RECORD, record_run
 from course_lib.errors import NotebookError
 
 __all__ = ["BuiltNotebook", "build_notebooks", "without_outputs"]
@@ -66,7 +67,10 @@ def build_notebooks(root: Path, *, only: list[Path] | None = None, force: bool =
         stale = force or not _is_current(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
             _run(pictures_of(notebook) if is_exercise(text) else notebook, text=text, root=root)
-            freeze_pictures(notebook)
+            if is_exercise(text):
+                freeze_pictures(notebook)
+            else:
+                record_run(notebook, committed=path)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
@@ -108,7 +112,8 @@ def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:
     cells: list[tuple[object, ...]] = [
         (c.id, c.cell_type, "" if c.id in drawn else c.source, dict(c.metadata)) for c in notebook.cells
     ]
-    return [("notebook", dict(notebook.metadata)), *cells]
+    metadata = {name: value for name, value in notebook.metadata.items() if name != RECORD}
+    return [("notebook", metadata), *cells]
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:

@@ -13,6 +13,7 @@ from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
 from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs, read_terms
 from course_grader.notebooks.repository import Repository
+from course_grader.notebooks.run_record import describe_run
 from course_lib.errors import NotebookError
 
 __all__ = ["book_notebook", "generate_notebook", "is_exercise", "notebook_sources", "text_notebook"]
@@ -39,7 +40,7 @@ def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     path = notebook_sources(root)[text].relative_to(root)
     repository = Repository.read(root)
     citations, terms = read_citations(root / "references.bib"), read_terms(root / "glossary.md")
-    plain = PlainMarkdown(repository.site, path.parent.as_posix(), citations, terms)
+    plain = PlainMarkdown(repository.site, path.with_suffix("").as_posix(), citations, terms)
     about = "" if is_exercise(text) else _describe_page(notebook, text, root)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -87,7 +88,7 @@ def book_notebook(text: Path, *, root: Path) -> NotebookNode:
     notebook.cells = [
         cell for cell in notebook.cells if "gpu-panel" not in cell.metadata.get("tags", []) or cell.get("outputs")
     ]
-    if not is_exercise(text) and (box := _make_box(notebook, text, root)):
+    if not is_exercise(text) and (box := _make_box(notebook, text, root, verified=describe_run(committed))):
         title, _, rest = notebook.cells[0].source.partition("\n")
         notebook.cells[0].source = f"{title}\n\n{box}\n{rest}"
     return notebook
@@ -102,13 +103,14 @@ def _describe_page(notebook: NotebookNode, text: Path, root: Path) -> str:
     return " ".join(part for part in [*said, STOPS if raises else ""] if part)
 
 
-def _make_box(notebook: NotebookNode, text: Path, root: Path) -> str:
+def _make_box(notebook: NotebookNode, text: Path, root: Path, *, verified: str) -> str:
     facts = page_facts(notebook, text)
     rows = {
         "Time": f"{_minutes(notebook)} minutes",
         "Before this": _list_prerequisites(facts, text, root),
         "After it you can": "; ".join(facts.goals),
         "GPU": facts.gpu,
+        "Verified on": verified,
     }
     listed = "\n\n".join(f"{name}\n: {value}" for name, value in rows.items() if value)
     colab = Repository.read(root).colab_url(notebook_sources(root)[text].relative_to(root).as_posix())

@@ -61,6 +61,22 @@ def test_nothing_is_run_when_nothing_changed(project):
     assert written(project) == []
 
 
+def test_a_page_says_when_its_outputs_were_made(project, monkeypatch):
+    """And with which versions; a run that changes neither outputs nor versions leaves the file as it is."""
+    text, path = project / "chapters/part/a.md", project / "chapters/part/a.ipynb"
+    written(project)
+    notebook = nbformat.read(path, as_version=4)
+    assert set(notebook.metadata.verified) == {"date", "Python", "PyTorch", "JAX", "NumPy"}
+    notebook.metadata.verified.date = "2020-02-20"
+    nbformat.write(notebook, path)
+    before = path.read_bytes()
+    assert [built.written for built in build_notebooks(project, only=[text], force=True)] == [True]
+    assert path.read_bytes() == before
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    list(build_notebooks(project, only=[text], force=True))
+    assert nbformat.read(path, as_version=4).metadata.verified.date > "2020-02-20"
+
+
 def test_a_changed_text_is_run_again_alone(project):
     """The other page is left as it is."""
     written(project)
