@@ -22,7 +22,7 @@ from sphinx.environment import BuildEnvironment
 
 # Pagefind's weights: a heading's are its own (h1 7, h2 6, ...); a page that lists things stands behind those about one.
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
-LISTINGS = {"glossary": 0.3, "references": 0.1, "intro": 0.2, "changelog": 0.05}
+LISTINGS = {"glossary": 0.3, "cheat_sheet": 0.2, "references": 0.1, "intro": 0.2, "changelog": 0.05}
 EXERCISES = 0.3
 ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
@@ -123,6 +123,8 @@ def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
     """Yield what is to be found below a node."""
     if isinstance(node, nodes.Element):
         classes = node.get("classes", [])
+        if {"bp-field", "bp-mistakes"} & set(classes):
+            return  # half of it is wrong, and in a result nothing says which half
         kind = OUTPUT if "cell_output" in classes else CODE if "cell_input" in classes else kind
         if isinstance(node, nodes.literal_block):
             yield min(kind, CODE), node.astext()
