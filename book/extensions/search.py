@@ -123,6 +123,8 @@ def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
     """Yield what is to be found below a node."""
     if isinstance(node, nodes.Element):
         classes = node.get("classes", [])
+        if {"bp-field", "bp-mistakes"} & set(classes):
+            return  # half of it is wrong, and in a result nothing says which half
         kind = OUTPUT if "cell_output" in classes else CODE if "cell_input" in classes else kind
         if isinstance(node, nodes.literal_block):
             yield min(kind, CODE), node.astext()

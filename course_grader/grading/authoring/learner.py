@@ -3,21 +3,29 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from course_grader.grading.authoring.points import LearnerError
 from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.ungraded_cells import missing_names
-from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.protocol.codec import CodecError, decode, encode
 from course_grader.grading.text import one_line
 
-__all__ = ["Call", "Learner", "random_generator"]
+__all__ = ["AnswersRequests", "Call", "Learner", "random_generator"]
 
 MESSAGE_CHARS, NAME_CHARS = 300, 40
 MAGIC = re.compile(r"^%%(\w{1,40})", re.MULTILINE)
+
+
+class AnswersRequests(Protocol):
+    """What runs a learner's code: the grader's kernel, or for marking oneself this very process."""
+
+    activity: str
+
+    def request(self, content: dict[str, Any], /) -> dict[str, Any]:
+        """Look up or call a name, as :mod:`course_grader.grading.learner_side.handle_request` does."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Learner:
     equal everything arrives as what it is.
     """
 
-    def __init__(self, kernel: Kernel, answers: dict[str, str]) -> None:
+    def __init__(self, kernel: AnswersRequests, answers: dict[str, str]) -> None:
         self._kernel, self._answers = kernel, answers
         self._reads: dict[str, object] = {}
 
@@ -162,7 +170,7 @@ def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, ob
 def _unwritten_error(name: str, said: str) -> LearnerError:
     """Return the error for a stub; it may be another function, which this one calls, and ``said`` then names it."""
     message = said if missing_names(said) else f"`{name}` is not written yet"
-    return LearnerError(message, function=name, missing=missing_names(message))
+    return LearnerError(message, function=name, missing=missing_names(message), unwritten=True)
 
 
 def _reply_text(reply: dict[str, object], key: str) -> str:

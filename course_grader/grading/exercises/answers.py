@@ -3,14 +3,17 @@
 Nothing else is taken from a submission.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from course_grader.grading.exercises.submitted_notebook import Submission
 from course_grader.grading.text import one_line
 from course_lib.errors import NotebookError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 __all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answers", "insert_answers"]
 
@@ -48,8 +51,8 @@ class AnswerFault:
     count: int = 0
 
 
-def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dict[str, str], list[AnswerFault]]:
-    """Find the answer cells of ``pristine`` in a submission.
+def collect_answers(submission: Submission, wanted: Collection[str]) -> tuple[dict[str, str], list[AnswerFault]]:
+    """Find the answer cells of these names in a submission.
 
     Returns
     -------
@@ -63,7 +66,6 @@ def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dic
     NotebookError
         If it has no answer cell.
     """
-    wanted = list(answers_of(pristine))
     answers, faults = {}, []
     for name in wanted:
         sources = _sources_of(submission, name)
@@ -91,7 +93,7 @@ def _sources_of(submission: Submission, name: str) -> list[str]:
     return []
 
 
-def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
+def insert_answers(pristine: "NotebookNode", answers: dict[str, str]) -> "NotebookNode":
     """Replace the stubs of ``pristine`` by these answers, in place, and return it."""
     for cell in pristine.cells:
         if _is_answer(cell) and cell.id in answers:
@@ -99,10 +101,10 @@ def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookN
     return pristine
 
 
-def answers_of(notebook: NotebookNode) -> dict[str, str]:
+def answers_of(notebook: "NotebookNode") -> dict[str, str]:
     """Return the text of the answer cells of a pristine or reference notebook by name."""
     return {cell.id: cell.source for cell in notebook.cells if _is_answer(cell)}
 
 
-def _is_answer(cell: NotebookNode) -> bool:
+def _is_answer(cell: "NotebookNode") -> bool:
     return bool(cell.cell_type == "code" and cell.metadata.course.kind == "answer")

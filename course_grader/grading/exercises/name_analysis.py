@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "used_names"]
+__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "strip_magics", "used_names"]
 
 DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:\.\w+)+")  # from the middle of a long word it would take the square
 MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
 # What else IPython alone can read: a question about a name, and the output of a command, which is given a name.
 HELP = re.compile(r"([ \t]*)(?:\?\S.*|[%\w][\w.*]*\?{1,2}[ \t]*)")
 CAPTURE = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
+TIMED = re.compile(r"([ \t]*)%{1,2}(?:time|timeit|prun)[ \t]+(.*)")
 COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 MAX_CHARS = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
 MAX_DOTS = 20  # of dots: a learner may write as many as they like
@@ -41,6 +42,7 @@ class CellNames:
     aliases: dict[str, str] = field(default_factory=dict)
     starred: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)  # at its top level, or inside of its functions
 
     @classmethod
     def of(cls, source: str) -> "CellNames":
@@ -50,12 +52,11 @@ class CellNames:
         if not tree:
             read.paths |= set(DOTTED.findall(COMMENT.sub("", source)))
             return read
-        stored: set[str] = set()
         for node in ast.walk(tree):
             read._add(node)
-            stored |= set(_stored_names(node))
+            read.stored |= set(_stored_names(node))
         read.bound |= set(_top_level_names(tree))
-        read.free -= stored
+        read.free -= read.stored
         return read
 
     def _add(self, node: ast.AST) -> None:
@@ -112,6 +113,24 @@ def strip_comments_and_strings(source: str) -> str:
         return ast.unparse(tree)
     except RecursionError:
         return source
+
+
+def strip_magics(source: str) -> str:
+    r"""Turn a cell that only IPython can read into Python: a statement that is timed stays, other magics go.
+
+    Examples
+    --------
+    >>> strip_magics("%matplotlib inline\n%time x = 2")
+    'pass\nx = 2'
+    """
+    return source if _parse(source) else "\n".join(map(_strip_magic, source.splitlines()))
+
+
+def _strip_magic(line: str) -> str:
+    if timed := TIMED.fullmatch(line):
+        return timed[1] + timed[2]
+    magic = MAGIC.fullmatch(line)
+    return magic[1] + "pass" if magic else _replace_magic(line)
 
 
 def reachable_cells(cells: Mapping[str, CellNames], names: Collection[str]) -> list[CellNames]:

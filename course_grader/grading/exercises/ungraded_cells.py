@@ -1,4 +1,4 @@
-"""Find the cells of a learner's own in a submission, which are not graded, and the names that they define."""
+"""Find the names in a submission that no answer can use: those of a learner's own cells, and those of checks."""
 
 import re
 from dataclasses import dataclass
@@ -14,16 +14,19 @@ MISSING = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not written yet")
 
 @dataclass(frozen=True)
 class UngradedCells:
-    """The number of cells of a learner's own, and the names that they define."""
+    """The number of cells of a learner's own, and the names that they define; the names that checks use themselves."""
 
     count: int = 0
     names: frozenset[str] = frozenset()
+    check_names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, submission: Submission) -> "UngradedCells":
         """Find them in a submission."""
         cells = [cell for cell in submission.cells if _is_learners_own(cell)]
-        return cls(len(cells), frozenset(name for cell in cells for name in CellNames.of(cell.source).bound))
+        checks = [cell for cell in submission.cells if cell.course.get("kind") == "check"]
+        names = frozenset(name for cell in cells for name in CellNames.of(cell.source).bound)
+        return cls(len(cells), names, frozenset(name for cell in checks for name in CellNames.of(cell.source).stored))
 
 
 def missing_names(error: str) -> tuple[str, ...]:

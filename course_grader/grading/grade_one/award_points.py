@@ -7,7 +7,7 @@ from course_grader.grading.authoring.points import LearnerError, Mistake, points
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.learner_messages import explain_missing
 from course_grader.grading.grade_one.report import Row
-from course_grader.grading.kernel.kernel import KernelStopped
+from course_grader.grading.sandbox.limits import KernelStopped
 from course_grader.grading.text import one_line
 
 __all__ = ["award_points"]
@@ -44,6 +44,7 @@ def award_points(item: pytest.Item, error: BaseException | None, detail: str, un
         title=title,
         message=message,
         detail=detail,
+        unwritten=bool((failure := _failure_behind(error)) and failure.unwritten),
     )
 
 

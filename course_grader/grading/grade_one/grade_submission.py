@@ -12,8 +12,10 @@ from course_grader.grading.exercises.answers import answers_of, check_exercise, 
 from course_grader.grading.exercises.exercise import Exercise
 from course_grader.grading.exercises.submitted_notebook import read_submission
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
+from course_grader.grading.grade_one.cell_items import NotebookPlugin
 from course_grader.grading.grade_one.learner_messages import report_fault, report_ungraded
-from course_grader.grading.grade_one.pytest_session import KeyFailure, NotebookPlugin, collect_tests, run_session
+from course_grader.grading.grade_one.pytest_isolation import keep_compiled
+from course_grader.grading.grade_one.pytest_session import KeyFailure, collect_tests, run_session
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.sandbox import scratch_dirs
@@ -38,7 +40,7 @@ def hidden_tests(exercise: Exercise) -> tuple[Row, ...]:
     """
     with tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as folder:
         try:
-            return tuple(collect_tests(exercise.tests, folder=Path(folder).resolve()))
+            return tuple(collect_tests(exercise.tests, folder=Path(folder).resolve(), compiled=keep_compiled()))
         except KeyFailure as error:
             last = [line for line in str(error).splitlines() if line.strip()][-1]
             raise InputError(
@@ -71,7 +73,7 @@ def grade_submission(
     try:
         submission = read_submission(path)
         check_exercise(submission, exercise.slug)
-        answers, faults = collect_answers(submission, pristine := exercise.pristine())
+        answers, faults = collect_answers(submission, answers_of(pristine := exercise.pristine()))
     except NotebookError as error:
         return _report_without_run(learner, exercise, "rejected", [str(error)])
     notebook, notes = insert_answers(pristine, answers), list(map(report_fault, faults))
@@ -107,8 +109,8 @@ def _run(
         tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as name,
         Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
     ):
-        plugin = NotebookPlugin(notebook, exercise.tests, kernel, answers, learner, ungraded)
-        run_session(plugin, folder=Path(name).resolve())
+        plugin = NotebookPlugin(exercise.tests, kernel, answers, learner, ungraded, notebook=notebook)
+        run_session(plugin, folder=Path(name).resolve(), compiled=keep_compiled())
     return plugin, kernel
 
 

@@ -32,8 +32,10 @@ def report_ungraded(cells: UngradedCells) -> Iterator[str]:
 
 
 def explain_missing(message: str, missing: Iterable[str], cells: UngradedCells) -> str:
-    """Add to a message on missing names that one of them is defined in a cell which is not graded."""
+    """Add to a message on missing names that one of them is defined in a cell which is not graded, or in a check."""
     for name in missing:
         if name in cells.names:
             return f"{message}; `{name}` is in a cell of your own, which is not graded: put it into the answer cell"
+        if name in cells.check_names:
+            return f"{message}; `{name}` is a name inside of a check, not yours to use: define it in the answer cell"
     return message
