@@ -4,7 +4,6 @@ Nobody writes these links: a cell's imports say what its names are, and inline c
 ``monitor.step()`` is read in the same way. A name that a page imports from elsewhere, or defines, is not the library's.
 """
 
-import ast
 import html
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from api_names import FOLDER, Library, read_library
+from api_scope import INLINE, Scope, bind, entry_of, parse, resolve, written
 from docutils import nodes
 from sphinx.addnodes import desc, pending_xref
 from sphinx.application import Sphinx
@@ -20,10 +20,10 @@ from sphinx.writers.html5 import HTML5Translator
 
 from course_grader.notebooks.page_facts import tab_of
 
-Scope = dict[str, str]  # names of a page, and what each stands for; "" if for nothing of the library
-INLINE = re.compile(r"([A-Za-z_][\w.]*)(?:\(.*\))?")
-CHAIN = re.compile(r'(?<!\.</span>)<span class="n\w?">[\w.]+</span>(?:<span class="o">\.</span><span class="n\w?">\w+</span>)*')
-TOKEN = re.compile(r'(<span class="o">\.</span>)?<span class="n\w?">([\w.]+)</span>')
+NAME = r'<span class="n\w?">([\w.]+)</span>'
+DOT = r'<span class="o">\.</span>'
+CHAIN = re.compile(rf"(?<!\.</span>){NAME}(?:{DOT}{NAME})*")
+TOKEN = re.compile(rf"({DOT})?{NAME}")
 KEYWORD = '<span class="o">=</span>'
 CLASS = re.compile(r"(?<![\w.])((?:course_lib\.[a-z_.]+)?\b[A-Z]\w+)")
 
@@ -43,14 +43,14 @@ def read_page(app: Sphinx, doctree: nodes.document) -> None:
             for entry in found.values():
                 uses.setdefault(entry, _section_of(block))
     for literal in doctree.findall(nodes.literal):
-        written = INLINE.fullmatch(literal.astext()) if "xref" not in literal["classes"] else None
-        entry = _entry(_resolve(written[1].split("."), scope), library) if written else None
+        name = INLINE.fullmatch(literal.astext()) if "xref" not in literal["classes"] else None
+        entry = entry_of(resolve(name[1].split("."), scope), library) if name else None
         if entry and not isinstance(literal.parent, (nodes.title, nodes.reference)) and _entry_around(literal) != entry:
             literal["api"] = entry
             uses.setdefault(entry, _section_of(literal))
     if page.startswith(f"{FOLDER}/"):
         _mark_types(doctree, scope, library)
-    else:
+    elif page.startswith(("chapters/", "exercises/")):
         _uses(app.env)[page] = uses
 
 
@@ -60,7 +60,7 @@ def _mark_types(doctree: nodes.document, scope: Scope, library: Library) -> None
         if isinstance(text.parent, (nodes.term, nodes.classifier)):
             pieces: list[nodes.Node] = []
             for place, piece in enumerate(CLASS.split(text)):
-                entry = _entry(_resolve(piece.split("."), scope), library) if place % 2 else None
+                entry = entry_of(resolve(piece.split("."), scope), library) if place % 2 else None
                 pieces.append(nodes.inline("", piece, api=entry) if entry else nodes.Text(piece))
             text.parent.replace(text, pieces)
 
@@ -73,72 +73,10 @@ def _read_cells(doctree: nodes.document, library: Library) -> Iterator[tuple[nod
         tab = tab_of(cell.get("cell_metadata", {}).get("tags", []))
         own = tabs.setdefault(tab, {}) if tab else shared
         for block in cell.findall(nodes.literal_block):
-            if "cell_input" in block.parent["classes"] and (tree := _parse(block.astext())):
-                _bind(tree, own, library)
-                found = dict(_written(tree, shared | own, library))
+            if "cell_input" in block.parent["classes"] and (tree := parse(block.astext())):
+                bind(tree, own, library)
+                found = dict(written(tree, shared | own, library))
                 yield block, found, own
-
-
-def _parse(code: str) -> ast.Module | None:
-    try:
-        return ast.parse(re.sub(r"^(\s*)[%!].*", r"\1pass", code, flags=re.MULTILINE))
-    except SyntaxError:
-        return None
-
-
-def _bind(tree: ast.Module, scope: Scope, library: Library) -> None:
-    """Enter what a cell imports and makes of the library's classes, and cross out what else it calls by the name."""
-    imported: Scope = {}
-    stored = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                imported |= {each.asname or each.name: f"{module}.{each.name}" for each in names}
-            case ast.Import(names=names):
-                imported |= {each.asname: each.name for each in names if each.asname}
-                stored |= {each.name.partition(".")[0] for each in names if not each.asname}
-            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                stored.add(name)
-    own = {name: what if what.startswith("course_") else "" for name, what in imported.items()}
-    scope |= dict.fromkeys(stored, "") | own
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=made)) | ast.withitem(
-                context_expr=ast.Call(func=made), optional_vars=ast.Name(id=name)
-            ):
-                what = _resolve(ast.unparse(made).split("."), scope)
-                if _entry(what, library) and what.rpartition(".")[2][0].isupper():
-                    scope[name] = f"{what}()"
-
-
-def _written(tree: ast.Module, scope: Scope, library: Library) -> Iterator[tuple[str, str]]:
-    """Yield the names that a cell holds, as they are written, with their entries."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                yield from ((module, module) for _ in [0] if module in library.pages)
-                pairs = [(each.name, f"{module}.{each.name}") for each in names]
-            case ast.Name() | ast.Attribute():
-                written = ast.unparse(node)
-                pairs = [(written, _resolve(written.split("."), scope))] if INLINE.fullmatch(written) else []
-            case _:
-                continue
-        yield from ((written, entry) for written, what in pairs if (entry := _entry(what, library)))
-
-
-def _resolve(parts: list[str], scope: Scope) -> str:
-    """Return the full name of what is written as ``a.b.c``."""
-    first = scope.get(parts[0], parts[0] if parts[0] in ("course_lib", "course_grader") else "")
-    return ".".join([first, *parts[1:]]) if first else ""
-
-
-def _entry(full: str, library: Library) -> str | None:
-    """Return the entry of a full name: a public name, a module with a page, or a member of a class."""
-    if full in library.entries:
-        return library.entries[full]
-    owner, _, member = full.rpartition(".")
-    owner = library.entries.get(owner.removesuffix("()"), "")
-    return f"{owner}.{member}" if owner.rpartition(".")[2][:1].isupper() else None
 
 
 def _entry_around(node: nodes.Node) -> str:
@@ -243,7 +181,9 @@ def _with_links(code: str, addresses: dict[str, str | None]) -> str:
             return chain[0]
         stop = ' tabindex="-1"' if best in seen else ""
         seen.add(best)
-        return f'<a class="bp-api" href="{html.escape(addresses[best] or "")}"{stop}>{chain[0][:end]}</a>{chain[0][end:]}'
+        return (
+            f'<a class="bp-api" href="{html.escape(addresses[best] or "")}"{stop}>{chain[0][:end]}</a>{chain[0][end:]}'
+        )
 
     return CHAIN.sub(link, code)
 

@@ -45,8 +45,7 @@ class Library:
 
     def elsewhere(self, module: str) -> list[str]:
         """Return the module's public names whose entries are on another module's page."""
-        names = sorted(module_of(module).__all__, key=str.lower)
-        return [name for name in names if self.entries.get(f"{module}.{name}", "").rpartition(".")[0] != module]
+        return sorted(set(module_of(module).__all__) - {each.name for each in self.own[module]}, key=str.lower)
 
 
 @functools.cache

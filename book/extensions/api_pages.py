@@ -18,29 +18,39 @@ from docutils import nodes
 from sphinx.addnodes import desc
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.inspect import signature, stringify_signature
 
 from course_grader.notebooks.repository import Repository
 
 INDEX = f"{FOLDER}/index"
+BREAK = "<wbr>"  # where a long name may go on in the next line
 TYPES = "Results and types"
+
 
 def write_page(app: Sphinx, page: str, source: list[str]) -> None:
     """Replace each mark by the entries of its module; the first page of the reference lists them all."""
     if page.startswith(f"{FOLDER}/"):
         library = read_library(Path(app.srcdir))
-        source[0] = MARK.sub(lambda mark: _entries(library, mark[1]), source[0])
+        source[0] = MARK.sub(lambda mark: _entries(library, mark[1], _level_below(mark)), source[0])
         if page == INDEX:
             source[0] += "".join(_summary(library, module) for module in library.pages)
+
+
+def _level_below(mark: re.Match[str]) -> str:
+    """Return the signs of a heading below the one that a mark stands under."""
+    return re.findall(r"^#+(?= )", mark.string[: mark.start()], re.MULTILINE)[-1] + "#"
 
 
 def _summary(library: Library, module: str) -> str:
     """List what a module has, on the first page."""
     lines = (inspect.getdoc(module_of(module)) or "").partition("\n\n")[0]
-    names = [f"{{py:obj}}`{each.name} <{each.full}>`" for each in sorted(library.own[module], key=lambda n: n.name.lower())]
+    names = [
+        f"{{py:obj}}`{each.name} <{each.full}>`" for each in sorted(library.own[module], key=lambda n: n.name.lower())
+    ]
     return f"\n\n{{py:mod}}`{module}`\\\n{' '.join(lines.split())}\n\n:::{{div}} bp-names\n{' '.join(names)}\n:::\n"
 
 
-def _entries(library: Library, module: str) -> str:
+def _entries(library: Library, module: str, level: str) -> str:
     """Return a module's docstring and its entries, below the headings of their sources where these hold several."""
     text = [_rst(f".. automodule:: {module}")]
     groups: dict[str, list[Name]] = {}
@@ -51,7 +61,7 @@ def _entries(library: Library, module: str) -> str:
         groups[TYPES] = [each for each in library.own[module] if each not in groups[""]]
     for heading, names in groups.items():
         if names and heading and (text[1:] or heading != TYPES):
-            text.append(f"## {heading}")
+            text.append(f"{level} {heading}")
         if names:
             names.sort(key=lambda each: (_is_result(each.value), each.name.lower()))
             text.append(_rst(f".. py:currentmodule:: {module}", *(_entry(library, each) for each in names)))
@@ -59,7 +69,7 @@ def _entries(library: Library, module: str) -> str:
 
 
 def _is_result(value: object) -> bool:
-    """Return whether users are given it and do not make it: a constant, a type, or a class that documents no arguments."""
+    """Return whether users get it and do not make it: a constant, a type, or a class that documents no arguments."""
     if not inspect.isclass(value):
         return not inspect.isroutine(value)
     return "Attributes\n---" in (text := inspect.getdoc(value) or "") and "Parameters\n---" not in text
@@ -75,7 +85,9 @@ def _entry(library: Library, name: Name) -> str:
     value = name.value
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
-        public = [base.__name__ for base in value.__mro__[1:] if f"{base.__module__}.{base.__name__}" in library.entries]
+        public = [
+            base.__name__ for base in value.__mro__[1:] if f"{base.__module__}.{base.__name__}" in library.entries
+        ]
         return f".. {kind}:: {name.full}\n   :members:\n   :inherited-members: {', '.join(public)}"
     if inspect.isroutine(value):
         return f".. autofunction:: {name.full}"
@@ -113,8 +125,13 @@ def skip_member(app: Sphinx, what: str, name: str, member: object, skip: bool, o
     return True if what == "class" and id(member) in read_library(Path(app.srcdir)).values else None
 
 
-def shorten_signature(app: Sphinx, what: str, name: str, value: object, *_: object) -> tuple[str, str] | None:
-    """Leave out the arguments of a class that only the library makes."""
+def mend_signature(
+    app: Sphinx, what: str, name: str, value: type, options: object, arguments: str | None, result: object
+) -> tuple[str, str] | None:
+    """Leave out the arguments of a class that only the library makes, and those that ``__new__`` passes on."""
+    if what == "class" and "**_" in (arguments or ""):
+        own = signature(value.__init__, bound_method=True)  # type: ignore[misc]
+        return stringify_signature(own, show_annotation=False, show_return_annotation=False), ""
     return ("", "") if what == "class" and _is_result(value) else None
 
 
@@ -139,7 +156,7 @@ def _repository(root: Path) -> str:
 def list_contents(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """List the entries beside a page; Sphinx's own list of them is made again for each page of the book, for seconds."""
+    """List the entries beside a page: Sphinx would make that list again for each page of the book, for seconds."""
     if doctree is not None and page.startswith(f"{FOLDER}/"):
         context["toc"] = _contents(doctree)
 
@@ -148,10 +165,10 @@ def _contents(node: nodes.Node) -> str:
     items = []
     for child in node.children:
         if isinstance(child, nodes.section):
-            items.append((child["ids"][0], child[0].astext(), _contents(child)))
+            items.append((child["ids"][0], html.escape(child[0].astext()), _contents(child)))
         elif isinstance(child, desc) and child[0]["ids"]:
-            items.append((child[0]["ids"][0], child[0]["fullname"], ""))
-    lines = [f'<li><a class="reference internal" href="#{to}">{html.escape(of)}</a>{sub}</li>' for to, of, sub in items]
+            items.append((child[0]["ids"][0], re.sub(r"(?<=_)|(?<=[a-z])(?=[A-Z])", BREAK, child[0]["fullname"]), ""))
+    lines = [f'<li><a class="reference internal" href="#{to}">{of}</a>{sub}</li>' for to, of, sub in items]
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
@@ -163,6 +180,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", write_page)
     app.connect("html-page-context", list_contents)
     app.connect("autodoc-skip-member", skip_member)
-    app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("autodoc-process-signature", mend_signature)
     app.add_css_file("api.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,7 +26,7 @@ from sphinx.environment import BuildEnvironment
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "references": 0.1, "intro": 0.2, "changelog": 0.05}
 EXERCISES = 0.3
-# In the API reference names are found, more than words; the engine's are torch's, which are found where they are taught.
+# In the API reference names are found, more than words; the engine's are torch's, and found where they are taught.
 REFERENCE, ENGINE = 0.3, 0.15
 ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
@@ -90,13 +90,15 @@ async def _index(target: Path, pages: dict[str, list[Section]]) -> None:
         for name, sections in pages.items():
             await index.add_html_file(content=_as_html(name, sections), url=f"{name}.html")
         await index.write_files()
-        while not all(path.stat().st_size for path in target.rglob("*.*")):  # it answers before the last are on the disk
+        while not all(
+            path.stat().st_size for path in target.rglob("*.*")
+        ):  # it answers before the last are on the disk
             await asyncio.sleep(0.05)
 
 
 def _as_html(name: str, sections: list[Section]) -> str:
     """Return a page of nothing but words, as Pagefind reads it."""
-    starts = {"exercises/": EXERCISES, f"{FOLDER}/autograd": ENGINE}
+    starts = {"exercises/": EXERCISES, f"{FOLDER}/autograd": ENGINE, f"{FOLDER}/shared": EXERCISES}
     of_page = LISTINGS.get(name, next((weight for start, weight in starts.items() if name.startswith(start)), 1.0))
     body = []
     for section in sections:

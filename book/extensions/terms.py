@@ -41,9 +41,9 @@ def _terms(glossary: nodes.document) -> Iterator[tuple[str, str]]:
 
 def _entries(page: nodes.document) -> Iterator[tuple[str, str]]:
     """Yield a page's modules and names."""
-    for target in page.findall(nodes.target):
-        if target["ids"] and target["ids"][0].startswith("module-"):
-            yield target["ids"][0], f"<b>{target['ids'][0][7:]}</b> {_markup(target.parent)}"
+    for section in page.findall(nodes.section):
+        if (place := section["ids"][0]).startswith("module-"):
+            yield place, f"<code>{place.removeprefix('module-')}</code> {_markup(section)}"
     for entry in page.findall(addnodes.desc):
         if entry[0]["ids"]:
             yield entry[0]["ids"][0], f"<code>{html.escape(signature(entry[0]))}</code> {_markup(entry[-1])}"
@@ -59,8 +59,16 @@ def _markup(definition: nodes.Node) -> str:
             kept.append(html.escape(text[: end + 1] if end >= 0 and isinstance(node, nodes.Text) else "…"))
             break
         length += len(text)
-        kept.append(f"<code>{html.escape(text)}</code>" if isinstance(node, nodes.literal) else html.escape(text))
+        kept.append(_piece(node, html.escape(text)))
     return "".join(kept)
+
+
+def _piece(node: nodes.Node, text: str) -> str:
+    """Mark code as code, and formulas for MathJax, where the page has it."""
+    if isinstance(node, nodes.math):
+        return f'<span data-tex="{html.escape(node.astext())}">{text}</span>'
+    is_code = isinstance(node, nodes.literal) or isinstance(node.next_node(), nodes.literal)
+    return f"<code>{text}</code>" if is_code else text
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
