@@ -157,7 +157,7 @@ def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
     if isinstance(node, nodes.Element):
         classes = node.get("classes", [])
         if {"bp-field", "bp-mistakes", "bp-names"} & set(classes):
-            return  # of fields and mistakes half is wrong, and a result does not say which; names are found by themselves
+            return  # of fields and mistakes a result does not say which are wrong; names are found by themselves
         kind = OUTPUT if "cell_output" in classes else CODE if "cell_input" in classes else kind
         if isinstance(node, nodes.literal_block):
             yield min(kind, CODE), node.astext()

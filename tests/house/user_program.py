@@ -245,7 +245,7 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
     sent: float = training.bytes_sent()
     ranks: list[int] = training.run_processes(lambda rank: rank)
-    print(loss, history, step({}, adam, x), ranks)
+    print(loss, history, step({}, adam, x), ranks, sent)
 
 
 def sort() -> list[int]:
