@@ -29,11 +29,6 @@
     if (!words || owner !== link) return;
     tip.innerHTML = words;
     tip.hidden = false;
-    if (window.MathJax?.typesetPromise) {
-      for (const formula of tip.querySelectorAll("[data-tex]")) formula.textContent = `\\(${formula.dataset.tex}\\)`;
-      await MathJax.typesetPromise([tip]);
-      if (owner !== link) return;
-    }
     link.setAttribute("aria-describedby", tip.id);
     const line = [...link.getClientRects()].at(-1);
     const { width, height } = tip.getBoundingClientRect();

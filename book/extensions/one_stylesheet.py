@@ -33,11 +33,15 @@ def link(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
 
 
 def read(app: Sphinx) -> str:
-    """Return the text of all sheets that every page has, in the order in which pages loaded them."""
+    """Return the text of all sheets that every page has, in the order in which pages loaded them.
+
+    While pages are written, that of MyST-NB is not there yet.
+    """
     static = Path(app.outdir) / "_static"
     media = {str(s.filename).removeprefix("_static/"): s.attributes.get("media") for s in app.builder._orig_css_files}
     sheets = {**dict.fromkeys(THEME), **media}
-    texts = [_sheet(static / name, sheets[name]) for name in sheets if name not in UNUSED]
+    there = [name for name in sheets if name not in UNUSED and (static / name).is_file()]
+    texts = [_sheet(static / name, sheets[name]) for name in there]
     return FONT.sub(lambda found: inline(static / found[1]), "\n".join(texts))
 
 

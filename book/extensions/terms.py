@@ -11,6 +11,7 @@ from typing import Any
 
 from api_names import FOLDER
 from docutils import nodes
+from maths import set_formula
 from search import signature, words_of
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -64,9 +65,9 @@ def _markup(definition: nodes.Node) -> str:
 
 
 def _piece(node: nodes.Node, text: str) -> str:
-    """Mark code as code, and formulas for MathJax, where the page has it."""
+    """Return code as code, and formulas set."""
     if isinstance(node, nodes.math):
-        return f'<span data-tex="{html.escape(node.astext())}">{text}</span>'
+        return set_formula(node, display=False)
     is_code = isinstance(node, nodes.literal) or isinstance(node.next_node(), nodes.literal)
     return f"<code>{text}</code>" if is_code else text
 
