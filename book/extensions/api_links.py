@@ -135,12 +135,17 @@ def address_of(app: Sphinx, page: str, entry: str) -> str | None:
 
 def _users(env: BuildEnvironment) -> dict[str, dict[str, str]]:
     """Return for each entry the pages that use it, in the book's order, and where."""
-    order = {page: place for place, page in enumerate(env.toctree_includes)}
     found: dict[str, dict[str, str]] = {}
-    for page, uses in sorted(_uses(env).items(), key=lambda pair: order.get(pair[0], 0)):
-        for entry, section in uses.items():
+    for page in _in_order(env, env.config.root_doc):
+        for entry, section in _uses(env).get(page, {}).items():
             found.setdefault(entry, {})[page] = section
     return found
+
+
+def _in_order(env: BuildEnvironment, page: str) -> Iterator[str]:
+    yield page
+    for below in env.toctree_includes.get(page, []):
+        yield from _in_order(env, below)
 
 
 def _used_on(app: Sphinx, page: str, used: dict[str, str]) -> nodes.paragraph:

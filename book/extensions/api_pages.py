@@ -44,10 +44,9 @@ def _level_below(mark: re.Match[str]) -> str:
 def _summary(library: Library, module: str) -> str:
     """List what a module has, on the first page."""
     lines = (inspect.getdoc(module_of(module)) or "").partition("\n\n")[0]
-    names = [
-        f"{{py:obj}}`{each.name} <{each.full}>`" for each in sorted(library.own[module], key=lambda n: n.name.lower())
-    ]
-    return f"\n\n{{py:mod}}`{module}`\\\n{' '.join(lines.split())}\n\n:::{{div}} bp-names\n{' '.join(names)}\n:::\n"
+    own = sorted(library.own[module], key=lambda each: each.name.lower())
+    names = _listed([_link(each.name, each.full) for each in own])
+    return f"\n\n{{py:mod}}`{module}`\\\n{' '.join(lines.split())}\n\n{names}\n"
 
 
 def _entries(library: Library, module: str, level: str) -> str:
@@ -97,19 +96,26 @@ def _entry(library: Library, name: Name) -> str:
 
 
 def _elsewhere(library: Library, module: str) -> list[str]:
-    """Name the rest of ``__all__``: modules, and what has its entry on another page."""
-    loaded = module_of(module)
-    rest = [(name, getattr(loaded, name)) for name in library.elsewhere(module)]
-    lines = [
-        f"- {{py:obj}}`{name} <{library.entries[f'{module}.{name}']}>`"
-        for name, value in rest
-        if not isinstance(value, ModuleType)
-    ]
-    for name, value in rest:
-        if isinstance(value, ModuleType):
+    """Name the rest of ``__all__``: what has its entry on another page, and modules."""
+    names, modules = [], []
+    for name in library.elsewhere(module):
+        value = getattr(module_of(module), name)
+        if not isinstance(value, ModuleType):
+            names.append(_link(name, library.entries[f"{module}.{name}"]))
+        else:
             link = f"{{py:mod}}`{name} <{value.__name__}>`" if value.__name__ in library.pages else f"`{name}`"
-            lines.append(f"- {link}: {str(value.__doc__).partition(chr(10))[0]}")
-    return ["```{rubric} Also exported here\n```", "\n".join(lines)] if lines else []
+            modules.append(f"- {link}: {str(value.__doc__).partition(chr(10))[0]}")
+    title = "```{rubric} Also exported here\n```"
+    listed = [_listed(names)] if names else []
+    return [title, *listed, "\n".join(modules)] if names or modules else []
+
+
+def _link(name: str, entry: str) -> str:
+    return f"{{py:obj}}`{name} <{entry}>`"
+
+
+def _listed(links: list[str]) -> str:
+    return f":::{{div}} bp-names\n{' '.join(links)}\n:::"
 
 
 def _rst(*directives: str) -> str:
