@@ -44,7 +44,8 @@ def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     repository = Repository.read(root)
     citations, terms = read_citations(root / "references.bib"), read_terms(root / "glossary.md")
     plain = PlainMarkdown(repository.site, path.with_suffix("").as_posix(), citations, terms)
-    said = "\n\n".join(_name_facts(about)) if is_exercise(text) else _describe_page(notebook, text, root)
+    said = "" if is_exercise(text) else _describe_page(notebook, text, root)
+    _add_below_title(notebook, _list_facts(about))
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = plain(cell.source)
@@ -95,10 +96,13 @@ def book_notebook(text: Path, *, root: Path) -> NotebookNode:
         box = _make_exercise_box(about)
     else:
         box = _make_box(notebook, text, root, verified=describe_run(committed))
-    if box:
-        title, _, rest = notebook.cells[0].source.partition("\n")
-        notebook.cells[0].source = f"{title}\n\n{box}\n{rest}"
+    _add_below_title(notebook, box)
     return notebook
+
+
+def _add_below_title(notebook: NotebookNode, said: str) -> None:
+    title, _, rest = notebook.cells[0].source.partition("\n")
+    notebook.cells[0].source = f"{title}\n\n{said}\n{rest}" if said else notebook.cells[0].source
 
 
 def _with_facts(text: Path, root: Path) -> tuple[NotebookNode, dict[str, str]]:
@@ -120,8 +124,9 @@ def _with_facts(text: Path, root: Path) -> tuple[NotebookNode, dict[str, str]]:
     return learner_notebook(source), about
 
 
-def _name_facts(about: dict[str, str]) -> list[str]:
-    return [f"**{name}**: {said}" if name else said for name, said in about.items() if said]
+def _list_facts(about: dict[str, str]) -> str:
+    listed = "\n".join(f"- **{name}**: {said}" for name, said in about.items() if name and said)
+    return f"{listed}\n\n{about['']}\n" if about else ""
 
 
 def _make_exercise_box(about: dict[str, str]) -> str:
