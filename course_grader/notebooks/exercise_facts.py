@@ -1,4 +1,4 @@
-"""What an exercise says of itself beforehand: parts with their points, minutes and difficulty, needs, and what it pays."""
+"""What an exercise says of itself beforehand: points, minutes and difficulty of each part, and what it needs."""
 
 import re
 from collections.abc import Iterator, Mapping

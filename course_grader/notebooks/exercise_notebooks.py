@@ -89,7 +89,9 @@ def freeze_pictures(notebook: NotebookNode) -> None:
 
 def graded_notebook(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook without the cells that draw, or use the answers: nothing that is graded depends on them."""
-    return NotebookNode(notebook, cells=[cell for cell in notebook.cells if _kind_of(cell) not in ("picture", "payoff")])
+    return NotebookNode(
+        notebook, cells=[cell for cell in notebook.cells if _kind_of(cell) not in ("picture", "payoff")]
+    )
 
 
 def is_check(cell: NotebookNode) -> bool:

@@ -12,8 +12,8 @@ from course_grader.notebooks.exercise_facts import describe_parts, needed_packag
 from course_grader.notebooks.exercise_help import add_help, solutions_are_public
 from course_grader.notebooks.exercise_notebooks import is_check, learner_notebook
 from course_grader.notebooks.myst_text import read_text
-from course_grader.notebooks.part_points import points_by_answer
 from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
+from course_grader.notebooks.part_points import points_by_answer
 from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs, read_terms
 from course_grader.notebooks.repository import Repository
 from course_grader.notebooks.run_record import describe_run
@@ -111,11 +111,11 @@ def _with_facts(text: Path, root: Path) -> tuple[NotebookNode, dict[str, str]]:
     about: dict[str, str] = {}
     if any("minutes" in cell.metadata for cell in source.cells):
         course, points = source.metadata["course"], points_by_answer(text.with_name("test_hidden.py"), source)
-        parts = parts_of(source, points)
+        parts, facts = parts_of(source, points), PageFacts(prerequisites=tuple(course.get("prerequisites", ())))
         about = {
             "Time": f"about {sum(part.minutes for part in parts)} minutes",
             "Needs": needed_packages(source),
-            "Rests on": _list_prerequisites(PageFacts(prerequisites=tuple(course.get("prerequisites", ()))), text, root),
+            "Rests on": _list_prerequisites(facts, text, root),
             "At the end": course.get("pays", ""),
             "": describe_parts(parts),
         }
