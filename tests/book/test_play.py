@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from course_lib.profiling import memory_timeline
 from tests.book.load_figure import load_figure
 
 ROOT = Path(__file__).parents[2]
@@ -184,9 +185,44 @@ def test_the_layer_is_dragged_over_the_ridge_and_another_precision_takes_it_back
     assert rows.get_attribute("aria-valuetext") == chosen
 
 
+def test_checkpointing_halves_the_peak_of_many_tokens_and_not_that_of_many_words(figure):
+    """The cursor says what is alive at the peak, and can be dragged elsewhere."""
+    page = figure("memory", width=390)
+    said, cursor = page.root.locator("[data-part=said]"), page.root.get_by_role("slider", name="Operation")
+
+    def peaks():
+        found = []
+        for form in ("plain", "checkpointed"):
+            page.root.get_by_label(form, exact=True).check()
+            number, unit = re.search(r"Peak: ([\d.]+) ([GM])B", said.inner_text()).groups()
+            found.append(float(number) * {"G": 1000, "M": 1}[unit])
+        return found
+
+    plain, checkpointed = peaks()
+    assert 0.5 < checkpointed / plain < 0.55
+    page.root.get_by_label("Words").press("End")
+    plain, checkpointed = peaks()
+    assert 0.9 < checkpointed / plain < 0.95
+    page.root.get_by_role("button", name="Reset").click()
+    page.root.get_by_role("button", name="To the peak").click()
+    facts = page.root.locator("dl").inner_text()
+    assert "4 outputs of GELUs" in facts
+    assert "gradient of the logits" in facts
+    drag_by_finger(page, cursor, -100, -50)
+    assert "of block 2 (forward pass). Peak:" in said.inner_text()
+
+
+def test_memory_of_a_real_step_is_that_of_the_figure():
+    """The figure's tensors have no data; one with data takes as much."""
+    memory = load_figure("memory")
+    state = memory.START | {"tokens": 512, "width": 32, "words": 256}
+    step, optimizer = memory.step_of(state)
+    assert memory.count_kibibytes(memory_timeline(step, optimizer=optimizer)) == memory.model(state)
+
+
 def drag_by_finger(page, element, dx, dy):
     """Put a finger on the middle of an element, and move it."""
-    element.scroll_into_view_if_needed()
+    element.evaluate("each => each.scrollIntoView({ block: 'center' })")  # not under the header
     box = element.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
