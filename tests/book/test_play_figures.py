@@ -17,10 +17,11 @@ def test_the_learning_rate_is_dragged_past_its_border(figure):
         page.keyboard.press("ArrowRight")
     assert said.inner_text() == "η = 0.21 is past 2/λ = 0.2: across grows by 1.1 a step; along still shrinks."
     before = page.root.locator("polyline.bwd").get_attribute("points")
-    drag_by_finger(page, page.root.locator(".handle"), -60, 0)
+    drag_by_finger(page, page.root.locator(".handle"), -60, 20)
     after = page.root.locator("polyline.bwd").get_attribute("points")
     assert after != before
-    page.wait_for_function("location.hash.includes('learning-rate.rate=0.21') && location.hash.includes('.along=')")
+    fields = ("learning-rate.rate=0.21", "learning-rate.along=", "learning-rate.across=0.")
+    page.wait_for_function("fields => fields.every(each => location.hash.includes(each))", arg=fields)
     page.reload()
     page.wait_for_selector("#learning-rate.ready")
     assert page.root.locator("polyline.bwd").get_attribute("points") == after
