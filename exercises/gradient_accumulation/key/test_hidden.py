@@ -303,6 +303,8 @@ def test_padding(learner, rng):
 def test_nothing_but_padding(learner, rng):
     """A piece in which nothing counts changes nothing."""
     params, pieces = draw(rng, 4, 3, 5)
+    pieces[0][1][:] = rng.permutation([0, 0, 2, 3])  # a class that is taken for padding changes the share of its piece
+    pieces[2][1][:2] = rng.permutation([3, 1])
     kind = "with a piece that is all padding"
     compare(learner, "accumulate_padded", params, pad(pieces, 4, 0, 2), kind)
 
