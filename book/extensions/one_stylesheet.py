@@ -29,7 +29,7 @@ def link(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     """Have a page load the one sheet, and after it those that only this page has."""
     common = {sheet.filename for sheet in app.builder._orig_css_files}  # public only as a list that pages add to
     context["css_files"] = [sheet for sheet in context["css_files"] if sheet.filename not in common]
-    context["stylesheet"] = f"{NAME}?v={hashlib.sha256(read(app).encode()).hexdigest()[:8]}"
+    context["stylesheet"] = f"{NAME}?v=0"  # until it is written
 
 
 def read(app: Sphinx) -> str:
@@ -54,6 +54,10 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     names = used_names(out)
     css = f"{prune(rules, names)}\n{draw_icons(names, out / '_static/scripts/fontawesome.js')}"
     (out / "_static" / NAME).write_text(css, "utf-8")
+    version = hashlib.sha256(css.encode()).hexdigest()[:8]
+    for page in out.rglob("*.html"):
+        text = page.read_text("utf-8")
+        page.write_text(re.sub(rf"{re.escape(NAME)}\?v=\w+", f"{NAME}?v={version}", text), "utf-8")
 
 
 def used_names(out: Path) -> set[str]:

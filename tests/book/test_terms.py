@@ -58,13 +58,6 @@ def test_each_term_has_a_definition(visit, build):
     assert [words for words in terms.values() if not 30 < len(words) < 600] == []
 
 
-def test_formulas_are_no_stops_for_the_keyboard(visit):
-    """There are hundreds, and nothing to do at any of them."""
-    page = visit("chapters/mechanics/gradients_by_hand")
-    page.wait_for_selector("mjx-container")
-    assert page.locator("mjx-container[tabindex='0']").count() == 0
-
-
 def test_code_can_be_copied_and_outputs_have_no_button(visit):
     """One does not run what was printed."""
     page = visit("chapters/mechanics/fit_a_line")
