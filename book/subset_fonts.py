@@ -19,7 +19,7 @@ TARGET = Path(__file__).parent / "assets" / "fonts"
 ASCII = "".join(map(chr, range(0x20, 0x7F))) + "\xa0–—‘’“”…"
 LATIN = ASCII + "".join(map(chr, range(0xA1, 0x100))) + "ı\u2009\u200b‚„•′″‹›←↑→↓−∕"
 GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
-ITALIC = [*(c for c in range(0x1D434, 0x1D468) if c != 0x1D455), 0x210E, *range(0x1D6FC, 0x1D716)]  # as browsers set x
+ITALIC = [*(c for c in range(0x1D434, 0x1D468) if c != 0x1D455), 0x210E, *range(0x1D6FC, 0x1D71C)]  # as browsers set x
 MATHS = (
     ASCII + GREEK + "".join(map(chr, ITALIC)) + "ϵϑϕϱ∂∇ℓ𝔼ℝ¯ˆˉ˙˜¨\u0302\u0303\u0304\u0307\u0332±×÷·∗∘∙⋅⊙⊗⊕−∓≈≠≤≥≡≪≫∼∝∈∉⊂⊆∪∩∀∃∞"
     "∑∏∫√←→↔⇒⇔↦…⋯⋮⋱′″‖|∣⟨⟩⌊⌋⌈⌉⊤⊥†\u2061\u2062\u2063\u200b"
