@@ -12,9 +12,8 @@ from typing import Any
 
 import tinycss2
 from docutils import nodes
-from sphinx.application import Sphinx
-
 from icons import draw_icons
+from sphinx.application import Sphinx
 
 NAME = "book.css"
 THEME = ("basic.css", "styles/pydata-sphinx-theme.css")  # which the theme's template loads by itself, before all others
@@ -35,7 +34,8 @@ def link(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
 def read(app: Sphinx) -> str:
     """Return the text of all sheets that every page has, in the order in which pages loaded them."""
     static = Path(app.outdir) / "_static"
-    names = [*THEME, *(str(sheet.filename).removeprefix("_static/") for sheet in app.builder._orig_css_files)]
+    others = sorted(app.builder._orig_css_files, key=lambda sheet: sheet.priority)
+    names = [*THEME, *(str(sheet.filename).removeprefix("_static/") for sheet in others)]
     texts = [(static / name).read_text("utf-8").replace("url(../", "url(") for name in names if name not in UNUSED]
     return FONT.sub(lambda found: inline(static / found[1]), "\n".join(texts))
 

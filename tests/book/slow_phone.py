@@ -15,7 +15,7 @@ from pathlib import Path
 
 PAGES = ["intro", *(f"chapters/mechanics/{name}" for name in ("what_backward_does", "fit_a_line", "gradients_by_hand"))]
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
-NETWORK = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 94_000}  # bytes a second
+NETWORK = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 94_000}  # bytes/s
 SLOWER = 4  # times, the processor
 COMPRESSED = {".css", ".html", ".js", ".json", ".svg", ".txt", ".xml"}
 
@@ -45,7 +45,8 @@ class Host(http.server.SimpleHTTPRequestHandler):
         """Send a file."""
         path = Path(self.translate_path(self.path))
         if not path.is_file():
-            return self.send_error(404)
+            self.send_error(404)
+            return
         packed = path.suffix in COMPRESSED
         body = gzip.compress(path.read_bytes()) if packed else path.read_bytes()
         self.send_response(200)
