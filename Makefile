@@ -1,10 +1,10 @@
-# make book · make test · make test-more · make test-processors · make notebooks · make bench · make oldest · make demo ·
-# make lock · make clean
+# make book · make pdf · make zip · make test · make test-more · make test-processors · make notebooks · make bench ·
+# make oldest · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
-# but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test` (see `tools`).
+# but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test` and `make pdf`.
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-more test-processors notebooks bench oldest demo lock sandbox tools clean
+.PHONY: help book pdf zip test test-more test-processors notebooks bench oldest demo lock sandbox tools chromium clean
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -16,6 +16,18 @@ help: ## list the targets
 book: .venv/installed ## build the book from the committed notebooks
 	@.venv/bin/jupyter-book build . -W -n --keep-going --quiet
 	@echo "The book is built. Open file://$$(printf %s "$$PWD" | sed 's/ /%20/g')/_build/html/index.html"
+
+FRAMEWORK ?= PyTorch
+
+pdf: book chromium ## print the book and the cheat sheet; FRAMEWORK=JAX prints JAX's code
+	@.venv/bin/python book/paper/make_pdf.py --framework $(FRAMEWORK)
+	@$(MAKE) --no-print-directory book # whose pages now link to them
+
+zip: ## pack the site, as it is, to be read without a network: _build/zip/the-backward-pass.zip
+	@rm -rf _build/zip
+	@$(MAKE) --no-print-directory book
+	@.venv/bin/python book/paper/make_zip.py
+	@$(MAKE) --no-print-directory book # whose pages now link to it
 
 # Left in their order: sorted by their number, the few and slow tests of grading would be left to one process at the end.
 PYTEST := .venv/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env
@@ -71,8 +83,11 @@ clean: ## remove what was built; keep .venv
 sandbox:
 	@command -v bwrap >/dev/null || $(MAKE) --no-print-directory debian PACKAGES=bubblewrap
 
-# The tests open the book in Chromium. Ubuntu has it only as a snap, which sees no /tmp, where they build it.
-tools: sandbox
+tools: sandbox chromium
+
+# It prints the book, and the tests open the book in it. Ubuntu has it only as a snap, which sees no /tmp, where they
+# build the book.
+chromium:
 	@missing=""; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
 	if test -n "$$missing" && grep -qs '^ID=ubuntu' /etc/os-release; then \

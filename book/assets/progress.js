@@ -1,16 +1,34 @@
-// Remember, in this browser alone, which pages were read to their end, and mark them on the map of the course.
-document.addEventListener("DOMContentLoaded", () => {
-  const key = "bp-read";
+// Remember, in this browser alone, which pages were read to their end and what was answered on them, and mark the
+// pages on the map of the course.
+const bookMemory = (() => {
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href).href;
   const nameOf = address => address.split(/[?#]/)[0].replace(root, "");
+  const keys = { read: "bp-read", answers: "bp-answers" };
 
-  function readPages() {
+  function get(what, otherwise) {
     try {
-      return new Set(JSON.parse(localStorage.getItem(key) ?? "[]"));
+      return JSON.parse(localStorage.getItem(keys[what])) ?? otherwise;
     } catch {
-      return new Set(); // the browser keeps nothing, or what it kept is not ours
+      return otherwise; // the browser keeps nothing, or what it kept is not ours
     }
   }
+
+  function set(what, value) {
+    try {
+      localStorage.setItem(keys[what], JSON.stringify(value));
+    } catch {
+      // a browser that keeps nothing
+    }
+  }
+
+  const forget = () => Object.values(keys).forEach(key => localStorage.removeItem(key));
+  const isEmpty = () => Object.keys(keys).every(what => get(what, null) === null);
+  return { nameOf, page: nameOf(location.href), get, set, forget, isEmpty };
+})();
+
+document.addEventListener("DOMContentLoaded", () => {
+  const { nameOf, page } = bookMemory;
+  const readPages = () => new Set(bookMemory.get("read", []));
 
   function mark() {
     const read = readPages();
@@ -19,16 +37,16 @@ document.addEventListener("DOMContentLoaded", () => {
       link.classList.toggle("bp-read", done);
       done ? link.setAttribute("aria-description", "read") : link.removeAttribute("aria-description");
     }
-    if (forget) forget.hidden = read.size === 0;
+    if (forget) forget.hidden = bookMemory.isEmpty();
   }
 
   let forget = null;
   const map = document.querySelector(".bp-map");
   if (map) {
     forget = Object.assign(document.createElement("button"), { type: "button", className: "bp-forget" });
-    forget.textContent = "Forget what I have read";
+    forget.textContent = "Forget what I have read and answered";
     forget.addEventListener("click", () => {
-      localStorage.removeItem(key);
+      bookMemory.forget();
       mark();
     });
     map.append(forget);
@@ -37,15 +55,11 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   const end = document.querySelector(".bd-article section:last-of-type > :last-child");
-  if (/^(chapters|exercises)\//.test(nameOf(location.href)) && end) {
+  if (/^(chapters|exercises)\//.test(page) && end) {
     const seen = new IntersectionObserver(entries => {
       if (entries.some(entry => entry.isIntersecting)) {
         seen.disconnect();
-        try {
-          localStorage.setItem(key, JSON.stringify([...readPages().add(nameOf(location.href))]));
-        } catch {
-          // a browser that keeps nothing
-        }
+        bookMemory.set("read", [...readPages().add(page)]);
       }
     });
     seen.observe(end);

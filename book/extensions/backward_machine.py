@@ -62,6 +62,8 @@ class MachineDirective(SphinxDirective):
             **({"data-try": self.options["try"]} if "try" in self.options else {}),
             **{f"data-{switch}": "" for switch in SWITCHES if switch in self.options},
         }
+        if "predict" in self.options:
+            still = f"<details><summary>Run backward()</summary>{still}</details>"
         return [MachineNode(settings=settings, still=still)]
 
 
@@ -70,7 +72,8 @@ def visit_html(translator: HTML5Translator, node: MachineNode) -> None:
     attributes = " ".join(f'{name}="{html.escape(value)}"' for name, value in node["settings"].items())
     attributes += ' class="bp-machine" role="region" aria-label="The backward() machine"'
     expression = html.escape(node["settings"]["data-expression"])
-    translator.body.append(f'<div {attributes}><pre class="still">{expression}</pre>{node["still"]}</div>')
+    question = f'<p class="try">{node["settings"]["data-try"]}</p>' if "data-try" in node["settings"] else ""
+    translator.body.append(f'<div {attributes}>{question}<pre class="still">{expression}</pre>{node["still"]}</div>')
     raise nodes.SkipNode
 
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.-]+)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"(\.{1,2}/[\w./-]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|let|function|class|async function)\b)", re.MULTILINE)
 EXPORTED = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 DECLARED = re.compile(r"^(?:export )?(?:const|let|(?:async )?function|class) ([\w$]+)", re.MULTILINE)
@@ -15,10 +15,10 @@ class BundleError(ValueError):
     """The modules use what this small tool does not do."""
 
 
-def bundle(entry: Path, *, public: str) -> str:
+def bundle(entry: Path, *, public: str = "") -> str:
     """Return one script that runs ``entry`` and all that it imports; what it exports stands in the global ``public``.
 
-    A module may import by name from files beside it, and export declarations; ``entry`` may have ``export { … };``.
+    A module may import by name from files, and export declarations; ``entry`` may have ``export { … };``.
     All share one scope, so a name is declared once among them.
 
     Raises
@@ -29,34 +29,36 @@ def bundle(entry: Path, *, public: str) -> str:
     sources = _in_order(entry)
     owners: dict[str, str] = {}
     pieces = []
-    for name, source in sources.items():
+    for file, source in sources.items():
+        name = f"{file.parent.name}/{file.name}"
         for declared in DECLARED.findall(source):
             if declared in owners:
                 raise BundleError(f"{declared} is declared in {owners[declared]} and again in {name}; rename one")
             owners[declared] = name
         pieces.append(f"// {name}\n{_strip(name, source)}")
-    exported = "".join(EXPORTED.findall(sources[entry.name]))
-    return f'(() => {{\n"use strict";\n{"".join(pieces)}globalThis.{public} = {{{exported}}};\n}})();\n'
+    if public:
+        pieces.append(f"globalThis.{public} = {{{''.join(EXPORTED.findall(source))}}};\n")
+    return f'(() => {{\n"use strict";\n{"".join(pieces)}}})();\n'
 
 
-def _in_order(entry: Path) -> dict[str, str]:
-    """Read the modules, each after those that it imports."""
-    sources: dict[str, str] = {}
-    path: list[str] = []
+def _in_order(entry: Path) -> dict[Path, str]:
+    """Read the modules, each after those that it imports, and ``entry`` last."""
+    sources: dict[Path, str] = {}
+    path: list[Path] = []
 
-    def read(name: str) -> None:
-        if name in path:
-            raise BundleError(f"these modules import each other: {' -> '.join([*path, name])}")
-        if name in sources:
+    def read(file: Path) -> None:
+        if file in path:
+            raise BundleError(f"these modules import each other: {' -> '.join(each.name for each in [*path, file])}")
+        if file in sources:
             return
-        path.append(name)
-        source = (entry.parent / name).read_text("utf-8")
+        path.append(file)
+        source = file.read_text("utf-8")
         for imported in IMPORT.findall(source):
-            read(imported)
+            read((file.parent / imported).resolve())
         path.pop()
-        sources[name] = source
+        sources[file] = source
 
-    read(entry.name)
+    read(entry.resolve())
     return sources
 
 

@@ -26,7 +26,7 @@ def draw_still(lines: str, inputs: Mapping[str, float]) -> str:
     scope = {function: getattr(autograd, function) for function in FUNCTIONS} | leaves
     *before, last = ast.parse(lines).body
     exec(compile(ast.Module(before, []), "machine", "exec"), scope)  # noqa: S102 - lines of the book's own pages
-    result = eval(compile(ast.Expression(last.value), "machine", "eval"), scope)  # noqa: S307
+    result = eval(compile(ast.Expression(last.value), "machine", "eval"), scope)  # noqa: S307 - these, too
     names = {name: value for name, value in scope.items() if isinstance(value, autograd.Tensor)}
     if isinstance(last, ast.Assign):
         names[last.targets[0].id] = result

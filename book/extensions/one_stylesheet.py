@@ -35,9 +35,15 @@ def read(app: Sphinx) -> str:
     """Return the text of all sheets that every page has, in the order in which pages loaded them."""
     static = Path(app.outdir) / "_static"
     others = sorted(app.builder._orig_css_files, key=lambda sheet: sheet.priority)
-    names = [*THEME, *(str(sheet.filename).removeprefix("_static/") for sheet in others)]
-    texts = [(static / name).read_text("utf-8").replace("url(../", "url(") for name in names if name not in UNUSED]
+    media = {str(sheet.filename).removeprefix("_static/"): sheet.attributes.get("media") for sheet in others}
+    sheets = {**dict.fromkeys(THEME), **media}
+    texts = [_sheet(static / name, sheets[name]) for name in sheets if name not in UNUSED]
     return FONT.sub(lambda found: inline(static / found[1]), "\n".join(texts))
+
+
+def _sheet(path: Path, media: str | None) -> str:
+    text = path.read_text("utf-8").replace("url(../", "url(")
+    return f"@media {media} {{\n{text}\n}}" if media not in (None, "all") else text
 
 
 def inline(font: Path) -> str:

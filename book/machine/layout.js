@@ -3,7 +3,8 @@ import { boxSize } from "./box.js";
 
 const SWEEPS = 6;
 
-const NARROW = 640;
+const NARROW = 480; // too little to stand left to right
+const BROAD = 640; // enough for words beside the drawing
 
 // Left to right where that fits; deep graphs stand better than they shrink. across: the room of the whole figure;
 // stage: the room for the drawing if it stands beside the words.
@@ -11,7 +12,7 @@ export function plan(graph, { across, stage }) {
   const box = boxSize(graph);
   const flat = layOut(graph, { vertical: false, across, box });
   const vertical = across < NARROW || flat.scale < 0.8;
-  const beside = vertical && across >= NARROW;
+  const beside = vertical && across >= BROAD;
   const chosen = vertical ? layOut(graph, { vertical, across: beside ? stage : across, box }) : flat;
   return { ...chosen, box, vertical, beside };
 }

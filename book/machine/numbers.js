@@ -7,6 +7,9 @@ export function format(number) {
   return String(Number(number.toPrecision(size >= 100 ? 5 : 3)));
 }
 
+// In few digits, where they are measures and nobody checks a sum.
+export const brief = (number, digits = 3) => format(Number(number.toPrecision(digits)));
+
 export const total = (terms) => terms.reduce((sum, term) => sum + term, 0);
 
 const difference = (a, b, least) => Math.abs(a - b) / Math.max(least, Math.abs(a), Math.abs(b));

@@ -16,7 +16,7 @@ from course_lib.errors import CourseError
 __all__ = ["main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
-COMMANDS = ("check", "grade", "points", "similar", "package", "demo", "notebooks")
+COMMANDS = ("check", "mark", "grade", "points", "similar", "package", "demo", "notebooks")
 BAD_INPUT, INTERRUPTED = 2, 130
 MESSAGE_CHARS = 5000
 
@@ -49,12 +49,12 @@ def _load_workers_early(words: list[str]) -> None:
 
 
 def _build_app() -> Any:
-    """Build the command line from its commands; its packages come with the extra ``grade``."""
-    typer: Any = extras.load("typer", extra="grade")
-    extras.load("rich", extra="grade")
+    """Build the command line from its commands; its packages come with the extra ``check``."""
+    typer: Any = extras.load("typer", extra="check")
+    extras.load("rich", extra="check")
     app = typer.Typer(
         name="course",
-        help="The Backward Pass: check your notebook, grade a class, build the course.",
+        help="The Backward Pass: check and mark your notebook, grade a class, build the course.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -10,9 +10,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_grader.notebooks.execute import execute_notebook
-from course_grader.notebooks.exercise_notebooks import pictures_of
+from course_grader.notebooks.exercise_notebooks import freeze_pictures, pictures_of
 from course_grader.notebooks.generate import generate_notebook, is_exercise, notebook_sources
 from course_grader.notebooks.repository import Repository
+from course_grader.notebooks.run_record import RECORD, record_run
 from course_lib.errors import NotebookError
 
 __all__ = ["BuiltNotebook", "build_notebooks", "without_outputs"]
@@ -66,6 +67,10 @@ def build_notebooks(root: Path, *, only: list[Path] | None = None, force: bool =
         stale = force or not _is_current(notebook, path) or stamps.get(key, stamp) != stamp
         if stale:
             _run(pictures_of(notebook) if is_exercise(text) else notebook, text=text, root=root)
+            if is_exercise(text):
+                freeze_pictures(notebook)
+            else:
+                record_run(notebook, committed=path)
             _write(notebook, path)
         stamps[key] = stamp
         _write_stamps(root, stamps)
@@ -99,9 +104,16 @@ def _is_unexecuted(cell: NotebookNode) -> bool:
 
 
 def without_outputs(notebook: NotebookNode) -> list[tuple[object, ...]]:
-    """Return the parts of a notebook that its text determines: ids, kinds, sources and metadata."""
-    cells: list[tuple[object, ...]] = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
-    return [("notebook", dict(notebook.metadata)), *cells]
+    """Return the parts of a notebook that its text determines: ids, kinds, sources and metadata.
+
+    The source of a picture is what it drew; its metadata hold a fingerprint of the code.
+    """
+    drawn = {cell.id for cell in pictures_of(notebook).cells}
+    cells: list[tuple[object, ...]] = [
+        (c.id, c.cell_type, "" if c.id in drawn else c.source, dict(c.metadata)) for c in notebook.cells
+    ]
+    metadata = {name: value for name, value in notebook.metadata.items() if name != RECORD}
+    return [("notebook", metadata), *cells]
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:

@@ -1,26 +1,44 @@
 """Make the notebooks of an exercise from its text: the learner's, and the one with the reference answers."""
 
-import hashlib
+import ast
 import math
+import textwrap
 from typing import TypeGuard
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from course_grader.code_digest import code_digest
 from course_lib.errors import NotebookError
 
-__all__ = ["code_digest", "learner_notebook", "pictures_of", "reference_notebook", "without_pictures"]
+__all__ = [
+    "freeze_pictures",
+    "graded_notebook",
+    "is_check",
+    "learner_notebook",
+    "pictures_of",
+    "reference_notebook",
+]
 
-KINDS = ("answer", "check", "picture", "solution")
+KINDS = ("answer", "check", "payoff", "picture", "solution")
 GRADED = ("answer", "check")
 # In the book a check is folded away; learners see it where they work.
 FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
 WORKING = """\
-**Work** on this notebook in Colab (the rocket at the top of its page in the book), or download it and open it in
-Jupyter. **Check** it by running the cell below each answer, or all of them in a terminal with `course check {}.ipynb`.
-To **hand in**, save the notebook and bring the file to where your course collects work.
+**Work** on this notebook in Colab, or download it and open it in Jupyter; in the book, the rocket at the top does both.
+**Check** each answer by running the cell below it. **Mark** all of it by running the last cell: it shows every part
+with its points, hidden tests included, as it will be graded. In a terminal, `course mark {}.ipynb` does the same. To
+**hand in**, save the notebook and bring the file to where your course collects work.
 """
-SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
+SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance", "prerequisites", "pays")
+# What uses the answers is run by a learner who may not have them all yet.
+PAYOFF = """\
+try:
+    {0}()
+except NotImplementedError as unwritten:
+    print(f"Not yet: {{unwritten}}. This cell uses every answer above; come back when all checks pass.")
+except NameError as unknown:
+    print(f"Not yet: {{unknown}}. Run the cells above first, from the top.")"""
 
 
 def learner_notebook(source: NotebookNode) -> NotebookNode:
@@ -30,8 +48,9 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     ----------
     source : NotebookNode
         The exercise's text as :func:`course_grader.notebooks.read_text` reads it. Front matter ``course:`` holds
-        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds`` and ``tolerance``; code cells are tagged
-        ``answer``, ``solution``, ``check``, ``picture`` or not at all.
+        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds``, ``tolerance``, ``prerequisites`` (pages)
+        and ``pays`` (a sentence); code cells are tagged ``answer``, ``solution``, ``check``, ``picture``, ``payoff``
+        or not at all.
 
     Returns
     -------
@@ -61,18 +80,32 @@ def pictures_of(notebook: NotebookNode) -> NotebookNode:
     return NotebookNode(notebook, metadata=NotebookNode(notebook.metadata), cells=cells)
 
 
-def without_pictures(notebook: NotebookNode) -> NotebookNode:
-    """Return the notebook without the cells that draw: they are for readers, and no other cell depends on them."""
-    return NotebookNode(notebook, cells=[cell for cell in notebook.cells if not _is_picture(cell)])
+def freeze_pictures(notebook: NotebookNode) -> None:
+    """Replace the code of each picture by what it drew, in place: running the cell then needs nothing installed."""
+    for cell in filter(_is_picture, notebook.cells):
+        drawn = [out.data["text/html"] for out in cell.outputs if "text/html" in out.get("data", {})]
+        cell.source = "\n".join(["%%html", *drawn]) if drawn else cell.source
+
+
+def graded_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without the cells that draw, or use the answers: nothing that is graded depends on them."""
+    return NotebookNode(
+        notebook, cells=[cell for cell in notebook.cells if _kind_of(cell) not in ("picture", "payoff")]
+    )
+
+
+def is_check(cell: NotebookNode) -> bool:
+    """Tell whether a cell is a check."""
+    return _kind_of(cell) == "check"
 
 
 def _is_picture(cell: NotebookNode) -> bool:
-    return bool(cell.get("metadata", {}).get("course", {}).get("kind") == "picture")
+    return _kind_of(cell) == "picture"
 
 
-def code_digest(code: str) -> str:
-    """Return a short fingerprint of a cell's code, to tell whether it is still what was handed out."""
-    return hashlib.sha256("\n".join(code.splitlines()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _kind_of(cell: NotebookNode) -> str:
+    kind: str = cell.get("metadata", {}).get("course", {}).get("kind", "")
+    return kind
 
 
 def _derive_notebook(source: NotebookNode, *, solved: bool) -> NotebookNode:
@@ -159,10 +192,11 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
     if cell.cell_type != "code":
         return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
     course = NotebookNode(exercise=settings["exercise"], cell=cell.id, kind=kind)
+    source = _wrap(cell, kind) if kind in ("check", "payoff") else cell.source
     if kind != "answer":
-        course.digest = code_digest(cell.source)
+        course.digest = code_digest(source)
     metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
-    code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=cell.source)
+    code = NotebookNode(id=cell.id, cell_type="code", metadata=metadata, source=source)
     code.update(execution_count=None, outputs=[])
     if kind == "picture":
         metadata.tags.append("hide-input")
@@ -171,6 +205,27 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
         if "tolerance" in settings:
             course.tolerance = settings["tolerance"]
     return code
+
+
+def _wrap(cell: NotebookNode, kind: str) -> str:
+    """Put a check or a payoff into a function, so that its names are its own, and no answer can use them unnoticed."""
+    name = cell.id.replace("-", "_")
+    called = PAYOFF.format(name) if kind == "payoff" else f"{name}()"
+    wrapped = f"def {name}():\n{textwrap.indent(cell.source, '    ')}\n\n\n{called}"
+    try:
+        function = ast.parse(wrapped).body[0]
+        if isinstance(function, ast.FunctionDef) and _dump(function.body) == _dump(ast.parse(cell.source).body):
+            return wrapped
+    except SyntaxError as error:
+        raise NotebookError(f"the {kind} {cell.id!r} must be Python that fits into a function, but {error}") from error
+    raise NotebookError(
+        f"the {kind} {cell.id!r} is put into a function, and has a string over several lines, which indenting would "
+        "change; write it in one line"
+    )
+
+
+def _dump(body: list[ast.stmt]) -> list[str]:
+    return [ast.dump(statement) for statement in body]
 
 
 def _add_expected(check: NotebookNode, expect: object) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 
 from course_grader.notebooks.page_facts import tab_of
+from course_grader.notebooks.typed_answers import split_answer
 from course_lib.errors import NotebookError
 
 __all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs", "read_terms"]
@@ -23,6 +24,8 @@ ROLE = re.compile(r"\{(term|cite:p|cite:t)\}`([^`]+)`")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\.(?:ipynb|md)(#[^)\s]*)?\)")
 BOX = re.compile(r"^(:{3,})\{(\w+)\} ?([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
+OPTIONS = re.compile(r"\A(?::[a-z-]+:[^\n]*\n)+")  # how a box looks in the book
+
 
 @dataclass(frozen=True)
 class PlainMarkdown:
@@ -32,8 +35,8 @@ class PlainMarkdown:
     ----------
     site : str
         Address of the published book, with a slash at its end.
-    folder : str
-        The page's folder, from the book's root.
+    page : str
+        The page's path from the book's root, without suffix.
     citations : dict
         Authors and year of each source, by key.
     terms : dict
@@ -42,19 +45,19 @@ class PlainMarkdown:
     Examples
     --------
     >>> cited, terms = {"he2016": ("He et al.", "2016")}, {"leaf": "leaf"}
-    >>> plain = PlainMarkdown("https://host.example/", "chapters/part", cited, terms)
+    >>> plain = PlainMarkdown("https://host.example/", "chapters/part/page", cited, terms)
     >>> plain("A {term}`leaf` {cite:p}`he2016`, see [there](../a/b.ipynb).")
     'A [leaf](https://host.example/glossary.html#term-leaf) (He et al., 2016), see [there](https://host.example/chapters/a/b.html).'
     """
 
     site: str
-    folder: str
+    page: str
     citations: dict[str, tuple[str, str]]
     terms: dict[str, str]
 
     def __call__(self, text: str) -> str:
         """Return ``text`` without roles, directives and links between files; blocks of code stay as they are."""
-        text = BOX.sub(lambda found: _convert_box(found[2], found[3].strip(), found[4].strip()), text)
+        text = BOX.sub(lambda found: self._convert_box(found[2], found[3].strip(), found[4].strip()), text)
         outside = FENCE.split(text)[::2]  # split also returns the fences' own marks
         inside = [found.group() for found in FENCE.finditer(text)]
         pieces = [self._convert(piece) for piece in outside]
@@ -65,7 +68,29 @@ class PlainMarkdown:
         return ROLE.sub(lambda found: self._convert_role(found[1], found[2]), text)
 
     def _address(self, path: str) -> str:
-        return f"{self.site}{posixpath.normpath(posixpath.join(self.folder, path))}.html"
+        return f"{self.site}{posixpath.normpath(posixpath.join(posixpath.dirname(self.page), path))}.html"
+
+    def _convert_box(self, kind: str, title: str, body: str) -> str:
+        """Fold an answer or a dropdown, link to a figure to play with; quote any other box, under its name."""
+        if kind == "answer":
+            return self._convert_answer(title, body)
+        if kind == "dropdown":
+            body = OPTIONS.sub("", body).strip()
+            return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
+        if kind == "play":
+            tried = body.removeprefix(":try:").strip()
+            return f"> **[A figure to play with]({self.site}{self.page}.html#{title})**, in the book. {tried}"
+        title = title if kind == "admonition" else kind.capitalize()
+        return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
+
+    def _convert_answer(self, asked_for: str, body: str) -> str:
+        """List the choices above the fold; the words stand in it, and what each mistake was."""
+        fields, words = split_answer(body)
+        asked = [text for field in fields if field.kind == "choice" and (text := field.as_question())]
+        title = f"Answer {asked_for}" if asked_for[:1].isdigit() else asked_for
+        mistakes = ["**Other answers**", *(field.as_diagnoses() for field in fields)] if fields else []
+        folded = self._convert_box("dropdown", title, "\n\n".join([words, *mistakes]))
+        return "\n\n".join([*asked, folded])
 
     def _convert_role(self, role: str, content: str) -> str:
         if role == "term":
@@ -77,15 +102,6 @@ class PlainMarkdown:
         if role == "cite:p":
             return f"({'; '.join(f'{names}, {year}' for names, year in cited)})"
         return ", ".join(f"{names} ({year})" for names, year in cited)
-
-
-def _convert_box(kind: str, title: str, body: str) -> str:
-    """Fold an answer or a dropdown; quote any other box, under its name."""
-    if kind in ("answer", "dropdown"):
-        title = f"Answer {title}" if kind == "answer" else title
-        return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
-    title = title if kind == "admonition" else kind.capitalize()
-    return "\n".join(f"> {line}".rstrip() for line in [f"**{title}.**", "", *body.splitlines()])
 
 
 def read_terms(glossary: Path) -> dict[str, str]:

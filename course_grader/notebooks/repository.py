@@ -22,22 +22,23 @@ if "google.colab" in sys.modules:
 """
 # An exercise is handed out by itself, so it may be opened where the course is not installed.
 EXERCISE_SETUP = """\
-# The cells below use this course's library. On Colab, this installs it; anywhere else, it says so if it is missing.
+# The last cell marks this notebook with the course's library. On Colab, this installs it; anywhere else, it says so if
+# it is missing.
 import sys
 
 if "google.colab" in sys.modules:
     %pip install --quiet "the-backward-pass @ git+{url}@{release}"
 try:
-    import course_lib
+    import course_grader
 except ModuleNotFoundError:
     print("The course's library is not installed here. Run the next line in a cell of its own, then this cell again:")
-    print('%pip install "the-backward-pass @ git+{url}@{release}"')
+    print('%pip install "the-backward-pass[check] @ git+{url}@{release}"')
 """
 
 
 @dataclass(frozen=True)
 class Repository:
-    """The repository's address and branch, and the release that its pages are made with.
+    """The repository's address and branch, the release that its pages are made with, and whether exercises have help.
 
     Examples
     --------
@@ -51,18 +52,23 @@ class Repository:
     url: str
     branch: str
     release: str
+    has_help: bool = True
 
     @classmethod
     def read(cls, root: Path) -> "Repository":
-        """Read ``_config.yml`` (``repository.url``, ``.branch``) and ``pyproject.toml`` (the version) in ``root``."""
+        """Read ``_config.yml`` and, for the version, ``pyproject.toml`` in ``root``."""
         path = root / "_config.yml"
         if not path.is_file():
             raise InputError(
                 f"expected the course's _config.yml in {root}, found none; run this from the project's root"
             )
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))["repository"]
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings, has_help = config["repository"], config.get("exercises", {}).get("help", True)
+        if not isinstance(has_help, bool):
+            raise InputError(f"{path}: exercises: help: must be true or false, but got {has_help!r}; write one of them")
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        return cls(url=settings["url"].rstrip("/"), branch=settings["branch"], release=f"v{project['version']}")
+        release = f"v{project['version']}"
+        return cls(settings["url"].rstrip("/"), settings["branch"], release, has_help=has_help)
 
     @property
     def site(self) -> str:
@@ -76,17 +82,21 @@ class Repository:
         return f"https://colab.research.google.com/github/{owner_and_name}/blob/{self.branch}/{path}"
 
     def opening_cells(
-        self, path: str, *, about: str = "", imports_library: bool, exercise: bool = False
+        self, path: str, *, about: str = "", imports_library: bool, exercise: str = ""
     ) -> list[NotebookNode]:
         """Return the cells that follow a notebook's title: the Colab badge and, if it needs the library, the set-up.
 
-        ``about`` stands below the badge. The set-up of an exercise also says what to do where the library is missing.
+        ``about`` stands below the badge. Each ``exercise`` has a set-up, since its last cell needs the library; it says
+        whose it is, so that it is not taken for a learner's own, and what to do where the library is missing.
         """
         hidden = {"tags": ["remove-cell"]}
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab_url(path)})"
         opening = "\n\n".join([badge, about] if about else [badge])
         cells = [v4.new_markdown_cell(opening, id="open-in-colab", metadata=NotebookNode(hidden))]
-        if imports_library:
-            setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, release=self.release).strip()
+        setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, release=self.release).strip()
+        if exercise:
+            course = NotebookNode(exercise=exercise, cell="set-up", kind="set-up")
+            cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden, course=course)))
+        elif imports_library:
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden)))
         return cells

@@ -10,6 +10,7 @@ from course_lib.figures.charts import (
     ratios,
     roofline,
     stacked_areas,
+    strips,
     surface,
     timeline,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "ratios",
     "roofline",
     "stacked_areas",
+    "strips",
     "surface",
     "timeline",
 ]

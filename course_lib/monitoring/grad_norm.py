@@ -6,7 +6,7 @@ from typing import Any
 
 from course_lib.errors import InputError
 from course_lib.frameworks import is_torch_tensor
-from course_lib.monitoring.trainable_parameters import parameters_with_gradient, to_float64
+from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
 from course_lib.norms import array_norm, combine_norms, tensor_norms
 from course_lib.types import AnyModule, AnyTensor
 

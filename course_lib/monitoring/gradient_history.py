@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
-from course_lib.monitoring.gradient_measures import Float64, GradientMeasures, Reading
-from course_lib.monitoring.trainable_parameters import find_nonfinite
+from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, Reading
+from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 from course_lib.norms import total_norms
 from course_lib.types import AnyModule
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from course_lib.extras import load
-from course_lib.monitoring.gradient_reader import make_reader
-from course_lib.monitoring.trainable_parameters import parameters_with_gradient, shape_tuple
+from course_lib.monitoring.reading.gradient_reader import make_reader
+from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, shape_tuple
 from course_lib.norms import Magnitude, combine_norms
 from course_lib.types import AnyModule
 

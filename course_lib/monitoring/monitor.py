@@ -10,10 +10,10 @@ from course_lib.errors import MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
-from course_lib.monitoring.gradient_measures import Float64
-from course_lib.monitoring.gradient_reader import GradientReader, make_reader
 from course_lib.monitoring.measuring_schedule import AT_FIRST, MeasuringSchedule, check_counts
-from course_lib.monitoring.trainable_parameters import (
+from course_lib.monitoring.reading.gradient_measures import Float64
+from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
+from course_lib.monitoring.reading.trainable_parameters import (
     check_gradients,
     check_same_parameters,
     check_shapes,

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_lib.extras import load
 from course_lib.frameworks import is_torch_tensor
-from course_lib.monitoring.trainable_parameters import shape_tuple
+from course_lib.monitoring.reading.trainable_parameters import shape_tuple
 from course_lib.types import AnyTensor
 
 __all__ = ["ZeroGradWatch"]

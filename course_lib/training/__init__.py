@@ -16,12 +16,14 @@ from course_lib.training.jax_step import make_jax_step
 from course_lib.training.loader import ArrayLoader
 from course_lib.training.metrics import accuracy
 from course_lib.training.processes import run_processes
+from course_lib.training.traffic import bytes_sent
 
 __all__ = [
     "ArrayLoader",
     "EpochLoss",
     "TrainingHistory",
     "accuracy",
+    "bytes_sent",
     "fit",
     "make_jax_step",
     "run_processes",

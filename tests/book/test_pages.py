@@ -1,5 +1,6 @@
 """The built book, as people meet it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -22,9 +23,9 @@ def test_the_book_builds_without_a_warning(build):
 
 def test_the_first_page_leads_to_every_other_by_its_title():
     """With a line of its own for each chapter, so that nobody has to guess what is behind a name."""
-    intro = (ROOT / "intro.md").read_text()
+    contents = (ROOT / "intro.md").read_text("utf-8").partition("\n## Contents")[2]
     for name in PAGES[1:]:
-        [text] = re.findall(rf"\[([^\]]+)\]\({name}\.(?:ipynb|md)\)(?!\*)(?!\.\*)", intro)
+        [text] = re.findall(rf"^- \[([^\]]+)\]\({name}\.(?:ipynb|md)\): .", contents, re.MULTILINE)
         if name.startswith("chapters/"):
             title = re.search(r"^# (.+)$", (ROOT / f"{name}.md").read_text(), re.MULTILINE)[1]
             assert text == title
@@ -72,44 +73,11 @@ def test_a_figure_follows_the_colour_scheme(visit):
     assert styles(".text_html:has(.bp-figure)", "backgroundColor") == {"rgba(0, 0, 0, 0)"}
 
 
-def test_a_dark_page_is_printed_light(visit):
-    """Else its figures are pale on white paper; afterwards it is dark again."""
-    page = visit("chapters/mechanics/what_backward_does", scheme="dark")
-    fill = "[...document.querySelectorAll('.bp-figure svg')].map(e => getComputedStyle(e).fill)"
-    page.evaluate(f"addEventListener('beforeprint', () => window.printed = {fill})")
-    page.pdf()
-    seen = page.evaluate("window.printed")
-    assert len(seen) >= 2
-    assert all(max(map(int, re.findall(r"\d+", colour))) < 80 for colour in seen), seen
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert all(min(map(int, re.findall(r"\d+", colour))) > 150 for colour in page.evaluate(fill))
-
-
-def test_on_paper_each_tab_stands_below_its_name(visit):
-    """There all are open, and without a name of its own nothing says whose code is whose."""
-    page = visit("chapters/mechanics/what_backward_does")
-    page.emulate_media(media="print")
-    places = page.locator(".sd-tab-set").first.evaluate(
-        "e => [...e.querySelectorAll('label, .sd-tab-content')].map(e => e.getBoundingClientRect().top)"
-    )
-    assert len(places) == 6
-    assert places == sorted(set(places))
-
-
-def test_code_longer_than_a_page_leaves_none_blank(visit):
-    """A box of code moves to the next page whole, but nothing inside of it does so again."""
-    page = visit("chapters/mechanics/build_the_engine")
-    page.emulate_media(media="print")
-    breaks = "e => [e, ...e.querySelectorAll('div, pre')].map(x => getComputedStyle(x).breakInside).join(' ')"
-    seen = {box.evaluate(breaks) for box in page.locator("div.cell_input").all()}
-    assert seen == {"avoid auto auto auto"}, seen
-
-
 def test_whatever_has_the_focus_shows_it(visit):
     """A ring around it, around the name of a tab whose own button is not seen, too."""
     page = visit("chapters/mechanics/what_backward_does")
     ring = """() => {
-      const at = document.activeElement, shown = at.type === "radio" ? at.nextElementSibling : at;
+      const at = document.activeElement, shown = at.matches(".sd-tab-set > input") ? at.nextElementSibling : at;
       if (at === document.body) return null;
       const style = getComputedStyle(shown);
       return [at.outerHTML.slice(0, 80), style.outlineStyle !== "none" || style.boxShadow !== "none"];
@@ -154,9 +122,12 @@ def test_an_answer_holds_its_words_and_below_them_its_numbers(visit):
 
 
 def test_the_box_below_the_title_says_what_a_page_takes(visit):
-    """Time, what comes before, what can be done after; PyTorch is the tab that is open."""
+    """Time, what comes before, what can be done after, when it was run; PyTorch is the tab that is open."""
     page = visit("chapters/mechanics/fit_a_line")
-    assert page.locator(".bp-info dt").all_inner_texts() == ["Time", "Before this", "After it you can", "GPU"]
+    rows = ["Time", "Before this", "After it you can", "GPU", "Verified on"]
+    assert page.locator(".bp-info dt").all_inner_texts() == rows
+    committed = json.loads((ROOT / "chapters/mechanics/fit_a_line.ipynb").read_text("utf-8"))["metadata"]["verified"]
+    assert all(what in page.locator(".bp-info dd").last.inner_text() for what in committed.values())
     links = page.locator(".bp-info a").all_inner_texts()
     assert links == [
         "Backpropagation: what backward() does",

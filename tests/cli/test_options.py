@@ -11,7 +11,7 @@ import pytest
 from course_grader.cli import entry_point
 from course_grader.cli.progress import Progress
 from course_grader.grading.exercises.exercise import load_exercise
-from course_grader.grading.grade_one import self_check
+from course_grader.learner import child_process
 from tests.grading.conftest import SOURCE
 
 
@@ -81,7 +81,7 @@ def test_broken_off_it_counts_those_who_were_graded(course, classroom, monkeypat
     assert err == f"course: stopped with 3 of 6 submissions in {shown}; {how_to_go_on}\n"
 
 
-@pytest.mark.parametrize(("module", "name"), [(self_check, "check_notebook"), (entry_point, "_build_app")])
+@pytest.mark.parametrize(("module", "name"), [(child_process, "check_file"), (entry_point, "_build_app")])
 def test_a_command_that_is_interrupted_has_a_status_of_its_own(course, classroom, monkeypatch, module, name):
     """As shells have it, also while it loads: not that of a notebook that does not pass, nor of one it cannot use."""
 
@@ -110,7 +110,7 @@ def test_check_says_where_a_result_may_mean_nothing(course, classroom):
     status, out, _ = course("check", path)
     assert status == 1
     assert "note: the check check_double was edited, so its result may not mean anything" in out
-    assert "1 of 1 checks passed." in out
+    assert "1 check right, 1 wrong." in out
 
 
 @pytest.mark.parametrize("sandbox", [True, False])

@@ -5,7 +5,14 @@ import json
 import nbformat
 import pytest
 
-from course_grader.grading.exercises.answers import AnswerFault, Fault, check_exercise, collect_answers, insert_answers
+from course_grader.grading.exercises.answers import (
+    AnswerFault,
+    Fault,
+    answers_of,
+    check_exercise,
+    collect_answers,
+    insert_answers,
+)
 from course_grader.grading.exercises.submitted_notebook import parse_submission
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.learner_messages import report_fault
@@ -59,7 +66,7 @@ def copy_with_new_id(notebook):
 @pytest.mark.parametrize("edit", [lambda n: None, drop_ids, colab, new_ids, reorder, copy_with_new_id])
 def test_answers_are_found_however_the_notebook_was_saved(handed_in, exercise, edit):
     """Cell ids, the course's metadata and Colab's are tried in this order."""
-    answers, faults = collect_answers(handed_in(edit), exercise.pristine())
+    answers, faults = collect_answers(handed_in(edit), answers_of(exercise.pristine()))
     assert answers == {"double": "def double(x):\n    return 2 * x", "halve": "def halve(x):\n    return x / 2"}
     assert len(faults) == (edit is copy_with_new_id)  # of which it is said that there is another
 
@@ -67,7 +74,7 @@ def test_answers_are_found_however_the_notebook_was_saved(handed_in, exercise, e
 def test_a_missing_answer_is_named_and_the_others_are_taken(handed_in, exercise):
     """One deleted cell costs that answer only."""
     submission = handed_in(lambda n: n["cells"].pop(next(i for i, c in enumerate(n["cells"]) if c["id"] == "double")))
-    answers, faults = collect_answers(submission, exercise.pristine())
+    answers, faults = collect_answers(submission, answers_of(exercise.pristine()))
     assert list(answers) == ["halve"]
     assert faults == [AnswerFault("double", Fault.MISSING)]
     assert report_fault(*faults) == "the answer cell `double` is missing, so it counts as unanswered: put it back"
@@ -83,11 +90,11 @@ def test_an_answer_that_is_there_twice_is_not_guessed(handed_in, exercise):
 
         return handed_in(edit)
 
-    answers, faults = collect_answers(twice("def double(x): return 3 * x"), exercise.pristine())
+    answers, faults = collect_answers(twice("def double(x): return 3 * x"), answers_of(exercise.pristine()))
     assert list(answers) == ["halve"]
     assert faults == [AnswerFault("double", Fault.AMBIGUOUS, 2)]
     assert report_fault(*faults) == "the answer cell `double` is there 2 times, so it counts as unanswered: keep one"
-    assert list(collect_answers(twice(""), exercise.pristine())[0]) == ["double", "halve"]
+    assert list(collect_answers(twice(""), answers_of(exercise.pristine()))[0]) == ["double", "halve"]
 
 
 def test_a_part_of_an_answer_in_a_second_cell_is_named(handed_in, exercise):
@@ -97,7 +104,7 @@ def test_a_part_of_an_answer_in_a_second_cell_is_named(handed_in, exercise):
         answer = next(cell for cell in notebook["cells"] if cell["id"] == "double")
         notebook["cells"].append(answer | {"id": "new", "source": "HELP = 2"})
 
-    answers, faults = collect_answers(handed_in(split), exercise.pristine())
+    answers, faults = collect_answers(handed_in(split), answers_of(exercise.pristine()))
     assert list(answers) == ["double", "halve"]
     assert faults == [AnswerFault("double", Fault.SPLIT, 2)]
     assert report_fault(*faults) == (
@@ -119,7 +126,7 @@ def test_a_notebook_without_any_answer_is_refused(handed_in, exercise):
     """A notebook that has nothing of the exercise in it is not graded as unanswered."""
     submission = handed_in(lambda n: n.update(cells=[], metadata={}))
     with pytest.raises(NotebookError, match="expected the answer cells double, halve, found none of them"):
-        collect_answers(submission, exercise.pristine())
+        collect_answers(submission, answers_of(exercise.pristine()))
 
 
 def test_only_answers_are_taken(handed_in, exercise):
@@ -132,7 +139,7 @@ def test_only_answers_are_taken(handed_in, exercise):
                 cell["metadata"]["tags"] = ["nbval-skip", "raises-exception"]
                 cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "forged"}]
 
-    answers, _ = collect_answers(handed_in(forge), exercise.pristine())
+    answers, _ = collect_answers(handed_in(forge), answers_of(exercise.pristine()))
     merged, pristine = insert_answers(exercise.pristine(), answers), exercise.pristine()
     for came, given in zip(merged.cells, pristine.cells, strict=True):
         forged = came.pop("source", None), given.pop("source", None)
@@ -149,7 +156,7 @@ def last_name(notebook):
 
 def test_answers_are_found_by_the_last_of_their_names(handed_in, exercise):
     """Where the others are nobody's."""
-    answers, faults = collect_answers(handed_in(last_name), exercise.pristine())
+    answers, faults = collect_answers(handed_in(last_name), answers_of(exercise.pristine()))
     assert (list(answers), faults) == (["double", "halve"], [])
 
 
@@ -160,7 +167,7 @@ def test_answers_that_are_all_there_twice_are_not_called_missing(handed_in, exer
         answers = [cell for cell in notebook["cells"] if cell["id"] in ("double", "halve")]
         notebook["cells"] += [answer | {"source": "another"} for answer in answers]
 
-    answers, faults = collect_answers(handed_in(twice), exercise.pristine())
+    answers, faults = collect_answers(handed_in(twice), answers_of(exercise.pristine()))
     assert answers == {}
     assert faults == [AnswerFault(name, Fault.AMBIGUOUS, 2) for name in ("double", "halve")]
 
@@ -195,4 +202,16 @@ def test_an_answer_called_missing_that_is_there_twice_is_reported_as_there_twice
     assert report.status == "graded"
     assert report.messages[0] == (
         "the answer cell `missing_mask` is there 2 times, so it counts as unanswered: keep one"
+    )
+
+
+def test_an_answer_as_long_as_a_book_is_not_graded_and_says_so(hand_in, exercise):
+    """It would be read again for each call that fails; the other keeps its points."""
+    bomb = "def double(x):\n    return 2 * x\n" + ("!" + "a=b;" * 4_900 + "\n") * 20
+    report = grade_submission(hand_in(double=bomb), learner="eve", exercise=exercise)
+    assert (report.status, report.points) == ("graded", 1)
+    assert report.messages == (
+        f"the answer cell `double` has {len(bomb):,} characters, and an answer may have 20,000, so it counts as "
+        "unanswered: take out what it does not need",
+        "`double` is not written yet",
     )

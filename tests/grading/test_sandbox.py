@@ -14,7 +14,9 @@ from course_grader.grading.grade_class.find_submissions import find_submissions
 from course_grader.grading.grade_class.graders import Graders
 from course_grader.grading.kernel.kernel import Kernel
 from course_grader.grading.protocol.codec import decode
+from course_grader.grading.sandbox import bubblewrap
 from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM, find_folders_to_hide
+from course_grader.grading.sandbox.limits import Limits
 from course_grader.grading.warm_start.zygote_client import Zygotes
 from course_lib.errors import InputError
 
@@ -176,6 +178,16 @@ def test_the_command_says_what_is_to_be_covered(course):
     assert done.returncode == 0, done.stderr
     submissions = json.loads((course / "grades" / "grades.json").read_text())["submissions"]
     assert [(entry["points"], entry["messages"]) for entry in submissions] == [(3, [])] * 2
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_keys_that_the_wheel_brings_are_covered(monkeypatch, installed):
+    """They lie in the package, which the sandbox shows; another folder of it stands for them here."""
+    folder = bubblewrap.GRADER / "cli"
+    monkeypatch.setattr(bubblewrap, "KEYS", {folder if installed else folder / "none"})
+    command = [*bubblewrap.bubblewrap_command(limits=Limits()), "ls", str(folder)]
+    seen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ("entry_point.py" in seen) is not installed
 
 
 def test_what_the_interpreter_needs_is_not_covered():

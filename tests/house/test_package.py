@@ -25,10 +25,13 @@ def wheel(tmp_path_factory) -> zipfile.ZipFile:
 
 
 def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
-    """No tests, keys or pages are installed; the marker for type checkers is."""
+    """No tests or pages are installed; the marker for type checkers is, and what one's own notebook is marked by."""
     names = wheel.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"course_grader", "course_lib", "the_backward_pass"}
     assert {"course_grader/py.typed", "course_lib/py.typed"} <= set(names)
+    for notebook in ROOT.glob("exercises/*/*.ipynb"):
+        folder = f"course_grader/exercises/{notebook.stem}"
+        assert {f"{folder}/{notebook.name}", f"{folder}/key/test_hidden.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
 
 
@@ -46,7 +49,7 @@ def test_the_extras_are_those_the_errors_name():
     for path in ROOT.glob("course_*/**/*.py"):
         named |= set(re.findall(r'load\("[\w.]+", extra="(\w+)"\)', path.read_text(encoding="utf-8")))
     assert named
-    assert named <= set(PROJECT["optional-dependencies"]) == {"torch", "jax", "book", "grade", "dev"}
+    assert named <= set(PROJECT["optional-dependencies"]) == {"torch", "jax", "book", "check", "grade", "dev"}
 
 
 def test_every_direct_dependency_is_locked():

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import MonitorError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm
-from course_lib.monitoring.read_torch_gradients import TorchReader
+from course_lib.monitoring.reading.read_torch_gradients import TorchReader
 from tests.monitoring.zoo import backward, mlp
 
 

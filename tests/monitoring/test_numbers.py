@@ -13,7 +13,7 @@ from torch import nn
 from course_lib import autograd
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
-from course_lib.monitoring.read_torch_gradients import TorchReader
+from course_lib.monitoring.reading.read_torch_gradients import TorchReader
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 

@@ -10,7 +10,7 @@ import pytest
 
 from course_grader.notebooks import Repository, build_notebooks, generate_notebook
 from course_grader.notebooks.execute import execute_notebook
-from course_grader.notebooks.exercise_notebooks import pictures_of
+from course_grader.notebooks.exercise_notebooks import freeze_pictures, pictures_of
 from course_grader.notebooks.generate import book_notebook
 from course_lib.errors import InputError, NotebookError
 from tests.notebooks.conftest import PAGE
@@ -59,6 +59,22 @@ def test_nothing_is_run_when_nothing_changed(project):
     assert written(project) == []
     shutil.rmtree(project / "_build")
     assert written(project) == []
+
+
+def test_a_page_says_when_its_outputs_were_made(project, monkeypatch):
+    """And with which versions; a run that changes neither outputs nor versions leaves the file as it is."""
+    text, path = project / "chapters/part/a.md", project / "chapters/part/a.ipynb"
+    written(project)
+    notebook = nbformat.read(path, as_version=4)
+    assert set(notebook.metadata.verified) == {"date", "Python", "PyTorch", "JAX", "NumPy"}
+    notebook.metadata.verified.date = "2020-02-20"
+    nbformat.write(notebook, path)
+    before = path.read_bytes()
+    assert [built.written for built in build_notebooks(project, only=[text], force=True)] == [True]
+    assert path.read_bytes() == before
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    list(build_notebooks(project, only=[text], force=True))
+    assert nbformat.read(path, as_version=4).metadata.verified.date > "2020-02-20"
 
 
 def test_a_changed_text_is_run_again_alone(project):
@@ -110,17 +126,17 @@ def test_the_set_up_cell_does_nothing_away_from_colab(capsys):
 def test_the_set_up_cell_of_an_exercise_names_one_command_where_the_library_is_missing(capsys, monkeypatch):
     """With the library it says nothing; without, what to run, on Colab after a failed installation as well."""
     here = Repository(url="https://host.example/o/n", branch="main", release="v1.2")
-    cells = here.opening_cells("a.ipynb", imports_library=True, exercise=True)
+    cells = here.opening_cells("a.ipynb", imports_library=False, exercise="double")
     code = compile(cells[1].source.replace("    %pip", "    pass #"), "set-up", "exec")
     exec(code, {})
     assert capsys.readouterr().out == ""
-    monkeypatch.setitem(sys.modules, "course_lib", None)  # so that its import raises
+    monkeypatch.setitem(sys.modules, "course_grader", None)  # so that its import raises
     for colab in (False, True):
         if colab:
             monkeypatch.setitem(sys.modules, "google.colab", object())
         exec(code, {})
         said = capsys.readouterr().out.splitlines()
-        assert said[1:] == ['%pip install "the-backward-pass @ git+https://host.example/o/n@v1.2"']
+        assert said[1:] == ['%pip install "the-backward-pass[check] @ git+https://host.example/o/n@v1.2"']
 
 
 def test_only_an_exercise_looks_for_the_library():
@@ -138,7 +154,7 @@ def test_an_exercise_says_where_to_work_and_folds_its_checks_away():
     cells = {cell.id: cell for cell in generate_notebook(text, root=ROOT).cells}
     opening = generate_notebook(text, root=ROOT).cells[0].source
     assert opening.startswith("# ")
-    assert opening.index("`course check vanishing_layer.ipynb`") < opening.index("\n## ")
+    assert opening.index("`course mark vanishing_layer.ipynb`") < opening.index("\n## ")
     folded = {name for name, cell in cells.items() if "hide-input" in cell.metadata.get("tags", [])} - {"picture"}
     assert folded == {name for name in cells if name.startswith("check_")}
     assert all(cells[name].metadata.mystnb.code_prompt_show == "Show the check" for name in folded)
@@ -166,32 +182,34 @@ def test_each_committed_exercise_is_what_its_source_generates(text):
     generated = generate_notebook(text, root=ROOT)
     if (pictures := pictures_of(generated)).cells:
         execute_notebook(pictures, folder=text.parent, root=ROOT)
+        freeze_pictures(generated)
     assert nbformat.read(path, as_version=4) == generated
 
 
-def alone_in_needing_the_library(text):
-    codes = [
-        cell for cell in generate_notebook(text, root=ROOT).cells if cell.cell_type == "code" and cell.id != "set-up"
-    ]
-    kinds = {cell.metadata.course.kind for cell in codes if "course_lib" in cell.source}
-    return kinds == {"picture"}
+def test_a_picture_survives_where_nothing_is_installed():
+    """Its cell shows what was drawn, names nothing, and is folded away."""
+    drawn = 0
+    for path in (ROOT / "exercises").glob("*/*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.metadata.get("course", {}).get("kind") == "picture":
+                magic, _, shown = cell.source.partition("\n")
+                assert (magic, shown) == ("%%html", cell.outputs[0].data["text/html"])
+                assert cell.metadata.jupyter.source_hidden
+                drawn += 1
+    assert drawn >= 3
 
 
-PICTURED = sorted(filter(alone_in_needing_the_library, (ROOT / "exercises").glob("*/key/source.md")))
-
-
-@pytest.mark.parametrize("text", PICTURED, ids=lambda p: p.parts[-3])
-def test_a_picture_asks_for_nothing_that_the_exercise_does_without(text, monkeypatch, capsys):
-    """Where the library is missing, a learner who needs it for nothing else goes on, and is told so."""
-    notebook = generate_notebook(text, root=ROOT)
-    (picture,) = pictures_of(notebook).cells
-    for name in {"course_lib.figures", *(name for name in sys.modules if name.startswith("course_lib.figures."))}:
-        monkeypatch.setitem(sys.modules, name, None)  # one that is loaded already would be found without its package
-    exec(compile(picture.source, "picture", "exec"), {})
-    assert capsys.readouterr().out.rstrip().endswith("go on without.")
-    setup = next(cell for cell in notebook.cells if cell.id == "set-up")
-    assert "not installed here" not in setup.source
-    assert "%pip install" in setup.source
+def test_a_changed_picture_is_drawn_anew(project):
+    """The code is not in the notebook, but its fingerprint is; one that shows no HTML is left as code."""
+    key = project / "exercises/double/key"
+    key.mkdir(parents=True)
+    html = 'from IPython.display import HTML\nHTML("<b>{}</b>")'
+    for shown in ("one", "two"):
+        (key / "source.md").write_text(EXERCISE.replace("2 + 2", html.format(shown)))
+        assert "double.ipynb" in written(project)
+        cells = {cell.id: cell for cell in nbformat.read(project / "exercises/double/double.ipynb", as_version=4).cells}
+        assert cells["seen"].source == f"%%html\n<b>{shown}</b>"
+        assert written(project) == []
 
 
 def test_the_pictures_of_an_exercise_are_drawn_and_nothing_else_is_run(project):
@@ -202,7 +220,8 @@ def test_the_pictures_of_an_exercise_are_drawn_and_nothing_else_is_run(project):
     assert written(project) == ["a.ipynb", "b.ipynb", "double.ipynb"]
     assert written(project) == []
     path = project / "exercises/double/double.ipynb"
-    picture, answer = (cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    cells = {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+    picture, answer = cells["seen"], cells["double"]
     assert (picture.outputs[0].data["text/plain"], picture.execution_count) == ("4", 1)
     assert picture.metadata.tags == ["picture", "hide-input"]
     assert (answer.outputs, answer.execution_count) == ([], None)

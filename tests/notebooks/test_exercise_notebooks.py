@@ -2,8 +2,9 @@
 
 import pytest
 
+from course_grader.code_digest import code_digest
 from course_grader.notebooks import read_text
-from course_grader.notebooks.exercise_notebooks import code_digest, learner_notebook, reference_notebook
+from course_grader.notebooks.exercise_notebooks import graded_notebook, learner_notebook, reference_notebook
 from course_lib.errors import NotebookError
 
 HEAD = "---\ncourse: {exercise: double, tolerance: 0.5}\n---\n\n# Double\n"
@@ -97,8 +98,9 @@ def test_learners_get_stubs_and_checks_that_cannot_be_edited(text):
     """With what they must print; the reference has the solutions, and is the same otherwise."""
     source = text("words\n", cell("import os"), ANSWER, SOLUTION, CHECK)
     handed_out, solved = learner_notebook(source), reference_notebook(source)
-    assert [c.source for c in handed_out.cells if c.cell_type == "code"] == ["import os", "x = ...", "print(x)"]
-    assert [c.source for c in solved.cells if c.cell_type == "code"] == ["import os", "x = 2", "print(x)"]
+    wrapped = "def c():\n    print(x)\n\n\nc()"
+    assert [c.source for c in handed_out.cells if c.cell_type == "code"] == ["import os", "x = ...", wrapped]
+    assert [c.source for c in solved.cells if c.cell_type == "code"] == ["import os", "x = 2", wrapped]
     assert [c.id for c in handed_out.cells] == [c.id for c in solved.cells]
     assert dict(handed_out.metadata.course.cells) == {"a": "answer", "c": "check"}
     *_, given, answer, check = handed_out.cells
@@ -106,7 +108,7 @@ def test_learners_get_stubs_and_checks_that_cannot_be_edited(text):
     assert (check.outputs[0].text, check.metadata.course.expect, check.execution_count) == ("2\n", "2\n", 1)
     assert (check.metadata.course.tolerance, "tolerance" in answer.metadata.course) == (0.5, False)
     assert (check.metadata.course.digest, given.metadata.course.digest) == (
-        code_digest("print(x)"),
+        code_digest(wrapped),
         code_digest("import os"),
     )
     assert "digest" not in answer.metadata.course
@@ -122,3 +124,36 @@ def test_what_a_check_must_print_ends_with_one_line_end(text, expect, printed):
 def test_a_digest_does_not_depend_on_line_ends():
     """An editor may change them, and nothing else."""
     assert code_digest("a\nb") == code_digest("a\r\nb\n") != code_digest("a\n b")
+
+
+def test_the_names_that_a_check_makes_are_its_own(text):
+    """They are those of a function, so an answer that uses one of them finds none."""
+    check = learner_notebook(text(cell("y = 1\nprint(y)", name="c", tags="[check]", expect='"1"'))).cells[-1]
+    exec(check.source, names := {})
+    assert set(names) - {"__builtins__"} == {"c"}
+
+
+@pytest.mark.parametrize("source", ['print("""a\nb""")', "print("])
+def test_a_check_fits_into_a_function(text, source):
+    """A string over several lines would be indented with it; and it is Python."""
+    with pytest.raises(NotebookError, match="the check 'c'"):
+        learner_notebook(text(cell(source, name="c", tags="[check]", expect='"1"')))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("def double(x):\n    return 2 * x", "4\n"),
+        ("def double(x):\n    raise NotImplementedError('`double` is not written yet')", "Not yet: `double` is not wr"),
+        ("", "Not yet: name 'double' is not defined. Run the cells above first"),
+    ],
+)
+def test_a_payoff_says_what_is_missing(text, capsys, answer, said):
+    """Instead of a traceback; its names are its own, and it is not graded."""
+    source = text(ANSWER, SOLUTION, cell("y = double(2)\nprint(y)", name="p", tags="[payoff]"))
+    notebook = learner_notebook(source)
+    exec(answer, names := {})
+    exec(notebook.cells[-1].source, names)
+    assert capsys.readouterr().out.startswith(said)
+    assert "y" not in names
+    assert [c.id for c in graded_notebook(notebook).cells if c.cell_type == "code"] == ["a"]

@@ -14,7 +14,7 @@ from course_lib.errors import NotebookError
 ROOT = Path(__file__).parents[2]
 COMMITTED = sorted(notebook_sources(ROOT).values())
 plain = PlainMarkdown(
-    "https://site/", "chapters/part", {"a": ("Ann", "2001"), "b": ("Bob et al.", "2002")}, {"nan": "NaN"}
+    "https://site/", "chapters/part/page", {"a": ("Ann", "2001"), "b": ("Bob et al.", "2002")}, {"nan": "NaN"}
 )
 
 
@@ -32,6 +32,10 @@ plain = PlainMarkdown(
         (":::{answer} 2\nYes, *so*.\n:::", "<details>\n<summary><b>Answer 2</b></summary>\n\nYes, *so*.\n\n</details>"),
         (":::{note}\nMind.\n:::", "> **Note.**\n>\n> Mind."),
         (":::{admonition} Why\nSo.\n:::", "> **Why.**\n>\n> So."),
+        (
+            ":::{play} roofline\n:try: Drag it.\n:::",
+            "> **[A figure to play with](https://site/chapters/part/page.html#roofline)**, in the book. Drag it.",
+        ),
         ("```text\n{term}`leaf`\n```\n", "```text\n{term}`leaf`\n```\n"),
         ("$x^2$ and `code`", "$x^2$ and `code`"),
     ],

@@ -43,6 +43,8 @@ class LearnerError(Mistake):
         Names that it lacks: not defined, or not written yet.
     reads : tuple of str
         The notebook's data that it reads, where the message says so.
+    unwritten : bool
+        Whether it is a stub, or calls one.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class LearnerError(Mistake):
         raised: str = "",
         missing: tuple[str, ...] = (),
         reads: tuple[str, ...] = (),
+        unwritten: bool = False,
     ) -> None:
         super().__init__(message)
         self.function, self.raised, self.missing, self.reads = function, raised, missing, reads
+        self.unwritten = unwritten
 
     def reworded(self, message: str, *, function: str = "") -> "LearnerError":
-        """Return the same error in other words: what was raised, what is missing, what is read.
+        """Return the same error in other words: what was raised, missing and read stays.
 
         Examples
         --------
@@ -67,17 +71,24 @@ class LearnerError(Mistake):
         'ValueError'
         """
         return LearnerError(
-            message, function=function or self.function, raised=self.raised, missing=self.missing, reads=self.reads
+            message,
+            function=function or self.function,
+            raised=self.raised,
+            missing=self.missing,
+            reads=self.reads,
+            unwritten=self.unwritten,
         )
 
 
-def points(worth: float, /) -> Callable[[F], F]:
+def points(worth: float, /, *, part: str = "") -> Callable[[F], F]:
     """Give a hidden test its points; a parametrized test is worth that much for each case.
 
     Parameters
     ----------
     worth : float
         Points, above zero.
+    part : str
+        The answer cell that the notebook counts them for; that of the function that the test calls if left out.
 
     Examples
     --------
@@ -93,7 +104,7 @@ def points(worth: float, /) -> Callable[[F], F]:
         raise ValueError(f"a hidden test must be worth more than zero points, not {worth}; leave @points out for none")
 
     def mark(test: F) -> F:
-        test.course_points = worth  # type: ignore[attr-defined] # functions take any
+        test.course_points = worth  # type: ignore[attr-defined] # functions take any; `part` is read from the text
         return test
 
     return mark

@@ -3,14 +3,18 @@
 Nothing else is taken from a submission.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
-from nbformat import NotebookNode
-
+from course_grader.grading.exercises.name_analysis import MAX_CHARS
 from course_grader.grading.exercises.submitted_notebook import Submission
 from course_grader.grading.text import one_line
 from course_lib.errors import NotebookError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 __all__ = ["AnswerFault", "Fault", "answers_of", "check_exercise", "collect_answers", "insert_answers"]
 
@@ -37,19 +41,24 @@ class Fault(Enum):
     """Several cells with different text have its name, and none is graded."""
     SPLIT = auto()
     """Copies of its cell have other text; only the cell that was handed out is graded."""
+    TOO_LONG = auto()
+    """It has more characters than are read, and is not graded."""
 
 
 @dataclass(frozen=True)
 class AnswerFault:
-    """An answer cell that is not graded, or not all of it; ``count`` is how many cells have its name."""
+    """An answer cell that is not graded, or not all of it; ``count`` is how many cells have its name.
+
+    Of one that is too long, it is how many characters it has.
+    """
 
     cell: str
     fault: Fault
     count: int = 0
 
 
-def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dict[str, str], list[AnswerFault]]:
-    """Find the answer cells of ``pristine`` in a submission.
+def collect_answers(submission: Submission, wanted: Collection[str]) -> tuple[dict[str, str], list[AnswerFault]]:
+    """Find the answer cells of these names in a submission.
 
     Returns
     -------
@@ -63,11 +72,12 @@ def collect_answers(submission: Submission, pristine: NotebookNode) -> tuple[dic
     NotebookError
         If it has no answer cell.
     """
-    wanted = list(answers_of(pristine))
     answers, faults = {}, []
     for name in wanted:
         sources = _sources_of(submission, name)
-        if len(set(sources)) == 1:
+        if len(set(sources)) == 1 and len(sources[0]) > MAX_CHARS:
+            faults.append(AnswerFault(name, Fault.TOO_LONG, len(sources[0])))
+        elif len(set(sources)) == 1:
             answers[name] = sources[0]
             if (count := len({cell.source for cell in submission.cells if name in cell.names})) > 1:
                 faults.append(AnswerFault(name, Fault.SPLIT, count))
@@ -91,7 +101,7 @@ def _sources_of(submission: Submission, name: str) -> list[str]:
     return []
 
 
-def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookNode:
+def insert_answers(pristine: "NotebookNode", answers: dict[str, str]) -> "NotebookNode":
     """Replace the stubs of ``pristine`` by these answers, in place, and return it."""
     for cell in pristine.cells:
         if _is_answer(cell) and cell.id in answers:
@@ -99,10 +109,10 @@ def insert_answers(pristine: NotebookNode, answers: dict[str, str]) -> NotebookN
     return pristine
 
 
-def answers_of(notebook: NotebookNode) -> dict[str, str]:
+def answers_of(notebook: "NotebookNode") -> dict[str, str]:
     """Return the text of the answer cells of a pristine or reference notebook by name."""
     return {cell.id: cell.source for cell in notebook.cells if _is_answer(cell)}
 
 
-def _is_answer(cell: NotebookNode) -> bool:
+def _is_answer(cell: "NotebookNode") -> bool:
     return bool(cell.cell_type == "code" and cell.metadata.course.kind == "answer")

@@ -139,7 +139,7 @@ class Comparison:
         if task.exercise is None or task.path is None:
             return
         with contextlib.suppress(NotebookError):
-            answers, _ = collect_answers(read_submission(task.path), task.exercise.pristine())
+            answers, _ = collect_answers(read_submission(task.path), answers_of(task.exercise.pristine()))
             self._read.setdefault(task.exercise, {})[task.learner] = _normalise_answers(answers)
 
     def pairs(self, *, at_least: float = THRESHOLD) -> list[Pair]:

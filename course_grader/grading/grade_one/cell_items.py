@@ -6,25 +6,34 @@ are compared as numbers, within the exercise's tolerance. A cell after the kerne
 nbval would expect it to.
 """
 
-import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import pytest
 from nbformat import NotebookNode
+from nbval import plugin as nbval
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
-from course_grader.grading.exercises.ungraded_cells import missing_names
-from course_grader.grading.kernel.kernel import Kernel
-from course_grader.grading.text import one_line
+from course_grader.grading.grade_one.cell_verdict import (
+    NOT_PRINTED,
+    TOLERANCE,
+    Failure,
+    describe_exception,
+    prints_as_expected,
+)
+from course_grader.grading.grade_one.learner_messages import explain_missing
+from course_grader.grading.grade_one.pytest_session import TestsPlugin
+from course_grader.grading.grade_one.report import Row
+from course_grader.grading.kernel.kernel import Kernel, KernelStopped
+from course_grader.grading.sandbox.memory_cap import cap_memory
 
-__all__ = ["CellItem", "NotebookFile"]
+__all__ = ["CellItem", "NotebookFile", "NotebookPlugin"]
 
-ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # in parentheses, so that a split keeps it
-TOLERANCE = 1e-9  # for an exercise that sets none: what rounding in another order changes
+NOTEBOOK = "notebook"  # what pytest is told to collect; without a suffix, so that nothing else takes it for its own
 _Outputs = Iterable[NotebookNode]
-PLACE = re.compile(r"\s*\([^()]*, line (\d+)\)$")
 
 
 class NotebookFile(IPyNbFile):  # type: ignore[misc] # nbval has no type information
@@ -65,46 +74,55 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
 
     def compare_outputs(self, test: _Outputs, ref: _Outputs, skip_compare: object = None) -> bool:
         """Tell whether a check printed the reference's lines, in order, whatever else it printed."""
-        lines, reference = iter(_stdout_of(test).splitlines()), _stdout_of(ref).splitlines()
         self.comparison_traceback: list[str] = []
         tolerance = self.cell.metadata.course.get("tolerance", TOLERANCE)
-        return all(any(_lines_agree(line, wanted, tolerance) for line in lines) for wanted in reference)
+        return prints_as_expected(_stdout_of(test), _stdout_of(ref), tolerance)
 
-    def learner_message(self, error: BaseException) -> tuple[str, tuple[str, ...]]:
-        """Return a message for the learner on why this cell failed, and the names that it lacked."""
+    def failure(self, error: BaseException) -> Failure:
+        """Return why this cell failed."""
         if not isinstance(error, NbCellError):
-            return str(error), ()
+            return Failure(str(error))
         raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)
         if raised is None:
-            return "the check ran, but did not print what it prints for a right answer", ()
-        name, text = one_line(raised.ename), one_line(ANSI.sub("", str(raised.evalue)))
-        missing = missing_names(text)
-        if name == "NotImplementedError":
-            return text or "not written yet", missing
-        if name == "AssertionError" and text:
-            return text, missing
-        text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
-        return f"{name}: {text}".rstrip(": "), missing
+            return Failure(NOT_PRINTED)
+        check = self.cell.source if self.options["check"] else ""
+        return describe_exception(raised.ename, str(raised.evalue), check=check)
 
 
-def _lines_agree(line: str, wanted: str, tolerance: float) -> bool:
-    """Compare two lines: words and whole numbers exactly, other numbers within a relative or absolute tolerance."""
-    if line == wanted:
-        return True
-    pieces, wanted_pieces = NUMBER.split(line), NUMBER.split(wanted)  # alternating: text, number, text, ...
-    return len(pieces) == len(wanted_pieces) and all(
-        piece == other
-        or (i % 2 == 1 and not (_is_whole(piece) and _is_whole(other)) and _is_close(piece, other, tolerance))
-        for i, (piece, other) in enumerate(zip(pieces, wanted_pieces, strict=True))
-    )
+@dataclass
+class NotebookPlugin(TestsPlugin):
+    """A pytest plugin that runs one notebook and the hidden tests in one kernel, and keeps a row of each."""
 
+    notebook: NotebookNode = field(default_factory=NotebookNode)
+    placeholders = (NOTEBOOK, *TestsPlugin.placeholders)
+    tells_all = False
+    pytest_addoption = staticmethod(nbval.pytest_addoption)  # of nbval's plugin nothing else is used
 
-def _is_whole(number: str) -> bool:
-    return number.lstrip("+-").isdecimal()
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect the notebook in memory for its placeholder, too."""
+        if file_path.name != NOTEBOOK:
+            return super().pytest_collect_file(file_path, parent)
+        file: Any = NotebookFile.from_parent(parent, path=file_path)
+        file.notebook, file.kernel = self.notebook, self.process
+        return file  # type: ignore[no-any-return] # pytest's is untyped
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        """Bound the memory that a test may take with a learner's values."""
+        with cap_memory():
+            yield
 
-def _is_close(number: str, wanted: str, tolerance: float) -> bool:
-    return math.isclose(float(number), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
+    def make_row(self, item: pytest.Item, error: BaseException | None, detail: str) -> Row:
+        """Return the row of a cell, or of a test."""
+        if not isinstance(item, CellItem):
+            return super().make_row(item, error, detail)
+        kind = str(item.cell.metadata.course.kind)
+        if error is None:
+            return Row(name=item.name, kind=kind, status="passed")
+        status = "not run" if isinstance(error, KernelStopped) and error.later else "failed"
+        failure = item.failure(error)
+        message = explain_missing(failure.message, failure.missing, self.ungraded)
+        return Row(name=item.name, kind=kind, status=status, message=message, unwritten=failure.unwritten)
 
 
 def _stdout_of(outputs: _Outputs) -> str:

@@ -16,6 +16,7 @@ class Row:
 
     ``message`` is for the learner. ``detail`` is for the instructor: it may hold expected values and tracebacks.
     Cells are worth 0 points: their verdict comes out of the learner's own process, which can say what it likes.
+    ``unwritten`` tells a stub from a wrong answer; it is not part of the record.
     """
 
     name: str
@@ -26,6 +27,13 @@ class Row:
     title: str = ""
     message: str = ""
     detail: str = ""
+    unwritten: bool = field(default=False, repr=False, compare=False)
+
+    def as_record(self) -> dict[str, Any]:
+        """Return what is kept of it, as plain data."""
+        data = asdict(self)
+        del data["unwritten"]
+        return data
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,6 @@ class SubmissionReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        data = asdict(self)
+        data = asdict(self) | {"rows": tuple(row.as_record() for row in self.rows)}
         del data["starved"], data["causes"]
         return data

@@ -73,8 +73,8 @@ class Gradebook:
                 session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
             session.flush()
             # One statement for all: an object for each row takes as long as all the rest of this.
-            results = enumerate(attempt.report.rows)
-            if rows := [{"attempt_id": row.id, "position": position, **vars(result)} for position, result in results]:
+            results = enumerate(each.as_record() for each in attempt.report.rows)
+            if rows := [{"attempt_id": row.id, "position": position, **result} for position, result in results]:
                 session.execute(insert(ResultRow), rows)
 
     def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 GRADER = Path(__file__).resolve().parents[2]
+# Where a wheel brings the public keys, within what the sandbox shows; an editable one brings a copy, too.
+KEYS = {GRADER / "exercises", Path(sysconfig.get_path("purelib"), GRADER.name, "exercises")}
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
 EMPTY_PLACES = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
@@ -147,14 +150,15 @@ def bubblewrap_command(*, limits: Limits, sockets: str | None = None, nesting: b
         command += ["--size", str(limits.home_bytes), "--tmpfs", path]
     for path in dict.fromkeys(readable_folders()):
         command += ["--ro-bind", path, path]
-    for path in limits.hidden:
+    hidden = (*limits.hidden, *(str(path) for path in sorted(KEYS) if path.is_dir()))
+    for path in hidden:
         command += ["--tmpfs", path]
     if sockets is not None:
         command += ["--bind", sockets, sockets]
     for name, value in make_environment(HOME).items():
         command += ["--setenv", name, value]
     # What is mounted over them stays writable; they themselves are memory without a limit.
-    for path in (*limits.hidden, "/dev", "/"):
+    for path in (*hidden, "/dev", "/"):
         command += ["--remount-ro", path]
     return [*command, "--chdir", HOME, "--"]
 

@@ -6,6 +6,7 @@ from course_lib.figures.charts.lines import lines
 from course_lib.figures.charts.ratios import Ratio, ratios
 from course_lib.figures.charts.roofline import roofline
 from course_lib.figures.charts.stacked_areas import stacked_areas
+from course_lib.figures.charts.strips import strips
 from course_lib.figures.charts.surface import surface
 from course_lib.figures.charts.timeline import timeline
 
@@ -19,6 +20,7 @@ __all__ = [
     "ratios",
     "roofline",
     "stacked_areas",
+    "strips",
     "surface",
     "timeline",
 ]

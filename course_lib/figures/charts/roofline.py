@@ -79,8 +79,8 @@ FLOPs per byte, 3 GFLOP/s.
         axes.spines[["top", "right"]].set_visible(False)
         columns = 2 if max(map(len, points)) <= NAME_LETTERS else 1
         page.figure.legend(frameon=False, loc="outside upper center", ncols=columns, handletextpad=0.2)
-    rises = f"The roof rises by {peak_gbytes:.3g} GB/s up to {ridge:.3g} FLOPs per byte"
-    roof = f"{rises}, then is flat at {peak_gflops:.3g} GFLOP/s"
+    rises = f"The roof rises by {_format_rate(peak_gbytes)} GB/s up to {ridge:.3g} FLOPs per byte"
+    roof = f"{rises}, then is flat at {_format_rate(peak_gflops)} GFLOP/s"
     said = " ".join(_describe_points(*item, kinds) for item in points.items())
     return page.drawing(f"{title}. {roof}. {said}", key=roof)
 
@@ -106,5 +106,17 @@ def _describe_points(name: str, pairs: Sequence[Point], kinds: Sequence[str]) ->
     >>> _describe_points("a sum", [(0.1, 3.0), (0.2, 4.0)], ["forward", "backward"])
     'a sum: forward 0.1 FLOPs per byte, 3 GFLOP/s, backward 0.2 FLOPs per byte, 4 GFLOP/s.'
     """
-    said = (f"{kind} {x:.3g} FLOPs per byte, {y:.3g} GFLOP/s" for kind, (x, y) in zip(kinds, pairs, strict=False))
+    shown = zip(kinds, pairs, strict=False)
+    said = (f"{kind} {x:.3g} FLOPs per byte, {_format_rate(y)} GFLOP/s" for kind, (x, y) in shown)
     return f"{name}: {', '.join(said)}."
+
+
+def _format_rate(value: float) -> str:
+    """Format a rate to three digits, or to all those before its point.
+
+    Examples
+    --------
+    >>> _format_rate(12.345), _format_rate(312000)
+    ('12.3', '312,000')
+    """
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"

@@ -97,7 +97,7 @@ def backward_stepper(
     >>> x = tensor(3.0, requires_grad=True)
     >>> print(backward_stepper(x**2, names={"x": x}))
     The backward pass, step by step
-    1. The seed (backward). Starts: t1 receives v = 1, dt1/dt1 = 1.
+    1. The seed (backward). Forward: x = 3 and t1 = x ** 2 = 9. Starts: t1 receives v = 1, dt1/dt1 = 1.
     2. t1 = x ** 2 (PowBackward0). Arrives: v = 1. Rule: v * 2 * x to x. Sends: 1 * 2 * 3 = 6 to x.
        Frees: x, saved in the forward pass.
     3. x = 3 (AccumulateGrad). Arrives: v = 6. Adds up: x.grad was None and is now 6.
@@ -120,9 +120,10 @@ def backward_stepper(
 def _render_step(step: Step) -> str:
     """Render one step as an item of the list."""
     rows = "".join(f"<dt>{term}</dt> <dd>{_mark_code(said)}</dd> " for term, said in step.rows)
+    asks = f' data-ask="{html.escape(step.question)}" data-answer="{step.answer!r}"' if step.question else ""
+    heading, operation = html.escape(step.heading), html.escape(step.operation)
     return (
-        f'<li><p><b class="bp-head">{html.escape(step.heading)}</b> <span class="bp-op">{html.escape(step.operation)}'
-        f"</span></p><dl>{rows}</dl></li>"
+        f'<li{asks}><p><b class="bp-head">{heading}</b> <span class="bp-op">{operation}</span></p><dl>{rows}</dl></li>'
     )
 
 

@@ -15,18 +15,21 @@ __all__ = ["Script", "Step", "write_equation"]
 
 NOTHING = "nothing"
 ROOM = 44  # characters for numbers in a sentence
+FEW = 8  # nodes whose values are listed
 
 
 @dataclass(frozen=True)
 class Step:
     """One step: a heading, the engine's name for the node, and what happens, as pairs of a term and a sentence.
 
-    Code in a sentence is between backticks.
+    Code in a sentence is between backticks. A step that comes to one number asks for it, its ``answer``.
     """
 
     heading: str
     operation: str
     rows: tuple[tuple[str, str], ...]
+    question: str = ""
+    answer: float | None = None
 
     def __str__(self) -> str:
         said = " ".join(f"{term}: {sentence}" for term, sentence in self.rows)
@@ -71,7 +74,21 @@ class Script:
         name, v = self.labels.names[0], _format_arrived(self.visits[0])
         why = f"`d{name}/d{name} = 1`" if v == "1" else "the gradient that `backward()` was given"
         seed = write_equation(self.v, _arrived(self.visits[0]), joiner=" and ")
-        return Step("The seed", "backward", (("Starts", f"`{name}` receives `{seed}`, {why}."),))
+        rows = [("Forward", self._describe_forward())] if len(self.graph.nodes) <= FEW else []
+        return Step("The seed", "backward", (*rows, ("Starts", f"`{name}` receives `{seed}`, {why}.")))
+
+    def _describe_forward(self) -> str:
+        """List what the forward pass computed, each value after those that it was computed from."""
+        computed: list[int] = []
+
+        def add(i: int) -> None:
+            for source, needed in self.graph.edges:
+                if source == i and needed not in computed:
+                    add(needed)
+            computed.append(i)
+
+        add(0)
+        return f"{_join_words([f'`{self.labels.value_title(i)}`' for i in computed])}."
 
     def _make_step(self, now: int, visit: Visit) -> Step:
         """Describe the visit of one node at step ``now``."""
@@ -85,7 +102,17 @@ class Script:
         else:
             rows += self._describe_rule(visit) + self._describe_sums(now, visit)
             rows += [] if self.depth_first else [("Frees", self._describe_freed(i))]
-        return Step(f"{'Back at ' if returns else ''}{self.labels.title(i)}", self.labels.operation(i), tuple(rows))
+        heading = f"{'Back at ' if returns else ''}{self.labels.title(i)}"
+        return Step(heading, self.labels.operation(i), tuple(rows), *self._ask(visit))
+
+    def _ask(self, visit: Visit) -> tuple[str, float | None]:
+        """Ask for a leaf's ``.grad``, or for what a node sends to the first of its inputs, if that is one number."""
+        if self.graph.is_leaf(visit.node):
+            question, value = f"What is {self.labels.names[visit.node]}.grad now?", visit.grad_after
+        else:
+            slot, value = next(((slot, v) for slot, v in enumerate(visit.sent) if v is not None), (0, None))
+            question = f"What does it send to {self.labels.input_names(visit.node)[slot]}?"
+        return (question, float(value)) if value is not None and value.shape == () else ("", None)
 
     def _describe_hook(self, visit: Visit) -> list[tuple[str, str]]:
         """Describe what a hook replaced, where something else arrives than was sent."""

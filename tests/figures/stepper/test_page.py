@@ -24,7 +24,7 @@ def now(page, i=0):
     stepper = page.locator("bp-stepper").nth(i)
     heading = [head.inner_text() for head in stepper.locator(".bp-head").all() if head.is_visible()]
     marked = stepper.locator(".bp-box.now text").all_text_contents()
-    return stepper.locator(".bp-bar span").inner_text(), heading, marked[:1]
+    return stepper.locator(".bp-bar a").inner_text(), heading, marked[:1]
 
 
 def seen(page):
@@ -245,14 +245,14 @@ def test_the_focus_can_be_seen(see, figure):
 
     def drive(page):
         outlines = []
-        for _ in range(5):
+        for _ in range(7):
             page.keyboard.press("Tab")
             outlines.append(
                 page.evaluate("[document.activeElement, 0].map(e => e && getComputedStyle(e).outlineWidth)[0]")
             )
         return outlines
 
-    assert see([figure], drive) == ["3px"] * 5
+    assert see([figure], drive) == ["3px"] * 7
 
 
 def test_a_phone_shows_it_at_a_legible_size(see, figure, engine):
@@ -337,3 +337,54 @@ def test_nothing_jumps_as_the_steps_change(see, figure):
         return 0 <= top - bar["y"] - bar["height"] < 30
 
     assert see([figure], drive)
+
+
+def test_a_link_leads_to_a_step(see, figure):
+    """Of the figure that it names, which is scrolled into view; other anchors are left alone."""
+
+    def drive(page):
+        address = page.locator(".bp-bar a").nth(1).evaluate("e => e.href").removesuffix("1") + "3"
+        page.goto("about:blank")
+        page.goto(address)
+        states = [now(page, 0)[0], now(page, 1)[0]]
+        page.evaluate("location.hash = '#elsewhere'")
+        top = page.locator("bp-stepper").nth(1).bounding_box()["y"]
+        return [*states, now(page, 1)[0]], 0 <= top < 844
+
+    assert see([figure, figure], drive) == (["Step 1 of 5", "Step 3 of 5", "Step 3 of 5"], True)
+
+
+def test_a_number_can_be_predicted_before_it_shows(see, figure):
+    """Neither the words nor the drawing give it away; the guess is judged, and then everything is there."""
+
+    def drive(page):
+        def words():
+            return " ".join([*seen(page), *(e.inner_text() for e in page.locator("dd").all() if e.is_visible())])
+
+        page.get_by_role("button", name="Predict").click()
+        said = []
+        for guess in ("6", "36"):
+            page.get_by_role("button", name="Next").press("Home")
+            for _ in range(3):
+                page.get_by_role("button", name="Next").click()
+            said.append("36" in words())
+            page.get_by_label("What does it send to x?").fill(guess)
+            page.keyboard.press("Enter")
+            said += [page.locator(".bp-ask").inner_text() == "Right.", "36" in words()]
+        return said, page.troubles
+
+    assert see([figure], drive) == ([False, False, True, False, True, True], [])
+
+
+def test_on_a_phone_the_buttons_stay_in_view(see, engine):
+    """While any of a figure taller than the screen is seen."""
+    y = engine.tensor(1.0, requires_grad=True)
+    for _ in range(12):
+        y = y * 2.0
+
+    def drive(page):
+        bar = "document.querySelector('.bp-bar').getBoundingClientRect()"
+        seen = f"(e) => {{ scrollTo(0, e); const bar = {bar}; return bar.top >= 0 && bar.bottom <= innerHeight }}"
+        return [page.evaluate(seen, y) for y in (0, 40, 120)]
+
+    assert see([backward_stepper(y)], drive, width=390) == [True] * 3

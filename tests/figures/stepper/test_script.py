@@ -12,8 +12,19 @@ def said(figure, heading):
 
 
 def test_the_walk_begins_with_a_seed(waits):
-    """dc/dc = 1."""
-    assert said(backward_stepper(waits.c, names=waits.names), "The seed") == {"Starts": "c receives v = 1, dc/dc = 1."}
+    """dc/dc = 1, after a forward pass that computed each value from those before it."""
+    rows = said(backward_stepper(waits.c, names=waits.names), "The seed")
+    assert rows["Starts"] == "c receives v = 1, dc/dc = 1."
+    assert rows["Forward"].replace(" and ", ", ").startswith("x = 3, a = x ** 2 = 9, b = a * 5 = 45, c = a + b")
+
+
+def test_a_step_that_comes_to_one_number_asks_for_it(waits, engine):
+    """What is sent on, or what a leaf has then; a step of an array asks nothing."""
+    steps = backward_stepper(waits.c, names=waits.names).steps
+    assert [step.answer for step in steps] == [None, 1, 5, 36, 36]
+    assert steps[-1].question == "What is x.grad now?"
+    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    assert {step.question for step in backward_stepper((x * 2).sum()).steps} == {""}
 
 
 def test_a_node_is_told_in_full(waits):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
-from course_lib.monitoring.batched_kernels import Stack
-from course_lib.monitoring.gradient_measures import Care, GradientMeasures, Reading, compute_measures
+from course_lib.monitoring.reading.batched_kernels import Stack
+from course_lib.monitoring.reading.gradient_measures import Care, GradientMeasures, Reading, compute_measures
 
 if TYPE_CHECKING:
     import torch

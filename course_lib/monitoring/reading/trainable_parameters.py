@@ -11,7 +11,7 @@ from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
 from course_lib.frameworks import is_engine_tensor, is_torch_tensor
 from course_lib.instrument.backward_hooks import explain_missing_gradients
-from course_lib.monitoring.gradient_measures import Float64
+from course_lib.monitoring.reading.gradient_measures import Float64
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.frameworks import is_torch_tensor
-from course_lib.monitoring.gradient_measures import Reading
-from course_lib.monitoring.read_engine_gradients import EngineReader
-from course_lib.monitoring.read_torch_gradients import TorchReader
+from course_lib.monitoring.reading.gradient_measures import Reading
+from course_lib.monitoring.reading.read_engine_gradients import EngineReader
+from course_lib.monitoring.reading.read_torch_gradients import TorchReader
 from course_lib.types import AnyTensor
 
 __all__ = ["GradientReader", "make_reader"]

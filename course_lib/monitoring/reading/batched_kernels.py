@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.errors import MonitorError
-from course_lib.monitoring.gradient_measures import Care
+from course_lib.monitoring.reading.gradient_measures import Care
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,11 +1,11 @@
-"""A learner checks a notebook with nothing but the notebook."""
+"""``course check``: a learner checks a notebook with nothing but the notebook."""
 
 import json
 
 import pytest
 
-from course_grader.grading.grade_one.self_check import check_notebook
-from course_grader.notebooks.exercise_notebooks import code_digest
+from course_grader.code_digest import code_digest
+from course_grader.learner.child_process import check_file
 from course_lib.errors import InputError
 
 
@@ -20,21 +20,21 @@ def edited(path, edit):
 
 def test_right_answers_pass(hand_in):
     """Each visible check is one row."""
-    result = check_notebook(hand_in())
+    result = check_file(hand_in())
     assert [(row.name, row.status) for row in result.rows] == [("check_double", "passed")]
-    assert (result.exercise, result.title, result.passed, result.warnings) == ("double", "Twice as much", True, ())
+    assert (result.title, result.passed, result.notes) == ("Twice as much", True, ())
 
 
 def test_a_mistake_is_named(hand_in):
     """The row says what the assertion says."""
-    result = check_notebook(hand_in(double="def double(x):\n    return x"))
+    result = check_file(hand_in(double="def double(x):\n    return x"))
     assert not result.passed
     assert [row.message for row in result.rows] == ["twice one is two"]
 
 
 def test_an_answer_that_fails_to_run_is_shown(hand_in):
     """A cell that raises has a row of its own before the check it breaks."""
-    result = check_notebook(hand_in(double="def double(x)"))
+    result = check_file(hand_in(double="def double(x)"))
     assert [row.message for row in result.rows] == [
         "SyntaxError: expected ':' (line 1)",
         "NameError: name 'double' is not defined",
@@ -52,9 +52,9 @@ def test_a_saved_output_makes_no_difference(hand_in):
         wrong = [{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
         cells["check_double"].update(outputs=wrong, execution_count=7)
 
-    assert check_notebook(edited(hand_in(), clear)).passed
-    assert check_notebook(edited(hand_in(), forge)).passed
-    assert not check_notebook(edited(hand_in(double="def double(x): return x"), forge)).passed
+    assert check_file(edited(hand_in(), clear)).passed
+    assert check_file(edited(hand_in(), forge)).passed
+    assert not check_file(edited(hand_in(double="def double(x): return x"), forge)).passed
 
 
 def test_numbers_within_the_tolerance_pass(hand_in):
@@ -73,7 +73,7 @@ def test_numbers_within_the_tolerance_pass(hand_in):
             if tolerance is not None:
                 check["metadata"]["course"]["tolerance"] = tolerance
 
-        assert check_notebook(edited(hand_in(double=f"def double(x): return {printed!r}"), ask)).passed == passes
+        assert check_file(edited(hand_in(double=f"def double(x): return {printed!r}"), ask)).passed == passes
 
 
 def test_an_edited_check_is_pointed_out(hand_in):
@@ -82,11 +82,11 @@ def test_an_edited_check_is_pointed_out(hand_in):
     def soften(notebook, cells):
         cells["check_double"]["source"] = 'print("double: right.")'
 
-    result = check_notebook(edited(hand_in(double="def double(x): return x"), soften))
+    result = check_file(edited(hand_in(double="def double(x): return x"), soften))
     assert result.passed
-    [warning] = result.warnings
+    [warning] = result.notes
     assert "the check check_double was edited" in warning
-    result = check_notebook(edited(hand_in(), lambda notebook, cells: cells["check_double"].update(source="pass")))
+    result = check_file(edited(hand_in(), lambda notebook, cells: cells["check_double"].update(source="pass")))
     assert result.rows[0].message == "the check ran, but did not print what it prints for a right answer"
 
 
@@ -110,7 +110,7 @@ def test_an_edited_given_cell_is_pointed_out(hand_in, source, place):
         sealed(notebook, cells)
         cells["setup"]["source"] = source
 
-    [warning] = check_notebook(edited(hand_in(), edit)).warnings
+    [warning] = check_file(edited(hand_in(), edit)).notes
     assert f"the given cell {place} was edited" in warning
     assert "grading runs it as it was handed out; " in warning
 
@@ -127,7 +127,7 @@ def test_a_given_cell_as_it_was_handed_out_is_not_pointed_out(hand_in):
         cells["setup"]["source"] = "import numpy as np, os"
 
     for edit in (sealed, respell, forget):
-        assert check_notebook(edited(hand_in(), edit)).warnings == ()
+        assert check_file(edited(hand_in(), edit)).notes == ()
 
 
 def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
@@ -138,9 +138,9 @@ def test_cells_of_ones_own_are_left_out_as_in_grading(hand_in):
         scratch = {"cell_type": "code", "id": "s", "metadata": {}, "source": "TWO = 2", "outputs": []}
         notebook["cells"].insert(1, scratch | {"execution_count": None})
 
-    result = check_notebook(edited(hand_in(), lean))
+    result = check_file(edited(hand_in(), lean))
     assert "`TWO` is in a cell of your own" in result.rows[0].message
-    [warning] = result.warnings
+    [warning] = result.notes
     assert "1 cell of your own was left out" in warning
 
 
@@ -151,9 +151,9 @@ def test_an_answer_in_two_cells_is_pointed_out(hand_in):
         notebook["cells"].insert(1, cells["double"] | {"id": "new", "source": "TWO = 2"})
         cells["double"]["source"] = "def double(x): return TWO * x"
 
-    result = check_notebook(edited(hand_in(), split))
+    result = check_file(edited(hand_in(), split))
     assert result.passed
-    [warning] = result.warnings
+    [warning] = result.notes
     assert "the answer cell `double` is there 2 times" in warning
 
 
@@ -170,18 +170,18 @@ def test_a_cell_that_was_deleted_is_missed(hand_in):
         delete("halve")(notebook, cells)
         notebook["metadata"]["course"]["cells"] = "none of them"
 
-    result = check_notebook(edited(hand_in(), delete("halve")))
-    [warning] = result.warnings
+    result = check_file(edited(hand_in(), delete("halve")))
+    [warning] = result.notes
     assert result.passed
     assert "the answer cell `halve` is missing" in warning
-    assert check_notebook(edited(hand_in(), forget)).warnings == ()
+    assert check_file(edited(hand_in(), forget)).notes == ()
     with pytest.raises(InputError, match="found one without its checks"):
-        check_notebook(edited(hand_in(), delete("check_double")))
+        check_file(edited(hand_in(), delete("check_double")))
 
 
 def test_a_check_that_hangs_ends(hand_in):
     """The notebook's own time limit holds."""
-    result = check_notebook(hand_in(double="def double(x):\n    while True: pass"))
+    result = check_file(hand_in(double="def double(x):\n    while True: pass"))
     assert result.rows[0].message == "the cell `check_double` did not finish within 3 s"
     assert not result.passed
 
@@ -190,4 +190,4 @@ def test_a_notebook_without_checks_is_refused(hand_in):
     """A page of the book, or a notebook that lost its checks, is not an exercise."""
     path = edited(hand_in(), lambda notebook, cells: notebook["cells"].remove(cells["check_double"]))
     with pytest.raises(InputError, match="expected the notebook of an exercise, found one without its checks"):
-        check_notebook(path)
+        check_file(path)

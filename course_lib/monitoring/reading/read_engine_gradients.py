@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.monitoring.gradient_measures import Care, Float64, Reading, compute_measures
-from course_lib.monitoring.trainable_parameters import to_float64
+from course_lib.monitoring.reading.gradient_measures import Care, Float64, Reading, compute_measures
+from course_lib.monitoring.reading.trainable_parameters import to_float64
 from course_lib.norms import array_norm
 from course_lib.types import AnyTensor
 

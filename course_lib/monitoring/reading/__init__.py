@@ -1,0 +1,1 @@
+"""Gradients as numbers: which parameters have one, and its measures, from PyTorch and from the engine."""
