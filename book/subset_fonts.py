@@ -1,8 +1,8 @@
 """Make the fonts of ``book/assets/fonts`` from those that their makers publish: the letters and weights that are used.
 
-``python book/subset_fonts.py FOLDER`` needs fonttools and brotli, and in FOLDER the files named below: those of Source
-from the packages ``@fontsource-variable/source-serif-4``, ``source-sans-3`` and ``source-code-pro`` on npm, and STIX Two
-Math 2.13 from https://github.com/stipub/stixfonts.
+``python book/subset_fonts.py FOLDER`` needs fonttools and brotli, and in FOLDER the files named below: Source's, from
+the packages ``@fontsource-variable/source-serif-4``, ``source-sans-3`` and ``source-code-pro`` on npm, and STIX Two
+Math 2.13, from https://github.com/stipub/stixfonts.
 """
 
 import io
@@ -19,10 +19,13 @@ TARGET = Path(__file__).parent / "assets" / "fonts"
 ASCII = "".join(map(chr, range(0x20, 0x7F))) + "\xa0–—‘’“”…"
 LATIN = ASCII + "".join(map(chr, range(0xA1, 0x100))) + "ı\u2009\u200b‚„•′″‹›←↑→↓−∕"
 GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
-ITALIC = [*(c for c in range(0x1D434, 0x1D468) if c != 0x1D455), 0x210E, *range(0x1D6FC, 0x1D716)]  # as browsers set x
+ITALIC = [*(c for c in range(0x1D434, 0x1D468) if c != 0x1D455), 0x210E, *range(0x1D6FC, 0x1D71C)]  # as browsers set x
 MATHS = (
-    ASCII + GREEK + "".join(map(chr, ITALIC)) + "ϵϑϕϱ∂∇ℓ𝔼ℝ¯ˆˉ˙˜¨\u0302\u0303\u0304\u0307\u0332±×÷·∗∘∙⋅⊙⊗⊕−∓≈≠≤≥≡≪≫∼∝∈∉⊂⊆∪∩∀∃∞"
-    "∑∏∫√←→↔⇒⇔↦…⋯⋮⋱′″‖|∣⟨⟩⌊⌋⌈⌉⊤⊥†\u2061\u2062\u2063\u200b"
+    ASCII
+    + GREEK
+    + "".join(map(chr, ITALIC))
+    + "ϵϑϕϱ∂∇ℓ𝔼ℝ¯ˆˉ˙˜¨\u0302\u0303\u0304\u0307\u0332±×÷·∗∘∙⋅⊙⊗⊕−∓≈≠≤≥≡≪≫∼∝∈∉⊂⊆"
+    "∪∩∀∃∞∑∏∫√←→↔⇒⇔↦…⋯⋮⋱′″‖|∣⟨⟩⌊⌋⌈⌉⊤⊥†\u2061\u2062\u2063\u200b"
 )
 SERIF = "source-serif-4-latin-opsz-normal.woff2"
 WEIGHTS = (400, 700)
@@ -46,9 +49,10 @@ def mend_maths(font: TTFont) -> None:
     letters, drawn = font["CFF "].cff.topDictIndex[0].CharStrings, font.getGlyphSet()
     variants = font["MATH"].table.MathVariants
     root = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index("uni221A")]
-    signs = [one.VariantGlyph for one in root.MathGlyphVariantRecord] + [one.glyph for one in root.GlyphAssembly.PartRecords]
+    signs = [one.VariantGlyph for one in root.MathGlyphVariantRecord[1:]]  # the first is the smallest itself
+    signs += [one.glyph for one in root.GlyphAssembly.PartRecords]
     width = font["hmtx"]["uni221A"][0]
-    for sign in signs[1:]:
+    for sign in signs:
         advance, bearing = font["hmtx"][sign]
         private = letters[sign].private
         pen = T2CharStringPen(width - private.nominalWidthX, drawn)

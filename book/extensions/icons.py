@@ -1,4 +1,4 @@
-"""Draw the theme's icons as masks in the style sheet: the few that are used, instead of Font Awesome's script of 540 KB.
+"""Draw the theme's icons as masks in the style sheet: the few in use, instead of Font Awesome's 540 KB of script.
 
 The theme brings that script for every page, and no other file with the drawings: they are read out of it.
 """
@@ -32,4 +32,5 @@ def _rule(icon: str, text: str) -> str:
     width, height, path = drawings[-1]  # solid comes after regular
     svg = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'><path d='{path}'/></svg>"
     uri = svg.replace("<", "%3C").replace(">", "%3E").replace("#", "%23")
-    return f'.{icon} {{--icon: url("data:image/svg+xml,{uri}")}}.{icon}::before {{width: {int(width) / int(height):.3g}em}}'
+    size = f"{int(width) / int(height):.3g}em"
+    return f'.{icon} {{--icon: url("data:image/svg+xml,{uri}")}} .{icon}::before {{width: {size}}}'

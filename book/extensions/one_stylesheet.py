@@ -12,9 +12,8 @@ from typing import Any
 
 import tinycss2
 from docutils import nodes
-from sphinx.application import Sphinx
-
 from icons import draw_icons
+from sphinx.application import Sphinx
 
 NAME = "book.css"
 THEME = ("basic.css", "styles/pydata-sphinx-theme.css")  # which the theme's template loads by itself, before all others
@@ -29,19 +28,16 @@ def link(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     """Have a page load the one sheet, and after it those that only this page has."""
     common = {sheet.filename for sheet in app.builder._orig_css_files}  # public only as a list that pages add to
     context["css_files"] = [sheet for sheet in context["css_files"] if sheet.filename not in common]
-    context["stylesheet"] = f"{NAME}?v={hashlib.sha256(read(app).encode()).hexdigest()[:8]}"
+    context["stylesheet"] = f"{NAME}?v=0"  # until it is written
 
 
 def read(app: Sphinx) -> str:
-    """Return the text of all sheets that every page has, in the order in which pages loaded them.
-
-    While pages are written, that of MyST-NB is not there yet.
-    """
+    """Return the text of all sheets that every page has, in the order in which pages loaded them."""
     static = Path(app.outdir) / "_static"
-    media = {str(s.filename).removeprefix("_static/"): s.attributes.get("media") for s in app.builder._orig_css_files}
+    others = sorted(app.builder._orig_css_files, key=lambda sheet: sheet.priority)
+    media = {str(sheet.filename).removeprefix("_static/"): sheet.attributes.get("media") for sheet in others}
     sheets = {**dict.fromkeys(THEME), **media}
-    there = [name for name in sheets if name not in UNUSED and (static / name).is_file()]
-    texts = [_sheet(static / name, sheets[name]) for name in there]
+    texts = [_sheet(static / name, sheets[name]) for name in sheets if name not in UNUSED]
     return FONT.sub(lambda found: inline(static / found[1]), "\n".join(texts))
 
 
@@ -64,6 +60,10 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     names = used_names(out)
     css = f"{prune(rules, names)}\n{draw_icons(names, out / '_static/scripts/fontawesome.js')}"
     (out / "_static" / NAME).write_text(css, "utf-8")
+    version = hashlib.sha256(css.encode()).hexdigest()[:8]
+    for page in out.rglob("*.html"):
+        text = page.read_text("utf-8")
+        page.write_text(re.sub(rf"{re.escape(NAME)}\?v=\w+", f"{NAME}?v={version}", text), "utf-8")
 
 
 def used_names(out: Path) -> set[str]:

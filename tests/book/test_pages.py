@@ -54,13 +54,6 @@ def test_choosing_a_framework_once_chooses_it_everywhere(visit):
         page.reload()
 
 
-def test_maths_is_set_without_a_network(visit):
-    """Formulas are set when the book is built, and have a size."""
-    page = visit("chapters/mechanics/what_backward_does")
-    assert page.locator("math").count() > 10
-    assert page.locator("math").first.bounding_box()["width"] > 5
-
-
 def test_the_rocket_opens_the_pages_own_notebook(visit):
     """The Colab button names the page's .ipynb."""
     page = visit("chapters/mechanics/what_backward_does")
