@@ -203,3 +203,15 @@ def test_an_answer_called_missing_that_is_there_twice_is_reported_as_there_twice
     assert report.messages[0] == (
         "the answer cell `missing_mask` is there 2 times, so it counts as unanswered: keep one"
     )
+
+
+def test_an_answer_as_long_as_a_book_is_not_graded_and_says_so(hand_in, exercise):
+    """It would be read again for each call that fails; the other keeps its points."""
+    bomb = "def double(x):\n    return 2 * x\n" + ("!" + "a=b;" * 4_900 + "\n") * 20
+    report = grade_submission(hand_in(double=bomb), learner="eve", exercise=exercise)
+    assert (report.status, report.points) == ("graded", 1)
+    assert report.messages == (
+        f"the answer cell `double` has {len(bomb):,} characters, and an answer may have 20,000, so it counts as "
+        "unanswered: take out what it does not need",
+        "`double` is not written yet",
+    )

@@ -1,12 +1,20 @@
 """What an answer uses is seen in its text, under whatever name."""
 
+import ast
+import random
 from types import SimpleNamespace
 
 import pytest
 
 from course_grader.grading.authoring.expect import by_hand
 from course_grader.grading.authoring.points import Mistake
-from course_grader.grading.exercises.name_analysis import CellNames, strip_comments_and_strings
+from course_grader.grading.exercises import name_analysis
+from course_grader.grading.exercises.name_analysis import (
+    MAX_CHARS,
+    CellNames,
+    strip_comments_and_strings,
+    strip_magics,
+)
 
 AUTOGRAD = {r"^torch\.autograd\b|^jax\.grad$|\.(backward|requires_grad_?)$": "by hand"}
 
@@ -108,6 +116,34 @@ def test_a_cell_as_long_as_a_book_is_not_parsed():
 def test_a_word_as_long_as_a_book_is_read_once():
     """Where a cell cannot be parsed: not again from each of its letters."""
     assert CellNames.of("(" + "a" * 1_000_000) == CellNames()
+
+
+def test_a_text_is_parsed_once_and_beyond_the_limit_never(monkeypatch):
+    """Neither as a whole nor, after that, line by line: each failing call asks for its names again."""
+    parsed, parse = [], ast.parse
+    monkeypatch.setattr(name_analysis.ast, "parse", lambda source: parsed.append(source) or parse(source))
+    short, bomb = f"x = {random.random()}", ("!" + "a=b;" * 300 + "\n") * 20
+    assert len(bomb) > MAX_CHARS
+    for _ in range(5):
+        CellNames.of(short), CellNames.of(bomb), strip_magics(bomb), strip_comments_and_strings(bomb)
+    assert parsed == [short]
+
+
+def test_the_uses_of_an_answer_are_looked_for_once(monkeypatch):
+    """However many of its calls a hidden test looks at."""
+    searched, find = [], name_analysis.used_names
+    monkeypatch.setattr(name_analysis, "used_names", lambda cells: searched.append(1) or find(cells))
+    answer = f"def walk(x): return x + {random.random()}"
+    for _ in range(5):
+        judge({"walk": answer})
+    assert searched == [1]
+
+
+def test_what_is_imported_from_everywhere_is_not_looked_for_name_by_name():
+    """A thousand modules with a thousand names each would be a million names."""
+    stars = "".join(f"from a{i} import *\n" for i in range(11))
+    with pytest.raises(Mistake, match=r"`walk` uses `import \*`: from more than 10 modules; import what you use"):
+        judge({"walk": stars + "def walk(x): return grad(x)"})
 
 
 def test_a_cell_too_long_or_too_deep_to_be_parsed_is_bare_already():

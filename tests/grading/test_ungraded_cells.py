@@ -99,3 +99,12 @@ def test_an_answers_own_data_may_be_read(grade):
     """A table that the answer's cell makes is part of the answer."""
     report = grade(double="table = [1]\ndef double(x):\n    return table[x.size]")
     assert report.messages == ("`double` raised IndexError: list index out of range",)
+
+
+def test_cells_of_ones_own_are_searched_for_names_up_to_a_limit(beside):
+    """Together: eight long ones took the grader longer than all the rest. It is said, and a short one is still read."""
+    long = "x = '" + "a<" * 8_000 + "'\n"
+    report = beside("def double(x):\n    return TWO * x", *[long + f"a{i} = {i}" for i in range(8)], "TWO = 2")
+    assert report.points == 1
+    assert report.messages[1] == "too long to be searched for names that answers lack: 6 of your own cells and checks"
+    assert report.messages[2].endswith(f"`TWO` {WHERE}")

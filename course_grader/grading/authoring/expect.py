@@ -6,6 +6,7 @@ NumPy is loaded by the functions that use it: this module comes with the package
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from course_grader.grading.authoring.points import LearnerError, Mistake
@@ -19,6 +20,7 @@ __all__ = ["array", "blame_dependency", "by_hand", "depends_on_input", "describe
 
 NUMERIC_KINDS = "biufc"  # of NumPy: what a number can be
 PATH_CHARS = 60
+MOST_STARRED = 10  # modules that answers may import all names of: each name may then come from each of them
 
 
 def array(value: object, *, name: str, shape: tuple[int, ...] | None = None) -> "np.ndarray[Any, np.dtype[Any]]":
@@ -198,14 +200,26 @@ def by_hand(
     Traceback (most recent call last):
     course_grader...Mistake: `slope` uses `jax.grad`: derive it yourself
     """
+    sources = tuple((cell, learner.source(cell)) for cell in among)
+    if used := _find_library_call(sources, tuple(names), tuple(instead_of)):
+        pattern, path = used
+        why = instead_of.get(pattern, f"from more than {MOST_STARRED} modules; import what you use by its name")
+        raise Mistake(f"`{next(iter(names))}` uses `{path[:PATH_CHARS]}`: {why}")
+
+
+@lru_cache(maxsize=64)
+def _find_library_call(
+    sources: tuple[tuple[str, str], ...], names: tuple[str, ...], patterns: tuple[str, ...]
+) -> tuple[str, str] | None:
+    """Return the first pattern that is found in the names which answers use, and that name; a text is searched once."""
     from course_grader.grading.exercises.name_analysis import CellNames, reachable_cells, used_names
 
-    cells = {cell: CellNames.of(learner.source(cell)) for cell in among}
-    found = sorted(used_names(reachable_cells(cells, names)), key=lambda path: (path.startswith("."), path))
-    for pattern, why in instead_of.items():
-        for path in found:
-            if re.search(pattern, path):
-                raise Mistake(f"`{next(iter(names))}` uses `{path[:PATH_CHARS]}`: {why}")
+    cells = {cell: CellNames.of(source) for cell, source in sources}
+    reached = reachable_cells(cells, names)
+    if len({module for read in reached for module in read.starred}) > MOST_STARRED:
+        return "", "import *"
+    found = sorted(used_names(reached), key=lambda path: (path.startswith("."), path))
+    return next(((pattern, path) for pattern in patterns for path in found if re.search(pattern, path)), None)
 
 
 def describe(value: object) -> str:

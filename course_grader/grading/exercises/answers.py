@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from course_grader.grading.exercises.name_analysis import MAX_CHARS
 from course_grader.grading.exercises.submitted_notebook import Submission
 from course_grader.grading.text import one_line
 from course_lib.errors import NotebookError
@@ -40,11 +41,16 @@ class Fault(Enum):
     """Several cells with different text have its name, and none is graded."""
     SPLIT = auto()
     """Copies of its cell have other text; only the cell that was handed out is graded."""
+    TOO_LONG = auto()
+    """It has more characters than are read, and is not graded."""
 
 
 @dataclass(frozen=True)
 class AnswerFault:
-    """An answer cell that is not graded, or not all of it; ``count`` is how many cells have its name."""
+    """An answer cell that is not graded, or not all of it; ``count`` is how many cells have its name.
+
+    Of one that is too long, it is how many characters it has.
+    """
 
     cell: str
     fault: Fault
@@ -69,7 +75,9 @@ def collect_answers(submission: Submission, wanted: Collection[str]) -> tuple[di
     answers, faults = {}, []
     for name in wanted:
         sources = _sources_of(submission, name)
-        if len(set(sources)) == 1:
+        if len(set(sources)) == 1 and len(sources[0]) > MAX_CHARS:
+            faults.append(AnswerFault(name, Fault.TOO_LONG, len(sources[0])))
+        elif len(set(sources)) == 1:
             answers[name] = sources[0]
             if (count := len({cell.source for cell in submission.cells if name in cell.names})) > 1:
                 faults.append(AnswerFault(name, Fault.SPLIT, count))

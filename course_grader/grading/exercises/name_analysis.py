@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["CellNames", "reachable_cells", "strip_comments_and_strings", "strip_magics", "used_names"]
+__all__ = ["MAX_CHARS", "CellNames", "reachable_cells", "strip_comments_and_strings", "strip_magics", "used_names"]
 
 DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:\.\w+)+")  # from the middle of a long word it would take the square
 MAGIC = re.compile(r"([ \t]*)(?:%{1,2}\w+|!)[ \t]*(.*)")  # what begins a line that only IPython can read
@@ -18,7 +18,9 @@ HELP = re.compile(r"([ \t]*)(?:\?\S.*|[%\w][\w.*]*\?{1,2}[ \t]*)")
 CAPTURE = re.compile(r"([ \t]*[^\W\d][\w., ]*=[ \t]*)!.*")
 TIMED = re.compile(r"([ \t]*)%{1,2}(?:time|timeit|prun)[ \t]+(.*)")
 COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
-MAX_CHARS = 200_000  # characters of a cell that is parsed: the tree takes some hundred times their memory
+# Characters of a cell that is parsed: ten times the longest answer. Each may take the grader some ten microseconds, and
+# the tree takes some hundred times their memory.
+MAX_CHARS = 20_000
 MAX_DOTS = 20  # of dots: a learner may write as many as they like
 NAMED_TUPLES = {"namedtuple", "collections.namedtuple"}
 IMPORTERS = {"__import__", "import_module", "importlib.import_module"}
@@ -46,12 +48,15 @@ class CellNames:
 
     @classmethod
     def of(cls, source: str) -> "CellNames":
-        """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name."""
+        """Read the names of a cell; of one that cannot be parsed, all that looks like a dotted name.
+
+        A text is read once, however often it is asked for. One beyond ``MAX_CHARS`` is not parsed at all.
+        """
+        return _read_names(source) if len(source) <= MAX_CHARS else cls(paths=_dotted_words(source))
+
+    @classmethod
+    def _of_tree(cls, tree: ast.Module) -> "CellNames":
         read = cls()
-        tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
-        if not tree:
-            read.paths |= set(DOTTED.findall(COMMENT.sub("", source)))
-            return read
         for node in ast.walk(tree):
             read._add(node)
             read.stored |= set(_stored_names(node))
@@ -94,6 +99,17 @@ class CellNames:
                 self.methods |= set(names.replace(",", " ").split())
 
 
+@lru_cache(maxsize=64)
+def _read_names(source: str) -> CellNames:
+    """Read a cell that is short enough; one that is no Python is tried again without its lines for IPython."""
+    tree = _parse(source) or _parse("\n".join(map(_replace_magic, source.splitlines())))
+    return CellNames._of_tree(tree) if tree else CellNames(paths=_dotted_words(source))
+
+
+def _dotted_words(source: str) -> set[str]:
+    return set(DOTTED.findall(COMMENT.sub("", source)))
+
+
 @lru_cache(maxsize=16)
 def strip_comments_and_strings(source: str) -> str:
     """Strip comments and the text of strings from a cell's code: both may mention anything.
@@ -123,7 +139,7 @@ def strip_magics(source: str) -> str:
     >>> strip_magics("%matplotlib inline\n%time x = 2")
     'pass\nx = 2'
     """
-    return source if _parse(source) else "\n".join(map(_strip_magic, source.splitlines()))
+    return source if len(source) > MAX_CHARS or _parse(source) else "\n".join(map(_strip_magic, source.splitlines()))
 
 
 def _strip_magic(line: str) -> str:

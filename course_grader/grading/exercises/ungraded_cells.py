@@ -1,32 +1,52 @@
 """Find the names in a submission that no answer can use: those of a learner's own cells, and those of checks."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from course_grader.grading.exercises.name_analysis import CellNames
+from course_grader.grading.exercises.name_analysis import MAX_CHARS, CellNames
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
 
 __all__ = ["UngradedCells", "missing_names"]
 
 # Python's words for an undefined name, and those of a stub that is still to be filled in.
+MAX_OWN_CHARS = 40_000  # of all such cells together that are searched for names: it is for a hint alone
 MISSING = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not written yet")
 
 
 @dataclass(frozen=True)
 class UngradedCells:
-    """The number of cells of a learner's own, and the names that they define; the names that checks use themselves."""
+    """The number of cells of a learner's own, and the names that they define; the names that checks use themselves.
+
+    ``unread`` is the number of those that are too long, with the ones before them, to be searched for names.
+    """
 
     count: int = 0
     names: frozenset[str] = frozenset()
     check_names: frozenset[str] = frozenset()
+    unread: int = 0
 
     @classmethod
     def of(cls, submission: Submission) -> "UngradedCells":
         """Find them in a submission."""
         cells = [cell for cell in submission.cells if _is_learners_own(cell)]
         checks = [cell for cell in submission.cells if cell.course.get("kind") == "check"]
-        names = frozenset(name for cell in cells for name in CellNames.of(cell.source).bound)
-        return cls(len(cells), names, frozenset(name for cell in checks for name in CellNames.of(cell.source).stored))
+        read_cells, read_checks = list(_short_enough(cells)), list(_short_enough(checks))
+        return cls(
+            len(cells),
+            frozenset(name for cell in read_cells for name in CellNames.of(cell.source).bound),
+            frozenset(name for cell in read_checks for name in CellNames.of(cell.source).stored),
+            len(cells) - len(read_cells) + len(checks) - len(read_checks),
+        )
+
+
+def _short_enough(cells: Iterable[CodeCell]) -> Iterator[CodeCell]:
+    """Yield cells up to so many characters together; a long one is left out, and those behind it are not."""
+    left = MAX_OWN_CHARS
+    for cell in cells:
+        if (chars := len(cell.source)) <= min(left, MAX_CHARS):
+            left -= chars
+            yield cell
 
 
 def missing_names(error: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from course_grader.grading.exercises.answers import AnswerFault, Fault
+from course_grader.grading.exercises.name_analysis import MAX_CHARS
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 
 __all__ = ["explain_missing", "report_fault", "report_ungraded"]
@@ -22,6 +23,11 @@ def report_fault(answer: AnswerFault) -> str:
                 f"the answer cell `{answer.cell}` is there {answer.count} times, and only the one that was handed out "
                 "is graded: keep one, with all of the answer"
             )
+        case Fault.TOO_LONG:
+            return (
+                f"the answer cell `{answer.cell}` has {answer.count:,} characters, and an answer may have "
+                f"{MAX_CHARS:,}, so it counts as unanswered: take out what it does not need"
+            )
 
 
 def report_ungraded(cells: UngradedCells) -> Iterator[str]:
@@ -29,6 +35,8 @@ def report_ungraded(cells: UngradedCells) -> Iterator[str]:
     if cells.count:
         cells_are = "1 cell of your own was" if cells.count == 1 else f"{cells.count} cells of your own were"
         yield f"{cells_are} left out, since only answer cells are graded: what an answer needs must be inside it"
+    if cells.unread:
+        yield f"too long to be searched for names that answers lack: {cells.unread} of your own cells and checks"
 
 
 def explain_missing(message: str, missing: Iterable[str], cells: UngradedCells) -> str:

@@ -1,7 +1,7 @@
 """Takes the label 0 for padding.
 
 expects: rows with the label 0
-points: 8.5
+points: 8
 """
 
 
