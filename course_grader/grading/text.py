@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["excerpt", "join_names", "one_line"]
+__all__ = ["excerpt", "join_names", "one_line", "quote"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -17,6 +17,17 @@ def one_line(text: object, *, chars: int = 400) -> str:
     """
     line = _printable(" ".join(str(text)[: 2 * chars].split()))
     return line if len(line) <= chars else line[: chars - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def quote(text: object, *, chars: int = 400) -> str:
+    r"""Return another's words in quotation marks that they cannot close.
+
+    Examples
+    --------
+    >>> quote('no" - all points')
+    '"no\' - all points"'
+    """
+    return '"' + one_line(text, chars=chars).replace('"', "'") + '"'
 
 
 def excerpt(text: str, *, chars: int = 20_000) -> str:

@@ -134,7 +134,8 @@ def _failure_of(process: OwnProcess, cell: CodeCell) -> Failure | None:
             ) from error
         return describe_exception("ModuleNotFoundError", str(error))
     except BaseException as error:  # sys.exit, too, is the learner's error here
-        return describe_exception(type(error).__name__, str(error))
+        check = cell.source if cell.course["kind"] == "check" else ""
+        return describe_exception(type(error).__name__, str(error), check=check)
     expect, tolerance = cell.course.get("expect"), cell.course.get("tolerance")
     tolerance = tolerance if isinstance(tolerance, (int, float)) and tolerance >= 0 else TOLERANCE
     if cell.course["kind"] != "check" or not isinstance(expect, str) or prints_as_expected(printed, expect, tolerance):
@@ -151,7 +152,7 @@ def _run_tests(process: OwnProcess, key: PublicKey, answers: dict[str, str], ung
         folder = Path(name).resolve()
         (tests := folder / "test_hidden.py").write_text(key.tests, encoding="utf-8")
         (root := folder / "root").mkdir()
-        plugin = TestsPlugin(tests, process, answers, "you", ungraded)
+        plugin = TestsPlugin(tests, process, answers, ("you",), ungraded)
         for row in run_session(plugin, folder=root, compiled=folder / "compiled"):
             message = WRONG_FORM.format(plugin.last_requests[row.name]) if row.status == "error" else row.message
             yield replace(row, message=message, status="failed" if row.status == "error" else row.status, detail="")

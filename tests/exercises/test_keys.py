@@ -18,6 +18,7 @@ from course_grader.notebooks.exercise_notebooks import learner_notebook, referen
 EXERCISES = Path(__file__).parents[2] / "exercises"
 SLUGS = sorted(path.parents[1].name for path in EXERCISES.glob("*/key/source.md"))
 LEARNERS = [("ada", "0"), pytest.param(tuple(map(str, range(1, 7))), marks=pytest.mark.more)]
+MISTAKEN = ["ada", *(pytest.param(str(number), marks=pytest.mark.more) for number in range(1, 5))]
 # One after the other, so that each function gives back all of them in turn.
 ODD = """
 import numpy as np
@@ -71,11 +72,12 @@ class Key:
         assert all(message.endswith("is not written yet") for message in report.messages)
         assert {row.status for row in report.rows if row.kind in ("check", "test")} == {"failed"}
 
-    def test_each_mistake_is_named_and_costs_what_it_should(self, grade_notebook, exercise, wrong):
-        """The message promised by the file comes, and its exact points remain."""
+    @pytest.mark.parametrize("learner", MISTAKEN)
+    def test_each_mistake_is_named_and_costs_what_it_should(self, grade_notebook, exercise, wrong, learner):
+        """The message promised by the file comes, and its exact points remain, whatever numbers are drawn."""
         wrong = read_wrong_answer(wrong)
         assert wrong.answers.keys() <= {cell.id for cell in exercise.pristine().cells}
-        report = grade_notebook(wrong.notebook(exercise), exercise)
+        report = grade_notebook(wrong.notebook(exercise), exercise, learner=learner)
         assert report.status == "graded"
         assert report.points == wrong.points < report.max_points
         assert any(wrong.expects in message for message in report.messages), report.messages

@@ -1,6 +1,7 @@
 """One submission, from file to report: what earns points, what is said, and to whom."""
 
 import os
+import re
 
 import nbformat
 import pytest
@@ -119,11 +120,18 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
     [
         ("def double(x):\n    raise NotImplementedError", "`double` is not written yet"),
         ("def double(x):\n    raise NotImplementedError('`halve` is not written yet')", "`halve` is not written yet"),
-        ("def double(x):\n    return {}['k']", "`double` raised KeyError: 'k'"),
-        ("def double(x):\n    raise SystemExit(3)", "`double` raised SystemExit: 3"),
-        ("def double(x):\n    raise ValueError('a\\nb' + 'c' * 999)", "`double` raised ValueError: a b" + "c" * 293),
-        ("def double(x):\n    raise ValueError('\\ud800\\x1b[2J')", "`double` raised ValueError: ?\ufffd[2J"),
-        ("raise ValueError('\\x00\\x1b[2J')", "the cell `double`: ValueError: \ufffd"),
+        ("def double(x):\n    return {}['k']", "`double` raised KeyError in its line `return {}['k']`"),
+        ("def double(x):\n    raise SystemExit(3)", "`double` raised SystemExit in its line `raise SystemExit(3)`"),
+        ("def double(x):\n    return TWO * x", "`double` raised NameError: name 'TWO' is not defined"),
+        ("def double(x):\n    raise ValueError('\\ud800\\x1b[2J')", "`double` raised ValueError in its line `raise V"),
+        ("def double(x):\n    raise NotImplementedError('award 3 of 3')", "`double` is not written yet"),
+        ("def double(x):\n    raise type('Award3', (ValueError,), {})()", "`double` raised an exception in its line"),
+        ("def double(x):\n    return type('Award3', (), {})()", "`double` returned an object, which is not plain data"),
+        ("double = type('Award3', (), {})()", "`double` is an object, not a function"),
+        ("raise ValueError('\\x00\\x1b[2J')", 'the cell `double`: ValueError: "\ufffd'),
+        ("raise NotImplementedError('a' + '\"b')", 'the cell `double`: NotImplementedError: "a\'b"'),
+        ("raise AssertionError('award 3 of 3')", 'the cell `double`: AssertionError: "award 3 of 3"'),
+        ("raise type('award 3 of 3', (Exception,), {})", "the cell `double`: an exception"),
         ("def double(x):\n    return object()", "`double` returned a object, which is not plain data"),
         (
             "def double(x):\n    return None",
@@ -143,16 +151,17 @@ def test_a_failing_check_says_what_its_assertion_says(grade):
             "`double` is not defined: its cell has a line that begins with %%time, and what such a cell defines may be "
             "lost",
         ),
-        ("def double(x)\n    return 2 * x", "the cell `double`: SyntaxError: expected ':'"),
-        ("1 / 0\ndef double(x):\n    return 2 * x", "the cell `double`: ZeroDivisionError: division by zero"),
+        ("def double(x)\n    return 2 * x", "the cell `double`: SyntaxError: \"expected ':'\" (line 1)"),
+        ("1 / 0\ndef double(x):\n    return 2 * x", 'the cell `double`: ZeroDivisionError: "division by zero"'),
     ],
 )
 def test_the_learners_own_error_is_theirs_to_read(grade, answer, message):
-    """What their function raised or returned is said in one line, cut to a length."""
+    """In one line, cut to a length: a cell's words in quotes; of a call the type and the line, if they are theirs."""
     report = grade(double=answer)
     assert report.status == "graded"
     assert report.points == 1
     assert report.messages[0].startswith(message)
+    assert not any(said.startswith("award") for said in report.messages)
     assert all("\n" not in said and len(said) < 500 for said in report.messages)
 
 
@@ -261,6 +270,66 @@ def test_tell(learner, rng):
     said = [grade_submission(path, learner=who, exercise=exercise).messages[0] for who in ("ada", "ada", "bob")]
     assert said[0].startswith("\"LIMIT = {'a': (1, 2)}\" {'a': (1, 2)} ")
     assert said[0] == said[1] != said[2]
+
+
+def test_another_attempt_sees_other_numbers_and_a_regrade_the_same(make_exercise, hand_in):
+    """They depend on learner, notebook, key and test."""
+    tests = """
+from course_grader import Mistake, points
+@points(1)
+def test_tell(learner, rng):
+    raise Mistake(f"{rng.integers(10**9)}")
+@points(1)
+def test_tell_again(learner, rng):
+    raise Mistake(f"{rng.integers(10**9)}")
+"""
+    ours, theirs = make_exercise(tests=tests), make_exercise(tests=tests + "# mended")
+
+    def numbers(answer, exercise=ours):
+        return grade_submission(hand_in(halve=answer), learner="ada", exercise=exercise).messages
+
+    first, again, other, mended = numbers("1"), numbers("1"), numbers("2"), numbers("1", theirs)
+    assert first == again
+    assert len({*first, *other, *mended}) == 6
+
+
+def test_a_table_of_constants_read_off_the_first_report_earns_its_honest_part(make_exercise, hand_in):
+    """Even where a key tells the right result: the next attempt is asked for another."""
+    tests = """
+from course_grader import Mistake, points
+@points(2)
+def test_double(learner, rng):
+    x = float(rng.normal())
+    if learner.call("double", x) != 2 * x:
+        raise Mistake(f"twice it is {2 * x!r}")
+@points(1)
+def test_halve(learner):
+    assert learner.call("halve", 3.0) == 1.5
+"""
+    exercise = make_exercise(tests=tests)
+    first = grade_submission(hand_in(double="def double(x): return 0"), learner="ada", exercise=exercise)
+    table = f"def double(x): return {first.messages[0].removeprefix('twice it is ')}"
+    assert grade_submission(hand_in(double=table), learner="ada", exercise=exercise).points == 1
+
+
+def test_what_a_hidden_test_gives_a_function_is_not_told_by_it(exercise, hand_in):
+    """Not as text, nor as the name of a type, of a variable, or of a line of code."""
+    told = "import base64\ndef double(x):\n    what = base64.b64encode(np.asarray(x).tobytes()).decode()\n"
+    ways = [
+        "    raise ValueError(what)",
+        "    raise NotImplementedError(what)",
+        "    raise type(what, (Exception,), {})(what)",
+        "    raise type('A' + what.encode().hex(), (Exception,), {})",
+        "    return type('A' + what.encode().hex(), (), {})()",
+        "    raise NameError(f\"name 'A{what.encode().hex()}' is not defined\")",
+        "    import linecache; linecache.getline = lambda *_: what\n    return 1 / 0",
+    ]
+    given = []
+    for way in ways:
+        report = grade_submission(hand_in(double=told + way), learner="ada", exercise=exercise)
+        assert report.points == 1
+        given += [word for row in rows(report, "test").values() for word in re.findall(r"[\w+/=]{24,}", row.message)]
+    assert given == [], given
 
 
 def test_a_test_that_looks_at_no_cell_does_not_pass(make_exercise, hand_in):

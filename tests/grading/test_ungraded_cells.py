@@ -98,7 +98,7 @@ def test_data_of_the_notebook_in_a_function_that_is_wrong_are_named(make_exercis
 def test_an_answers_own_data_may_be_read(grade):
     """A table that the answer's cell makes is part of the answer."""
     report = grade(double="table = [1]\ndef double(x):\n    return table[x.size]")
-    assert report.messages == ("`double` raised IndexError: list index out of range",)
+    assert report.messages == ("`double` raised IndexError in its line `return table[x.size]`",)
 
 
 def test_cells_of_ones_own_are_searched_for_names_up_to_a_limit(beside):

@@ -7,16 +7,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from course_grader.grading.authoring.learner_words import LearnerWords, confide
 from course_grader.grading.authoring.points import LearnerError
 from course_grader.grading.exercises.name_analysis import CellNames
-from course_grader.grading.exercises.ungraded_cells import missing_names
-from course_grader.grading.protocol.codec import CodecError, decode, encode
-from course_grader.grading.text import one_line
+from course_grader.grading.exercises.ungraded_cells import UNDEFINED, UNWRITTEN, missing_names
+from course_grader.grading.protocol.codec import MAX_DEPTH, MAX_ITEMS, MAX_PAIRS, CodecError, decode, encode
+from course_grader.grading.text import one_line, quote
 
 __all__ = ["AnswersRequests", "Call", "Learner", "random_generator"]
 
 MESSAGE_CHARS, NAME_CHARS = 300, 40
 MAGIC = re.compile(r"^%%(\w{1,40})", re.MULTILINE)
+# What the learner's side of the codec says of a value: of some, nothing but their type.
+UNFIT = re.compile(
+    r"an? (\w{1,40}), which (cannot be turned into an array|is not plain data \(numbers, text, lists, dicts, arrays\))"
+)
+TOO_MUCH = {
+    f"data nested more than {MAX_DEPTH} deep",
+    f"a dict of more than {MAX_PAIRS:,} items",
+    *(f"a {kind} of more than {MAX_ITEMS:,} items; an array may have more" for kind in ("list", "tuple", "dict")),
+}
 
 
 class AnswersRequests(Protocol):
@@ -46,6 +56,7 @@ class Learner:
 
     def __init__(self, kernel: AnswersRequests, answers: dict[str, str], *, instead: str = "") -> None:
         self._kernel, self._answers, self._instead = kernel, answers, instead
+        self._words = LearnerWords(answers)
         self._reads: dict[str, object] = {}
 
     def resting_on(self, source: str, /) -> "Learner":
@@ -98,7 +109,7 @@ class Learner:
 
         Such a function is right for the data in the notebook, and its check may pass.
         """
-        own = self._names_of_answers()
+        own = self._words.bound
         data = {name: self._data_names(reads) for name, reads in self._reads.items() if name in own}
         return "".join(
             f". `{name}` reads the notebook's own {_join_code(reads)}, whatever it is given"
@@ -119,25 +130,47 @@ class Learner:
                     f"`{name}` is not defined: {self._why_missing(name)}", function=name, missing=(name,)
                 )
             case "uncallable":
-                raise LearnerError(f"`{name}` is a {_reply_text(reply, 'type')}, not a function", function=name)
+                raise LearnerError(f"`{name}` is {self._describe_type(reply)}, not a function", function=name)
             case "opaque":
-                raise LearnerError(f"`{name}` returned {_reply_text(reply, 'message')}", function=name)
+                raise LearnerError(f"`{name}` returned {self._describe_unfit(reply)}", function=name)
             case "raised" if reply.get("type") == "NotImplementedError":
-                raise _unwritten_error(name, _reply_text(reply, "message"))
+                raise self._unwritten_error(name, _reply_text(reply, "message"))
             case "raised":
                 raise self._raised_error(name, reply)
         raise LearnerError(f"`{name}` gave no answer that can be read", function=name)
 
     def _raised_error(self, name: str, reply: dict[str, object]) -> LearnerError:
-        kind, said, reads = (
-            _reply_text(reply, "type"),
-            _reply_text(reply, "message"),
-            self._data_names(reply.get("reads")),
-        )
-        message = f"`{name}` raised {kind}: {said}".rstrip(": ")
+        kind, said, line = (_reply_text(reply, part) for part in ("type", "message", "line"))
+        reads, line = self._data_names(reply.get("reads")), self._words.find_line(reply.get("line"))
+        missing = tuple(missed for missed in missing_names(said) if missed in self._words.used)
+        known = self._words.has_type(kind)
+        message = f"`{name}` raised " + (kind if known else f"an exception{confide(f' ({kind})')}")
+        if UNDEFINED.fullmatch(said) and missing:
+            message += f": {said}"
+        else:
+            message += (f" in its line `{line}`" if line else "") + (confide(f": {quote(said)}") if said else "")
         if reads:
             message += f". It reads the notebook's own {_join_code(reads)}, whatever it is given"
-        return LearnerError(message, function=name, raised=kind, missing=missing_names(said), reads=reads)
+        return LearnerError(message, function=name, raised=kind if known else "Exception", missing=missing, reads=reads)
+
+    def _unwritten_error(self, name: str, said: str) -> LearnerError:
+        """Return the error for a stub; it may be another function, which this one calls, and ``said`` then names it."""
+        stub = UNWRITTEN.fullmatch(said)
+        missing = stub[1] if stub and (stub[1] in self._answers or stub[1] in self._words.used) else name
+        return LearnerError(f"`{missing}` is not written yet", function=name, missing=(missing,), unwritten=True)
+
+    def _describe_type(self, reply: dict[str, object]) -> str:
+        kind = _reply_text(reply, "type")
+        return f"a {kind}" if self._words.has_type(kind) else f"an object{confide(f' ({kind})')}"
+
+    def _describe_unfit(self, reply: dict[str, object]) -> str:
+        """Say why a value is not plain data, in the codec's own words: the reply may hold anything in their place."""
+        said = _reply_text(reply, "message")
+        if said in TOO_MUCH:
+            return said
+        if unfit := UNFIT.fullmatch(said):
+            return said if self._words.has_type(unfit[1]) else f"an object{confide(f' ({unfit[1]})')}, which {unfit[2]}"
+        return f"something that is not plain data{confide(f' ({said})')}"
 
     def _why_missing(self, name: str) -> str:
         """Explain an undefined name by its cell, which defines another name, or has a magic that keeps what it runs."""
@@ -152,11 +185,8 @@ class Learner:
 
     def _data_names(self, reads: object) -> tuple[str, ...]:
         """Return the names that a function is said to read, without those that are the answers' own."""
-        given, own = reads if isinstance(reads, list) else [], self._names_of_answers()
-        return tuple(name for name in given[:3] if isinstance(name, str) and name.isidentifier() and name not in own)
-
-    def _names_of_answers(self) -> set[str]:
-        return {name for cell in self._answers.values() for name in CellNames.of(cell).bound}
+        given, words = reads if isinstance(reads, list) else [], self._words
+        return tuple(name for name in given[:3] if isinstance(name, str) and name in words.used - words.bound)
 
     @staticmethod
     def _decode(name: str, data: object) -> Any:
@@ -172,12 +202,6 @@ def _has_same_form(after: object, args: tuple[object, ...], kwargs: dict[str, ob
         return False
     named = after.get("kwargs")
     return len(after["args"]) == len(args) and isinstance(named, dict) and named.keys() == kwargs.keys()
-
-
-def _unwritten_error(name: str, said: str) -> LearnerError:
-    """Return the error for a stub; it may be another function, which this one calls, and ``said`` then names it."""
-    message = said if missing_names(said) else f"`{name}` is not written yet"
-    return LearnerError(message, function=name, missing=missing_names(message), unwritten=True)
 
 
 def _reply_text(reply: dict[str, object], key: str) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from course_grader.grading.exercises.name_analysis import MAX_CHARS, CellNames
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
 
-__all__ = ["UngradedCells", "missing_names"]
+__all__ = ["UNDEFINED", "UNWRITTEN", "UngradedCells", "missing_names"]
 
 # Python's words for an undefined name, and those of a stub that is still to be filled in.
 MAX_OWN_CHARS = 40_000  # of all such cells together that are searched for names: it is for a hint alone
-MISSING = re.compile(r"name '(\w+)' is not defined|`(\w+)` is not written yet")
+UNDEFINED, UNWRITTEN = re.compile(r"name '(\w+)' is not defined"), re.compile(r"`(\w+)` is not written yet")
+MISSING = re.compile(f"{UNDEFINED.pattern}|{UNWRITTEN.pattern}")
 
 
 @dataclass(frozen=True)

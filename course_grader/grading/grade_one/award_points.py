@@ -1,8 +1,11 @@
 """Award the points of a hidden test by its outcome, and choose what its learner is told."""
 
+from collections.abc import Callable
+
 import pytest
 
 from course_grader.grading.authoring.learner import Learner
+from course_grader.grading.authoring.learner_words import cut_confided, show_confided
 from course_grader.grading.authoring.points import LearnerError, Mistake, points_of
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.learner_messages import explain_missing
@@ -17,7 +20,9 @@ UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
 
-def award_points(item: pytest.Item, error: BaseException | None, detail: str, ungraded: UngradedCells) -> Row:
+def award_points(
+    item: pytest.Item, error: BaseException | None, detail: str, ungraded: UngradedCells, *, tells_all: bool = False
+) -> Row:
     """Return the row of a hidden test: all of its points if it raised no error, else none.
 
     Parameters
@@ -30,11 +35,14 @@ def award_points(item: pytest.Item, error: BaseException | None, detail: str, un
         For the instructor.
     ungraded : UngradedCells
         The cells beside the answers, which may define a name that an answer lacks.
+    tells_all : bool
+        Whether the learner is told the text of what their functions raised, too, which may hold what they were given.
     """
     function = getattr(item, "function", None)
     worth = points_of(function) if function is not None else 0
     title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
-    status, message = _judge(error, getattr(item, "funcargs", {}).get("learner"), ungraded)
+    tell = show_confided if tells_all else cut_confided
+    status, message = _judge(error, getattr(item, "funcargs", {}).get("learner"), ungraded, tell)
     return Row(
         name=item.name,
         kind="test",
@@ -48,7 +56,9 @@ def award_points(item: pytest.Item, error: BaseException | None, detail: str, un
     )
 
 
-def _judge(error: BaseException | None, learner: Learner | None, ungraded: UngradedCells) -> tuple[str, str]:
+def _judge(
+    error: BaseException | None, learner: Learner | None, ungraded: UngradedCells, tell: Callable[[str], str]
+) -> tuple[str, str]:
     """Return the status of a hidden test, and what the learner may know: of an assertion, only that it failed."""
     match error:
         case None:
@@ -56,7 +66,7 @@ def _judge(error: BaseException | None, learner: Learner | None, ungraded: Ungra
         case KernelStopped():
             return "not run" if error.later else "failed", str(error)
         case Mistake():
-            said, failure = str(error), _failure_behind(error)
+            said, failure = tell(str(error)), _failure_behind(error)
             if learner is not None and said and not (failure and failure.reads):
                 said += learner.hardcoded_data_note()
             said = one_line(said, chars=MESSAGE_CHARS) or UNNAMED

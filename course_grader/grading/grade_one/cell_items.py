@@ -83,7 +83,10 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         if not isinstance(error, NbCellError):
             return Failure(str(error))
         raised = next((out for out in self.test_outputs or [] if out.output_type == "error"), None)
-        return describe_exception(raised.ename, str(raised.evalue)) if raised is not None else Failure(NOT_PRINTED)
+        if raised is None:
+            return Failure(NOT_PRINTED)
+        check = self.cell.source if self.options["check"] else ""
+        return describe_exception(raised.ename, str(raised.evalue), check=check)
 
 
 @dataclass
@@ -92,6 +95,7 @@ class NotebookPlugin(TestsPlugin):
 
     notebook: NotebookNode = field(default_factory=NotebookNode)
     placeholders = (NOTEBOOK, *TestsPlugin.placeholders)
+    tells_all = False
     pytest_addoption = staticmethod(nbval.pytest_addoption)  # of nbval's plugin nothing else is used
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

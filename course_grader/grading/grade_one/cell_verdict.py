@@ -4,8 +4,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from course_grader.grading.exercises.ungraded_cells import missing_names
-from course_grader.grading.text import one_line
+from course_grader.grading.exercises.ungraded_cells import UNDEFINED, UNWRITTEN, missing_names
+from course_grader.grading.text import one_line, quote
 
 __all__ = ["NOT_PRINTED", "TOLERANCE", "Failure", "describe_exception", "prints_as_expected"]
 
@@ -25,24 +25,36 @@ class Failure:
     unwritten: bool = False
 
 
-def describe_exception(kind: str, text: str) -> Failure:
-    """Put what a cell raised into words for its learner.
+def describe_exception(kind: str, text: str, *, check: str = "") -> Failure:
+    r"""Put what a cell raised into words for its learner; the cell's own words are quoted.
+
+    Parameters
+    ----------
+    kind, text : str
+        The type of the exception and what it says.
+    check : str
+        The code of the cell if it is a check: what it asserts in these words is the course's to say.
 
     Examples
     --------
     >>> describe_exception("SyntaxError", "expected ':' (<ipython-input-3>, line 1)").message
-    "SyntaxError: expected ':' (line 1)"
+    'SyntaxError: "expected \':\'" (line 1)'
+    >>> describe_exception("AssertionError", "twice one is two", check="assert two == 2, 'twice one is two'").message
+    'twice one is two'
     >>> describe_exception("NotImplementedError", "`slope` is not written yet").unwritten
     True
     """
     kind, text = one_line(kind), one_line(ANSI.sub("", text))
     missing = missing_names(text)
-    if kind == "NotImplementedError":
+    if kind == "NotImplementedError" and (not text or UNWRITTEN.fullmatch(text)):
         return Failure(text or "not written yet", missing, unwritten=True)
-    if kind == "AssertionError" and text:
-        return Failure(text, missing)
-    text = PLACE.sub(r" (line \1)", text)  # IPython's name for the cell means nothing to anyone
-    return Failure(f"{kind}: {text}".rstrip(": "), missing)
+    if kind == "AssertionError" and text and check:
+        return Failure(text if text in check else f"the check says {quote(text)}", missing)
+    line = PLACE.search(text)  # IPython's name for the cell means nothing to anyone
+    said = f": {text if UNDEFINED.fullmatch(text) else quote(PLACE.sub('', text))}" if text else ""
+    kind = kind if kind.isidentifier() else "an exception"
+    message = f"{kind}{said}{f' (line {line[1]})' if line else ''}"
+    return Failure(message, missing, unwritten=kind == "NotImplementedError")
 
 
 def prints_as_expected(printed: str, expected: str, tolerance: float) -> bool:

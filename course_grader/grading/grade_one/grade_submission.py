@@ -10,7 +10,8 @@ from nbformat import NotebookNode
 
 from course_grader.grading.exercises.answers import answers_of, check_exercise, collect_answers, insert_answers
 from course_grader.grading.exercises.exercise import Exercise
-from course_grader.grading.exercises.submitted_notebook import read_submission
+from course_grader.grading.exercises.hashes import hash_key, hash_notebook
+from course_grader.grading.exercises.submitted_notebook import parse_submission, read_notebook_bytes
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.cell_items import NotebookPlugin
 from course_grader.grading.grade_one.learner_messages import report_fault, report_ungraded
@@ -62,7 +63,8 @@ def grade_submission(
     path : Path
         The notebook handed in.
     learner : str
-        The learner's name; seeds the random inputs of the hidden tests.
+        The learner's name. With the key and the notebook it seeds the random inputs of the hidden tests: another
+        attempt sees others, and the same bytes, graded again, the same.
     exercise : Exercise
         The exercise whose answers it holds.
     sandbox : {"bubblewrap", "none"}
@@ -71,14 +73,15 @@ def grade_submission(
         The process in the sandbox that its kernel is forked from; without one it starts from scratch.
     """
     try:
-        submission = read_submission(path)
+        submission = parse_submission(raw := read_notebook_bytes(path))
         check_exercise(submission, exercise.slug)
         answers, faults = collect_answers(submission, answers_of(pristine := exercise.pristine()))
     except NotebookError as error:
         return _report_without_run(learner, exercise, "rejected", [str(error)])
     notebook, notes = insert_answers(pristine, answers), list(map(report_fault, faults))
     ungraded = UngradedCells.of(submission)
-    run = functools.partial(_run, ungraded=ungraded, learner=learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
+    seed = learner, hash_key(exercise), hash_notebook(raw)
+    run = functools.partial(_run, ungraded=ungraded, seed=seed, exercise=exercise, sandbox=sandbox, zygote=zygote)
     try:
         plugin, kernel = run(notebook, dict.fromkeys(answers_of(notebook), "") | answers)
         rows = plugin.rows
@@ -98,7 +101,7 @@ def _run(
     notebook: NotebookNode,
     answers: dict[str, str],
     *,
-    learner: str,
+    seed: tuple[str, ...],
     exercise: Exercise,
     sandbox: str,
     zygote: Zygote | None,
@@ -109,7 +112,7 @@ def _run(
         tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as name,
         Kernel(limits=exercise.limits, sandbox=sandbox, zygote=zygote) as kernel,
     ):
-        plugin = NotebookPlugin(exercise.tests, kernel, answers, learner, ungraded, notebook=notebook)
+        plugin = NotebookPlugin(exercise.tests, kernel, answers, seed, ungraded, notebook=notebook)
         run_session(plugin, folder=Path(name).resolve(), compiled=keep_compiled())
     return plugin, kernel
 

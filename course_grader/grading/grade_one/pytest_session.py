@@ -51,11 +51,12 @@ class TestsPlugin:
 
     __test__: ClassVar[bool] = False  # pytest takes the name for that of a class of tests
     placeholders: ClassVar[tuple[str, ...]] = (TESTS,)
+    tells_all: ClassVar[bool] = True  # a learner who runs the tests may know what was said in them
 
     tests: Path
     process: AnswersRequests | None = None
     answers: dict[str, str] = field(default_factory=dict)
-    learner: str = ""
+    seed: tuple[str, ...] = ()
     ungraded: UngradedCells = field(default_factory=UngradedCells)
     collection_errors: list[str] = field(default_factory=list)
     last_requests: dict[str, str] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class TestsPlugin:
 
     def make_row(self, item: pytest.Item, error: BaseException | None, detail: str) -> Row:
         """Return the row of a test by what it raised; ``detail`` is for the instructor."""
-        return award_points(item, error, detail, self.ungraded)
+        return award_points(item, error, detail, self.ungraded, tells_all=self.tells_all)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record why a test file cannot be imported."""
@@ -113,8 +114,8 @@ class TestsPlugin:
 
     @pytest.fixture
     def rng(self, request: pytest.FixtureRequest) -> np.random.Generator:
-        """Return a random generator seeded by this learner and this test."""
-        return random_generator(self.learner, request.node.name)
+        """Return a random generator seeded by this learner, key and notebook, and by this test."""
+        return random_generator(*self.seed, request.node.name)
 
 
 def run_session(plugin: TestsPlugin, *, folder: Path, compiled: Path, extra: Sequence[str] = ()) -> list[Row]:

@@ -7,11 +7,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from course_grader.grading.exercises.hashes import hash_key, hash_notebook
 from course_grader.grading.exercises.submitted_notebook import read_notebook_bytes
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_class.graders import Graders
 from course_grader.grading.grade_one.report import SubmissionReport
-from course_grader.grading.gradebook.attempts import Attempt, hash_key, hash_notebook
+from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.submission_times import SubmissionTimes, submission_time
 from course_grader.grading.sandbox.bubblewrap import NONE

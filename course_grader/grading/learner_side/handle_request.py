@@ -6,6 +6,8 @@ power to send other values, which it has anyway.
 
 import contextlib
 import dis
+import linecache
+import traceback
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -49,6 +51,8 @@ def handle_request(request: dict[str, Any], names: dict[str, Any]) -> dict[str, 
         return {"status": "opaque", "message": _error_text(error)}
     except BaseException as error:  # sys.exit and KeyboardInterrupt are the learner's errors here too
         raised: dict[str, Any] = {"status": "raised", "type": type(error).__name__, "message": _error_text(error)}
+        with contextlib.suppress(Exception):
+            raised["line"] = _find_line(error, names)
         with contextlib.suppress(Exception):  # it is the learner's object
             raised["reads"] = _find_global_data(value, names)
         return raised
@@ -80,6 +84,16 @@ def _find_global_data(function: object, names: dict[str, Any]) -> list[str]:
             codes += code.co_consts
     variables = (name for name in sorted(used & names.keys()) if not name.isupper())
     return [name for name in variables if not (callable(names[name]) or isinstance(names[name], ModuleType))]
+
+
+def _find_line(error: BaseException, names: dict[str, Any]) -> str:
+    """Return the innermost line of the notebook's own code at which an exception was raised."""
+    own = [
+        (frame.f_code.co_filename, number)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals is names
+    ]
+    return linecache.getline(*own[-1]) if own else ""
 
 
 def _error_text(error: BaseException) -> str:

@@ -199,5 +199,5 @@ def _parse_npy_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[An
         raise CodecError("an array of unknown form")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=1000)
     if dtype.kind not in KINDS or dtype.hasobject or any(n < 0 for n in shape):
-        raise CodecError(f"an array of {dtype}, which is not plain data")
+        raise CodecError("an array that is not plain data")
     return shape, fortran, dtype
