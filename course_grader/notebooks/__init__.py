@@ -2,7 +2,6 @@
 
 from course_grader.notebooks.build import BuiltNotebook, build_notebooks
 from course_grader.notebooks.clean import clean_outputs
-from course_grader.notebooks.exercise_help import publish_solutions
 from course_grader.notebooks.generate import generate_notebook, notebook_sources
 from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.repository import Repository
@@ -14,6 +13,5 @@ __all__ = [
     "clean_outputs",
     "generate_notebook",
     "notebook_sources",
-    "publish_solutions",
     "read_text",
 ]

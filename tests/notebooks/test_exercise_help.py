@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from course_grader.notebooks import build_notebooks, generate_notebook, publish_solutions, read_text
-from course_grader.notebooks.exercise_help import add_help
+from course_grader.notebooks import build_notebooks, generate_notebook, read_text
+from course_grader.notebooks.exercise_help import add_help, publish_solutions
 from course_grader.notebooks.generate import book_notebook
 from course_lib.errors import InputError, NotebookError
 

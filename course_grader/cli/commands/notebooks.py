@@ -27,7 +27,8 @@ def notebooks(
     of your own, nothing gets out.
     """
     from course_grader.cli.terminal_output import make_console
-    from course_grader.notebooks import build_notebooks, notebook_sources, publish_solutions
+    from course_grader.notebooks import build_notebooks, notebook_sources
+    from course_grader.notebooks.exercise_help import publish_solutions
     from course_lib.errors import InputError
 
     root, console = Path.cwd(), make_console()
