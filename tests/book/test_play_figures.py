@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 from course_lib.profiling import memory_timeline
 from tests.book.play_parts import drag_by_finger, load_figure
@@ -110,3 +111,49 @@ def test_the_gradient_of_twenty_layers_is_level_with_the_scale_of_he(figure):
         for scale in layers.SCALES:
             found = np.divide(layers.measure(scale, activation, "256"), layers.predict(scale, activation))
             assert 0.8 < found.min() <= found.max() < 1.25, (scale, activation)
+
+
+def test_a_run_is_diagnosed_and_the_browser_remembers_it_until_reset(figure):
+    """Nothing tells the answer before; a wrong one is told its sign, a right one is explained and counted."""
+    page = figure("eight-runs", width=390)
+    said, facts = page.root.locator("[data-part=said]"), page.root.locator("dl")
+    diagnose = page.root.get_by_role("button", name="Diagnose")
+    assert diagnose.is_disabled()
+    page.root.get_by_label("B", exact=True).check()
+    page.root.get_by_label("Too much weight decay").check()
+    assert said.inner_text().endswith("What is broken?")
+    assert not re.search(r"guess|case \d", page.root.inner_text())
+    diagnose.click()
+    assert said.inner_text().startswith("Not yet. The sign of “Too much weight decay”: step 1 is healthy")
+    page.root.get_by_label("Labels of other examples").check()
+    diagnose.click()
+    assert said.inner_text().startswith("Right, case 8.")
+    page.root.get_by_role("button", name="Next run").click()
+    page.root.get_by_label("zero_grad() is missing").check()
+    diagnose.click()
+    page.reload()
+    page.wait_for_selector("#eight-runs.ready")
+    assert "2 of 8, 1 at the first try" in facts.inner_text()
+    page.root.get_by_role("button", name="Reset").click()
+    assert "0 of 8" in facts.inner_text()
+    assert page.evaluate("bookMemory.get('answers', {})[bookMemory.page]['eight-runs']") == ""
+
+
+def test_every_run_has_the_sign_of_its_diagnosis():
+    """The runs are those of the page, each under its own letter."""
+    runs = load_figure("eight-runs")
+    found = {runs.CASES[letter]: run for letter, run in runs.data().items() if letter}
+    (loss, norm, _, weight), healthy = (
+        zip(*(found[case]["vitals"] for case in range(1, 9)), strict=True),
+        runs.data()[""],
+    )
+    expected, first = healthy["vitals"], [row[0] for row in healthy["rms"]]
+    assert norm[0][1] == pytest.approx(expected[1][0] + expected[1][1], rel=0.1)
+    assert [loss[1][0] / expected[0][0], norm[1][0] / expected[1][0]] == pytest.approx([32, 32], rel=0.01)
+    assert weight[2][99] < 0.01 * expected[3][99]
+    assert norm[3][0] == "nan"
+    assert [row[0] for row in found[4]["rms"]] == pytest.approx(first, rel=0.05)
+    assert [row[0] is None for row in found[5]["rms"]] == [True, True, True, False]
+    assert [row is None for row in found[6]["rms"]] == [True, True, True, False]
+    assert weight[6][0] > 5 * expected[3][0]
+    assert np.mean(loss[7][50:]) == pytest.approx(np.log(4), rel=0.02)
