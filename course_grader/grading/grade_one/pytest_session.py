@@ -10,6 +10,7 @@ import pluggy
 import pytest
 
 from course_grader.grading.authoring.learner import AnswersRequests, Learner, random_generator
+from course_grader.grading.authoring.learner_words import show_confided
 from course_grader.grading.exercises.ungraded_cells import UngradedCells
 from course_grader.grading.grade_one.award_points import award_points
 from course_grader.grading.grade_one.pytest_isolation import forget_module, isolated_pytest
@@ -84,7 +85,7 @@ class TestsPlugin:
         error = call.excinfo.value if call.excinfo is not None else None
         # A row is written when the test is called, and again if setting it up or tearing it down fails.
         if call.when == "call" or error is not None:
-            detail = excerpt(str(report.longrepr)) if error is not None else ""
+            detail = excerpt(show_confided(str(report.longrepr))) if error is not None else ""
             if error is not None and self.process is not None:
                 self.last_requests[item.name] = self.process.activity
             self._rows[item.nodeid] = self.make_row(item, error, detail)

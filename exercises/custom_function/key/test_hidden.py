@@ -57,7 +57,8 @@ def call(learner, name, *args):
         for sign, message in REFUSED.items():
             if sign in str(mistake):
                 raise Mistake(message) from None
-        if missing := re.search(r"LeakyPowerBackward' object has no attribute '(\w+)'", str(mistake)):
+        missing = re.search(r"LeakyPowerBackward' object has no attribute '(\w+)'", str(mistake))
+        if missing and missing[1] in learner.source("leaky_power"):  # an error may say what it likes
             raise Mistake(f"`backward` reads ctx.{missing[1]}, but `forward` left nothing of that name there") from None
         if mistake.raised:
             raised = str(mistake).removeprefix(f"`{name}` raised ")
@@ -157,6 +158,8 @@ def test_at_the_kink(learner, rng):
     """Where x is exactly 0, the lower line holds."""
     x, a, g = make(rng, 2, 4)
     x[0, 1] = 0.0
+    while abs(np.float32(g[0, 1]) - g[0, 1]) < 3e-8:  # what is narrowed to float32 always tells
+        g[0, 1] = rng.uniform(0.5, 1.5)
     came, right = slope(learner, "dx", x, a, 1.5, g), g * right_slopes(x, a, 1.5)[0]
     if agree(came[0, 1], right[0, 1]):
         return

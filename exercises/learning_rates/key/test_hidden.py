@@ -308,7 +308,7 @@ def test_fastest_rate(learner, rng):
         raise Mistake("your best rate finishes the strongest direction in one step and leaves the weakest behind")
     if agree(came, 1 / (low + high)):
         raise Mistake("your best rate is half of the right one: set the two factors equal again")
-    if came >= 2 / high:
+    if came >= 2 / high or agree(came, 2 / high):
         raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
     if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
         raise Mistake("your best rate is computed from the mean curvature: only the two extremes matter")

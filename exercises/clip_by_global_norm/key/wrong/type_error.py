@@ -1,6 +1,6 @@
 """Raises a TypeError about a gradient that is not finite.
 
-expects: raised TypeError: head.weight; raise a ValueError
+expects: raised TypeError in its line `raise TypeError(name)`; raise a ValueError
 points: 9.5
 """
 

@@ -1,6 +1,6 @@
 """Multiplies by a weight without transposing it, which only fits where widths are equal.
 
-expects: `backward` raised ValueError: matmul
+expects: `backward` raised ValueError in its line `g = g @ w`
 points: 3.5
 """
 

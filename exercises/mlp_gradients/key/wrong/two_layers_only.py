@@ -1,6 +1,6 @@
 """Writes out the four steps of the page, for two layers.
 
-expects: `backward` raised ValueError: too many values
+expects: `backward` raised ValueError in its line `w_0, w_1 = weights`
 points: 3.5
 """
 

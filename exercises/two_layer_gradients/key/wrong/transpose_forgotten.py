@@ -1,6 +1,6 @@
 """Multiplies by the second weight without transposing it, which only fits where the two widths are equal.
 
-expects: `backward` raised ValueError: matmul
+expects: `backward` raised ValueError in its line `g = (g @ params
 points: 4
 """
 
