@@ -89,6 +89,7 @@ def figure(visit):
         page = visit(PAGES[name], **settings)
         page.wait_for_selector(f"#{name}.ready")
         page.root = page.locator(f"#{name}")
+        page.root.scroll_into_view_if_needed()  # sections out of sight are not laid out
         return page
 
     return open_page

@@ -73,7 +73,7 @@ def test_checkpointing_halves_the_peak_of_many_tokens_and_not_that_of_many_words
         found = []
         for form in ("plain", "checkpointed"):
             page.root.get_by_label(form, exact=True).check()
-            number, unit = re.search(r"Peak: ([\d.]+) ([GM])B", said.inner_text()).groups()
+            number, unit = re.search(r"Peak: ([\d.]+) ([GM])B", said.text_content()).groups()
             found.append(float(number) * {"G": 1000, "M": 1}[unit])
         return found
 
@@ -88,7 +88,7 @@ def test_checkpointing_halves_the_peak_of_many_tokens_and_not_that_of_many_words
     assert "4 outputs of GELUs" in facts
     assert "gradient of the logits" in facts
     drag_by_finger(page, cursor, -100, -50)
-    assert "of block 2 (forward pass). Peak:" in said.inner_text()
+    assert "of block 2 (forward pass). Peak:" in said.text_content()
 
 
 def test_memory_of_a_real_step_is_that_of_the_figure():

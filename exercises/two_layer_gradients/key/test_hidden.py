@@ -493,13 +493,15 @@ def test_hidden_layers(learner, rng):
 
 def check_derived(learner, x, y, params, name):
     """Look at a row of a gradient that is too small to be measured, though derived it has all its digits."""
-    came = expect.array(gradients(learner, x, y, params)[name], name=f"the gradient of {name}", shape=params[name].shape)
+    came = expect.array(
+        gradients(learner, x, y, params)[name], name=f"the gradient of {name}", shape=params[name].shape
+    )
     cache = run_forward(x, y, params)[1]
     right = run_backward(cache, of_logits(cache, y))[name]
     if not agree(came[0] / TINY, right[0] / TINY):
         raise Mistake(
-            f"where what is multiplied by w{name[1]} is tiny, the gradient of {name} is wrong, as it is when slopes are "
-            "measured: in a difference of losses it is lost. `backward` must derive it from the cache"
+            f"where what is multiplied by w{name[1]} is tiny, the gradient of {name} is wrong, as it is when slopes "
+            "are measured: in a difference of losses it is lost. `backward` must derive it from the cache"
         )
 
 
