@@ -1,17 +1,18 @@
 """Build a course's notebooks, mark one's own and grade submissions.
 
-Learners call ``check``; hidden tests import ``points``, ``Mistake`` and ``expect``. These load on first use: they need
-NumPy, which the ``course`` command does without.
+Learners call ``check``; hidden tests import ``points``, ``rests_on``, ``Mistake`` and ``expect``. These load on first
+use: they need NumPy, which the ``course`` command does without.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from course_grader.grading.authoring import expect
+    from course_grader.grading.authoring.dependents import rests_on
     from course_grader.grading.authoring.points import LearnerError, Mistake, points
     from course_grader.learner import check
 
-__all__ = ["LearnerError", "Mistake", "check", "expect", "points"]
+__all__ = ["LearnerError", "Mistake", "check", "expect", "points", "rests_on"]
 
 
 def __getattr__(name: str) -> object:
@@ -23,4 +24,5 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("course_grader.grading.authoring.expect")
     if name == "check":
         return importlib.import_module("course_grader.learner").check
-    return getattr(importlib.import_module("course_grader.grading.authoring.points"), name)
+    home = "dependents" if name == "rests_on" else "points"
+    return getattr(importlib.import_module(f"course_grader.grading.authoring.{home}"), name)

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 FrameworkName: TypeAlias = Literal["NumPy", "torch", "JAX", "course_lib.autograd"]
+"""The name of a framework, as errors and tables print it."""
 
 
 def framework_name(x: object) -> FrameworkName | None:

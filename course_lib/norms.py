@@ -33,7 +33,8 @@ __all__ = [
     "total_norms",
 ]
 
-LEAST_DOUBLE = -1021  # the exponent, in math.frexp's sense, of the smallest normal float64
+LEAST_DOUBLE = -1021
+"""The exponent, in ``math.frexp``'s sense, of the smallest normal float64."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
   addEventListener("beforeprint", () => {
     theme ??= page.theme;
     page.theme = "light";
-    opened.push(...document.querySelectorAll(".bd-article details:not([open], .tag_hide-input > .above-input)"));
+    opened.push(...document.querySelectorAll(".bd-article details:not([open], .bp-help, .tag_hide-input > .above-input)"));
     for (const fold of opened) fold.open = true;
   });
   addEventListener("afterprint", () => {

@@ -1,6 +1,7 @@
 // How the search ranks where the book is opened from a disk: a page whose title holds what was typed comes first, one
 // with such a heading next, then those that say it most often; the glossary, the references and the contents come after
-// every page on the subject. Sphinx's index knows neither phrases nor counts: these come from the words of the sections.
+// every page on the subject. The API reference comes first for its names, but not for the engine's, which are torch's.
+// Sphinx's index knows neither phrases nor counts: these come from the words of the sections.
 var Scorer = {
   score: ([docname, title, , , score]) => {
     const { query, wordsOf, text } = window.bookSearch;
@@ -20,7 +21,9 @@ var Scorer = {
     );
     const listing = ["glossary", "references", "intro", "changelog"].includes(docname) ? -120 : 0;
     const exercise = docname.startsWith("exercises/") ? -90 : 0;
-    return score + (page.includes(query) ? 100 : 60 * held) + Math.min(phrase, 90) + listing + exercise;
+    const named = sections.some(([, heading]) => heading === query || heading.endsWith(`.${query}`));
+    const reference = docname.startsWith("api/autograd") ? -130 : docname.startsWith("api/") && !named ? -70 : 0;
+    return score + (page.includes(query) ? 100 : 60 * held) + Math.min(phrase, 90) + listing + exercise + reference;
   },
   // Sphinx's own, which a scorer has to bring along.
   objNameMatch: 11,

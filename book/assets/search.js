@@ -43,6 +43,8 @@
     sphinx: async () => {
       const inputs = [...document.querySelectorAll('input[name="q"]')];
       inputs.forEach((input) => input.removeAttribute("name")); // or searchtools.js would empty them
+      window.SPHINX_HIGHLIGHT_ENABLED = false; // or it would keep the words, and Sphinx's highlighter mark them everywhere
+      await load("_static/doctools.js");
       await Promise.all([load("_static/language_data.js"), load("_static/searchtools.js"), loadText()]);
       await load("searchindex.js");
       inputs.forEach((input) => (input.name = "q"));
@@ -50,7 +52,6 @@
       const ask = (query) => {
         window.bookSearch.query = query.trim().toLowerCase();
         const found = Search._performSearch(...Search._parseQuery(query)).reverse();
-        localStorage.removeItem("sphinx_highlight_terms"); // its highlighter would mark each word everywhere
         return found.map(([page, , , , score]) => ({ page, score }));
       };
       const dress = (found, query) => {
@@ -209,7 +210,7 @@
     const article = document.querySelector("article.bd-article");
     if (!article || !window.Highlight) return;
     const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT, (node) =>
-      node.parentElement.closest("script, style, svg, button, mjx-container") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+      node.parentElement.closest("script, style, svg, button, math") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
     );
     const pieces = [];
     let all = "";

@@ -1,7 +1,7 @@
-// A term's definition, where the pointer rests on it or the keyboard has come to it. It can be pointed at itself, and
-// Escape hides it; a finger follows the link instead.
+// The definition of a term, or of a name of the library, where the pointer rests on it or the keyboard has come to it. It
+// can be pointed at itself, and Escape hides it; a finger follows the link instead.
 (() => {
-  const links = 'article.bd-article a[href*="#term-"]';
+  const links = 'article.bd-article :is(a[href*="#term-"], a.bp-api)';
   const root = new URL("..", document.currentScript.src);
   const tip = Object.assign(document.createElement("div"), { id: "bp-tip", role: "tooltip", hidden: true });
   document.body.append(tip);

@@ -96,7 +96,7 @@ def load_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     """Have a page with a question load what it needs, after its text."""
     if doctree is not None and any(answer["fields"] for answer in doctree.findall(Answer)):
         app.add_css_file("questions.css")
-        app.add_js_file("questions.js", loading_method="defer")
+        app.add_js_file("questions.js", loading_method="defer", priority=900)  # after progress.js, which keeps answers
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

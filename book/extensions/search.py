@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from api_names import FOLDER
 from docutils import nodes
-from pagefind.index import IndexConfig, PagefindIndex
+from pagefind.index import IndexConfig
+from pagefind.service import PagefindService
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -24,6 +26,8 @@ from sphinx.environment import BuildEnvironment
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "cheat_sheet": 0.2, "references": 0.1, "intro": 0.2, "changelog": 0.05}
 EXERCISES = 0.3
+# In the API reference names are found, more than words; the engine's are torch's, and found where they are taught.
+REFERENCE, ENGINE = 0.3, 0.15
 ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
 TEX = {"cdot": "·", "times": "\N{MULTIPLICATION SIGN}", "approx": "≈", "le": "≤", "ge": "≥", "lambda": "λ", "eta": "η"}
@@ -81,19 +85,27 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 async def _index(target: Path, pages: dict[str, list[Section]]) -> None:
     shutil.rmtree(target, ignore_errors=True)
-    async with PagefindIndex(IndexConfig(output_path=str(target), include_characters="_")) as index:
+    async with PagefindService() as service:
+        index = await service.create_index(config=IndexConfig(output_path=str(target), include_characters="_"))
         for name, sections in pages.items():
             await index.add_html_file(content=_as_html(name, sections), url=f"{name}.html")
+        await index.write_files()
+        while not all(
+            path.stat().st_size for path in target.rglob("*.*")
+        ):  # it answers before the last are on the disk
+            await asyncio.sleep(0.05)
 
 
 def _as_html(name: str, sections: list[Section]) -> str:
     """Return a page of nothing but words, as Pagefind reads it."""
-    of_page = LISTINGS.get(name, EXERCISES if name.startswith("exercises/") else 1.0)
+    starts = {"exercises/": EXERCISES, f"{FOLDER}/autograd": ENGINE, f"{FOLDER}/shared": EXERCISES}
+    of_page = LISTINGS.get(name, next((weight for start, weight in starts.items() if name.startswith(start)), 1.0))
     body = []
     for section in sections:
-        weight = of_page * (ASIDE if section.heading in QUESTIONS else 1)
+        of_heading = of_page * (ASIDE if section.heading in QUESTIONS else 1)
+        weight = of_heading * (REFERENCE if name.startswith(f"{FOLDER}/") else 1)
         title = ' data-pagefind-meta="title"' if section.level == 1 else ""
-        size = f'data-pagefind-weight="{max(8 - section.level, 1) * weight:g}"'
+        size = f'data-pagefind-weight="{max(8 - section.level, 1) * of_heading:g}"'
         body.append(
             f'<h{section.level} id="{section.anchor}"{title} {size}>{html.escape(section.heading)}</h{section.level}>'
         )
@@ -111,6 +123,8 @@ def _collect(section: nodes.section, found: list[Section], level: int) -> None:
     for child in section.children[1:]:
         if isinstance(child, nodes.section):
             _collect(child, found, level + 1)
+        elif isinstance(child, addnodes.desc):
+            _collect_entry(child, found, level + 1)
         elif "bp-info" in child.get("classes", []):  # the box below the title, of which the goals are the page's own
             rows = child.findall(nodes.definition_list_item)
             own.goals = next((words_of(row[1]) for row in rows if row[0].astext().startswith("After")), "")
@@ -119,12 +133,31 @@ def _collect(section: nodes.section, found: list[Section], level: int) -> None:
             own.pieces += _pieces(child, TEXT)
 
 
+def _collect_entry(entry: addnodes.desc, found: list[Section], level: int) -> None:
+    """Take an entry of the API reference, and below it its methods, for sections."""
+    for names in entry.findall(addnodes.desc_signature):
+        if names.parent is entry and names["ids"]:
+            own = Section(names["ids"][0], names["fullname"], min(level, 6), [(TEXT, signature(names))])
+            found.append(own)
+            for child in entry[-1].children:
+                if isinstance(child, addnodes.desc):
+                    _collect_entry(child, found, level + 1)
+                else:
+                    own.pieces += _pieces(child, TEXT)
+
+
+def signature(node: addnodes.desc_signature) -> str:
+    """Return a name with its parameters."""
+    listed = node.next_node(addnodes.desc_parameterlist)
+    return str(node["fullname"]) + ("" if listed is None else listed.astext())
+
+
 def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
     """Yield what is to be found below a node."""
     if isinstance(node, nodes.Element):
         classes = node.get("classes", [])
-        if {"bp-field", "bp-mistakes"} & set(classes):
-            return  # half of it is wrong, and in a result nothing says which half
+        if {"bp-field", "bp-mistakes", "bp-names"} & set(classes):
+            return  # of fields and mistakes a result does not say which are wrong; names are found by themselves
         kind = OUTPUT if "cell_output" in classes else CODE if "cell_input" in classes else kind
         if isinstance(node, nodes.literal_block):
             yield min(kind, CODE), node.astext()

@@ -102,7 +102,6 @@ def _quote(words: str) -> str:
 def _open(chromium: BrowserContext, file: Path) -> Page:
     page = chromium.new_page()
     page.goto(file.as_uri())
-    page.evaluate("() => window.MathJax?.startup.promise.then(() => undefined)")
     page.evaluate("() => document.fonts.ready.then(() => undefined)")
     return page
 

@@ -7,7 +7,7 @@ import { Plot } from "./plot.js";
 
 const SAVE_AFTER = 250; // milliseconds: browsers refuse more than a few addresses a second
 
-// Show a figure wherever the page has it: {controls, model, draw, describe}, as CONTRIBUTING.md tells.
+// Show a figure wherever the page has it: {controls, model, draw, describe, kept}, as CONTRIBUTING.md tells.
 export function show(name, figure) {
   (globalThis.bpFigures ??= {})[name] = figure;
   for (const root of document.querySelectorAll(`.bp-play[data-figure="${name}"]`)) new Frame(root, figure);
@@ -47,7 +47,7 @@ class Frame {
 
   listen() {
     const sent = this.readAddress();
-    this.load(sent);
+    this.load({ ...this.remembered, ...sent });
     if (Object.keys(sent).length) this.root.scrollIntoView({ block: "start" });
     addEventListener("hashchange", () => {
       if (location.hash === makeHash(this.id, this.fields)) return;
@@ -67,6 +67,7 @@ class Frame {
   // What a reader does: the state changes, and a screen reader hears what comes of it.
   set(changes) {
     this.load({ ...this.state, ...changes });
+    if (this.figure.kept) this.remember();
     this.voice.say(this.told.said);
     clearTimeout(this.saving);
     this.saving = setTimeout(() => history.replaceState(null, "", makeHash(this.id, this.fields)), SAVE_AFTER);
@@ -85,10 +86,24 @@ class Frame {
     for (const control of [...this.controls, ...this.handles]) control.paint(state, this.numbers);
   }
 
+  // --- what the browser keeps beside the answers to questions, and forgets with them ---
+
+  get remembered() {
+    const { kept } = this.figure;
+    return kept ? { [kept]: bookMemory.get("answers", {})[bookMemory.page]?.[this.id] ?? this.start[kept] } : {};
+  }
+
+  remember() {
+    const all = bookMemory.get("answers", {});
+    all[bookMemory.page] = { ...all[bookMemory.page], [this.id]: this.state[this.figure.kept] };
+    bookMemory.set("answers", all);
+  }
+
   // --- the address: what differs from the start ---
 
   get fields() {
-    return Object.fromEntries(Object.entries(this.state).filter(([name, value]) => value !== this.start[name]));
+    const differs = ([name, value]) => value !== this.start[name] && name !== this.figure.kept;
+    return Object.fromEntries(Object.entries(this.state).filter(differs));
   }
 
   readAddress() {

@@ -9,13 +9,15 @@ const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], Arrow
 export class Handle {
   constructor({ label, x, y, at, area }, frame) {
     Object.assign(this, { frame, x, y, area, isElsewhere: Boolean(at) });
-    this.at = at ?? ((state) => [state[x.name], state[y.name]]);
+    this.at = at ?? ((state) => [x, y].map((setting) => (setting ? state[setting.name] : 0)));
     this.ranges = { ...(x && { x: rangeOf(x) }), ...(y && { y: rangeOf(y) }) };
     this.shape = make("circle", { r: FINGER, class: "finger" });
     const attributes = { class: "handle", tabindex: 0, role: "slider", "aria-label": label };
     this.element = make("g", attributes, this.shape, make("circle", { r: 10, class: "grip" }));
     frame.part.svg.append(this.element);
     this.element.addEventListener("pointerdown", (event) => this.drag(event));
+    const keepPage = (event) => event.preventDefault(); // a finger on it does not scroll, whatever CSS says of SVG
+    this.element.addEventListener("touchstart", keepPage, { passive: false });
     this.element.addEventListener("keydown", (event) => this.press(event));
   }
 

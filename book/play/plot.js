@@ -91,10 +91,12 @@ class Area {
     this.add("path", { d, transform, "vector-effect": "non-scaling-stroke" }, kind);
   }
 
-  rect([x1, y1], [x2, y2], kind) {
+  // share: how opaque it is, where that says how much.
+  rect([x1, y1], [x2, y2], kind, share = 1) {
     const [left, right] = [this.px(x1), this.px(x2)].sort((a, b) => a - b);
     const [top, bottom] = [this.py(y1), this.py(y2)].sort((a, b) => a - b);
-    this.add("rect", { x: left, y: top, width: right - left, height: bottom - top }, kind);
+    const size = { width: right - left, height: bottom - top };
+    this.add("rect", { x: left, y: top, ...size, "fill-opacity": share }, kind);
   }
 
   // dx, dy: pixels away from the point.

@@ -11,9 +11,16 @@ from nbformat.v4 import new_output
 from course_grader.code_digest import code_digest
 from course_lib.errors import NotebookError
 
-__all__ = ["freeze_pictures", "is_check", "learner_notebook", "pictures_of", "reference_notebook", "without_pictures"]
+__all__ = [
+    "freeze_pictures",
+    "graded_notebook",
+    "is_check",
+    "learner_notebook",
+    "pictures_of",
+    "reference_notebook",
+]
 
-KINDS = ("answer", "check", "picture", "solution")
+KINDS = ("answer", "check", "payoff", "picture", "solution")
 GRADED = ("answer", "check")
 # In the book a check is folded away; learners see it where they work.
 FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
@@ -23,7 +30,15 @@ WORKING = """\
 with its points, hidden tests included, as it will be graded. In a terminal, `course mark {}.ipynb` does the same. To
 **hand in**, save the notebook and bring the file to where your course collects work.
 """
-SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance")
+SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance", "prerequisites", "pays")
+# What uses the answers is run by a learner who may not have them all yet.
+PAYOFF = """\
+try:
+    {0}()
+except NotImplementedError as unwritten:
+    print(f"Not yet: {{unwritten}}. This cell uses every answer above; come back when all checks pass.")
+except NameError as unknown:
+    print(f"Not yet: {{unknown}}. Run the cells above first, from the top.")"""
 
 
 def learner_notebook(source: NotebookNode) -> NotebookNode:
@@ -33,8 +48,9 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     ----------
     source : NotebookNode
         The exercise's text as :func:`course_grader.notebooks.read_text` reads it. Front matter ``course:`` holds
-        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds`` and ``tolerance``; code cells are tagged
-        ``answer``, ``solution``, ``check``, ``picture`` or not at all.
+        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds``, ``tolerance``, ``prerequisites`` (pages)
+        and ``pays`` (a sentence); code cells are tagged ``answer``, ``solution``, ``check``, ``picture``, ``payoff``
+        or not at all.
 
     Returns
     -------
@@ -71,9 +87,11 @@ def freeze_pictures(notebook: NotebookNode) -> None:
         cell.source = "\n".join(["%%html", *drawn]) if drawn else cell.source
 
 
-def without_pictures(notebook: NotebookNode) -> NotebookNode:
-    """Return the notebook without the cells that draw: they are for readers, and no other cell depends on them."""
-    return NotebookNode(notebook, cells=[cell for cell in notebook.cells if not _is_picture(cell)])
+def graded_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without the cells that draw, or use the answers: nothing that is graded depends on them."""
+    return NotebookNode(
+        notebook, cells=[cell for cell in notebook.cells if _kind_of(cell) not in ("picture", "payoff")]
+    )
 
 
 def is_check(cell: NotebookNode) -> bool:
@@ -174,7 +192,7 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
     if cell.cell_type != "code":
         return NotebookNode(id=cell.id, cell_type=cell.cell_type, metadata=NotebookNode(), source=cell.source)
     course = NotebookNode(exercise=settings["exercise"], cell=cell.id, kind=kind)
-    source = _wrap_check(cell) if kind == "check" else cell.source
+    source = _wrap(cell, kind) if kind in ("check", "payoff") else cell.source
     if kind != "answer":
         course.digest = code_digest(source)
     metadata = NotebookNode(course=course, tags=list(cell.metadata.get("tags", [])))
@@ -189,18 +207,19 @@ def _derive_cell(cell: NotebookNode, kind: str, *, settings: NotebookNode) -> No
     return code
 
 
-def _wrap_check(check: NotebookNode) -> str:
-    """Put a check into a function, so that the names it makes are its own, and no answer can use them unnoticed."""
-    name = check.id.replace("-", "_")
-    wrapped = f"def {name}():\n{textwrap.indent(check.source, '    ')}\n\n\n{name}()"
+def _wrap(cell: NotebookNode, kind: str) -> str:
+    """Put a check or a payoff into a function, so that its names are its own, and no answer can use them unnoticed."""
+    name = cell.id.replace("-", "_")
+    called = PAYOFF.format(name) if kind == "payoff" else f"{name}()"
+    wrapped = f"def {name}():\n{textwrap.indent(cell.source, '    ')}\n\n\n{called}"
     try:
         function = ast.parse(wrapped).body[0]
-        if isinstance(function, ast.FunctionDef) and _dump(function.body) == _dump(ast.parse(check.source).body):
+        if isinstance(function, ast.FunctionDef) and _dump(function.body) == _dump(ast.parse(cell.source).body):
             return wrapped
     except SyntaxError as error:
-        raise NotebookError(f"the check {check.id!r} must be Python that fits into a function, but {error}") from error
+        raise NotebookError(f"the {kind} {cell.id!r} must be Python that fits into a function, but {error}") from error
     raise NotebookError(
-        f"the check {check.id!r} is put into a function, and has a string over several lines, which indenting would "
+        f"the {kind} {cell.id!r} is put into a function, and has a string over several lines, which indenting would "
         "change; write it in one line"
     )
 

@@ -8,9 +8,12 @@ import nbformat
 from nbformat import NotebookNode, v4
 
 from course_grader.notebooks.citations import read_citations
+from course_grader.notebooks.exercise_facts import describe_parts, needed_packages, parts_of, write_part_lines
+from course_grader.notebooks.exercise_help import add_help, solutions_are_public
 from course_grader.notebooks.exercise_notebooks import is_check, learner_notebook
 from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
+from course_grader.notebooks.part_points import points_by_answer
 from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs, read_terms
 from course_grader.notebooks.repository import Repository
 from course_grader.notebooks.run_record import describe_run
@@ -36,19 +39,20 @@ def notebook_sources(root: Path) -> dict[Path, Path]:
 
 def generate_notebook(text: Path, *, root: Path) -> NotebookNode:
     """Make the notebook of a text, not executed: plain Markdown, with its Colab badge and set-up cell."""
-    notebook = text_notebook(text)
+    notebook, about = _with_facts(text, root) if is_exercise(text) else (text_notebook(text), {})
     path = notebook_sources(root)[text].relative_to(root)
     repository = Repository.read(root)
     citations, terms = read_citations(root / "references.bib"), read_terms(root / "glossary.md")
     plain = PlainMarkdown(repository.site, path.with_suffix("").as_posix(), citations, terms)
-    about = "" if is_exercise(text) else _describe_page(notebook, text, root)
+    said = "" if is_exercise(text) else _describe_page(notebook, text, root)
+    _add_below_title(notebook, _list_facts(about))
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = plain(cell.source)
     fold_code(notebook.cells)
     exercise = notebook.metadata.course.exercise if is_exercise(text) else ""
     opening = repository.opening_cells(
-        path.as_posix(), about=plain(about), imports_library=_imports_library(notebook), exercise=exercise
+        path.as_posix(), about=plain(said), imports_library=_imports_library(notebook), exercise=exercise
     )
     notebook.cells = [*notebook.cells[:1], *opening, *name_tabs(notebook.cells[1:])]
     if exercise:
@@ -79,7 +83,7 @@ def book_notebook(text: Path, *, root: Path) -> NotebookNode:
     Below the title of a page stands a box with its facts. A cell tagged ``gpu-panel`` that printed nothing is left
     out: no GPU has been recorded.
     """
-    notebook = text_notebook(text)
+    notebook, about = _with_facts(text, root) if is_exercise(text) else (text_notebook(text), {})
     committed = nbformat.read(notebook_sources(root)[text], as_version=4)
     executed = {cell.id: cell for cell in committed.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
@@ -88,10 +92,46 @@ def book_notebook(text: Path, *, root: Path) -> NotebookNode:
     notebook.cells = [
         cell for cell in notebook.cells if "gpu-panel" not in cell.metadata.get("tags", []) or cell.get("outputs")
     ]
-    if not is_exercise(text) and (box := _make_box(notebook, text, root, verified=describe_run(committed))):
-        title, _, rest = notebook.cells[0].source.partition("\n")
-        notebook.cells[0].source = f"{title}\n\n{box}\n{rest}"
+    if is_exercise(text):
+        box = _make_exercise_box(about)
+    else:
+        box = _make_box(notebook, text, root, verified=describe_run(committed))
+    _add_below_title(notebook, box)
     return notebook
+
+
+def _add_below_title(notebook: NotebookNode, said: str) -> None:
+    title, _, rest = notebook.cells[0].source.partition("\n")
+    notebook.cells[0].source = f"{title}\n\n{said}\n{rest}" if said else notebook.cells[0].source
+
+
+def _with_facts(text: Path, root: Path) -> tuple[NotebookNode, dict[str, str]]:
+    """Return the notebook of an exercise, with its help and its parts' points, and what is told beforehand."""
+    source, has_help = read_text(text), Repository.read(root).has_help
+    about: dict[str, str] = {}
+    if any("minutes" in cell.metadata for cell in source.cells):
+        course, points = source.metadata["course"], points_by_answer(text.with_name("test_hidden.py"), source)
+        parts, facts = parts_of(source, points), PageFacts(prerequisites=tuple(course.get("prerequisites", ())))
+        about = {
+            "Time": f"about {sum(part.minutes for part in parts)} minutes",
+            "Needs": needed_packages(source),
+            "Rests on": _list_prerequisites(facts, text, root),
+            "At the end": course.get("pays", ""),
+            "": describe_parts(parts),
+        }
+        write_part_lines(source, points)
+    source = add_help(source, hints=has_help, solutions=has_help and solutions_are_public(source, root))
+    return learner_notebook(source), about
+
+
+def _list_facts(about: dict[str, str]) -> str:
+    listed = "\n".join(f"- **{name}**: {said}" for name, said in about.items() if name and said)
+    return f"{listed}\n\n{about['']}\n" if about else ""
+
+
+def _make_exercise_box(about: dict[str, str]) -> str:
+    listed = "\n\n".join(f"{name}\n: {said}" for name, said in about.items() if name and said)
+    return f":::{{div}} bp-info\n{listed}\n:::\n\n{about['']}\n" if about else ""
 
 
 def _describe_page(notebook: NotebookNode, text: Path, root: Path) -> str:
@@ -130,8 +170,9 @@ def _list_prerequisites(facts: PageFacts, text: Path, root: Path) -> str:
     pages = {page.stem: page for page in notebook_sources(root) if not is_exercise(page)}
     if unknown := sorted(set(facts.prerequisites) - set(pages)):
         raise NotebookError(f"{text}: prerequisites: names pages without extension, but there is no {unknown[0]!r}")
+    folder = notebook_sources(root)[text].parent
     linked = [
-        f"[{page_title(read_text(pages[name]))}]({os.path.relpath(pages[name].with_suffix('.ipynb'), text.parent)})"
+        f"[{page_title(read_text(pages[name]))}]({os.path.relpath(pages[name].with_suffix('.ipynb'), folder)})"
         for name in facts.prerequisites
     ]
     return ", ".join([*linked, *([facts.also] if facts.also else [])])

@@ -24,6 +24,8 @@ ROLE = re.compile(r"\{(term|cite:p|cite:t)\}`([^`]+)`")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\.(?:ipynb|md)(#[^)\s]*)?\)")
 BOX = re.compile(r"^(:{3,})\{(\w+)\} ?([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
+OPTIONS = re.compile(r"\A(?::[a-z-]+:[^\n]*\n)+")  # how a box looks in the book
+
 
 @dataclass(frozen=True)
 class PlainMarkdown:
@@ -73,6 +75,7 @@ class PlainMarkdown:
         if kind == "answer":
             return self._convert_answer(title, body)
         if kind == "dropdown":
+            body = OPTIONS.sub("", body).strip()
             return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
         if kind == "play":
             tried = body.removeprefix(":try:").strip()

@@ -38,7 +38,7 @@ except ModuleNotFoundError:
 
 @dataclass(frozen=True)
 class Repository:
-    """The repository's address and branch, and the release that its pages are made with.
+    """The repository's address and branch, the release that its pages are made with, and whether exercises have help.
 
     Examples
     --------
@@ -52,18 +52,23 @@ class Repository:
     url: str
     branch: str
     release: str
+    has_help: bool = True
 
     @classmethod
     def read(cls, root: Path) -> "Repository":
-        """Read ``_config.yml`` (``repository.url``, ``.branch``) and ``pyproject.toml`` (the version) in ``root``."""
+        """Read ``_config.yml`` and, for the version, ``pyproject.toml`` in ``root``."""
         path = root / "_config.yml"
         if not path.is_file():
             raise InputError(
                 f"expected the course's _config.yml in {root}, found none; run this from the project's root"
             )
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))["repository"]
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings, has_help = config["repository"], config.get("exercises", {}).get("help", True)
+        if not isinstance(has_help, bool):
+            raise InputError(f"{path}: exercises: help: must be true or false, but got {has_help!r}; write one of them")
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        return cls(url=settings["url"].rstrip("/"), branch=settings["branch"], release=f"v{project['version']}")
+        release = f"v{project['version']}"
+        return cls(settings["url"].rstrip("/"), settings["branch"], release, has_help=has_help)
 
     @property
     def site(self) -> str:

@@ -20,6 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 float32, float64, int64, bool = map(np.dtype, ("float32", "float64", "int64", "bool"))
+"""A dtype of NumPy, under torch's name."""
 generator = np.random.default_rng()
 
 

@@ -1,4 +1,4 @@
-"""Switch recording on and off, thread by thread: ``no_grad``, ``enable_grad``, and the observers of new nodes."""
+"""Switch recording on and off: ``no_grad``, ``enable_grad``, thread by thread, and the observers of new nodes."""
 
 from collections.abc import Callable, Generator
 from functools import wraps

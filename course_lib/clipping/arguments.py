@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 Nonfinite = Literal["error", "skip", "zero"]
+"""What to do if an entry is infinite or NaN: raise, leave everything as it is, or set every gradient to zero."""
+
 Bound: TypeAlias = "float | jax.Array"
 AxisName: TypeAlias = str | tuple[str, ...] | None
 EngineTarget: TypeAlias = (

@@ -1,4 +1,4 @@
-"""Cost of one operation, and of a chain of them in training, with or without frozen layers and checkpointing."""
+"""Cost of one operation, and of a chain of them in training: with or without frozen layers and checkpointing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Cost:
     parameters : int
         How many numbers it learns; 0 for an operation without parameters.
     trainable : bool
-        Whether they are learned. See :func:`frozen`.
+        Whether they are learned. See :func:`freeze`.
     input_bytes, output_bytes, other_bytes : int
         What is saved for the backward pass: of the input, of the result, and anything else. An operation and the next
         one save the same tensor if the first saves its result and the second its input: a chain counts it once.

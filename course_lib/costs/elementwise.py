@@ -87,7 +87,7 @@ def embedding(rows: int, vocabulary: int, d: int) -> Cost:
 
 
 def max_pool2d(b: int, c: int, size: tuple[int, int], kernel: int, *, itemsize: int = 4) -> Cost:
-    """Cost of max pooling of (b, c, *size): it saves its input, and the index of each maximum, 8 bytes each.
+    """Cost of max pooling of ``(b, c, *size)``: it saves its input, and the index of each maximum, 8 bytes each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cost of a multilayer perceptron and of a Transformer layer, as chains of operations."""
+"""Cost of a multilayer perceptron and of a Transformer layer: chains of operations."""
 
 from collections.abc import Sequence
 from itertools import pairwise

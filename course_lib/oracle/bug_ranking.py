@@ -18,6 +18,8 @@ Cause: TypeAlias = Literal[
     "clipped before unscaled",
 ]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
+"""The causes that a diagnosis can name."""
+
 OVERWRITTEN_OR_DETACHED: tuple[Cause, ...] = ("overwritten instead of accumulated", "detached path")
 
 Likelihood: TypeAlias = tuple[bool, int, bool]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.book.play_parts import PAGES
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -74,6 +76,19 @@ def machine(visit):
             page.reload()
         page.wait_for_selector(".bp-machine.ready")
         page.evaluate("document.querySelector('[data-part=stage]').focus()")
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def figure(visit):
+    """Open the page of a figure; ``figure(name).root`` is its element."""
+
+    def open_page(name, **settings):
+        page = visit(PAGES[name], **settings)
+        page.wait_for_selector(f"#{name}.ready")
+        page.root = page.locator(f"#{name}")
         return page
 
     return open_page

@@ -58,3 +58,23 @@ QUERIES = {
     "benchmark a step": PROFILING + "timing_a_step",
     "pitfalls": "chapters/reference/pitfalls",
 }
+
+# A name that only the library has leads to its entry in the reference, which has the arguments that whoever types the
+# name looks for, and links to the pages that use it. A name that the engine shares with torch leads to the page that
+# teaches it, as above.
+ENTRIES = {
+    "GradientMonitor": "course_lib.monitoring.GradientMonitor",
+    "first_nonfinite": "course_lib.monitoring.first_nonfinite",
+    "compute_grad_norm": "course_lib.monitoring.compute_grad_norm",
+    "DeadUnits": "course_lib.monitoring.DeadUnits",
+    "profile_step": "course_lib.profiling.profile_step",
+    "time_call": "course_lib.profiling.time_call",
+    "memory_timeline": "course_lib.profiling.memory_timeline",
+    "count_flops": "course_lib.instrument.count_flops",
+    "clip_by_global_norm": "course_lib.clipping.clip_by_global_norm",
+    "train_epoch": "course_lib.training.train_epoch",
+    "manual_mlp_grad": "course_lib.mlp.manual_mlp_grad",
+    "CheckpointPlan": "course_lib.costs.CheckpointPlan",
+    "NonFiniteError": "course_lib.errors.NonFiniteError",
+    "backward_stepper": "course_lib.figures.backward_stepper",
+}

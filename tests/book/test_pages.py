@@ -35,7 +35,6 @@ def test_the_first_page_leads_to_every_other_by_its_title():
 def test_a_page_opens_without_trouble_and_fits_a_phone(visit, name):
     """No script throws, nothing is logged, nothing comes from the network; nothing makes the page scroll sideways."""
     page = visit(name, width=PHONE)
-    page.evaluate("() => window.MathJax?.startup.promise")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
     page.set_viewport_size({"width": 1280, "height": 900})
     page.evaluate("() => new Promise(done => requestIdleCallback(done, {timeout: 1000}))")
@@ -53,13 +52,6 @@ def test_choosing_a_framework_once_chooses_it_everywhere(visit):
         assert set(chosen) == {"PyTorch"}
         assert len(chosen) == sets.count()
         page.reload()
-
-
-def test_maths_is_set_without_a_network(visit):
-    """MathJax comes with the book."""
-    page = visit("chapters/mechanics/what_backward_does")
-    page.wait_for_selector("mjx-container")
-    assert page.locator("mjx-container").count() > 10
 
 
 def test_the_rocket_opens_the_pages_own_notebook(visit):

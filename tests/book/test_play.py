@@ -1,34 +1,13 @@
 """The figures to play with: their numbers are the library's, and a reader can use them in every way."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.book.load_figure import load_figure
+from tests.book.play_parts import NAMES, PAGES, load_figure
 
-ROOT = Path(__file__).parents[2]
-NAMES = sorted(file.stem.replace("_", "-") for file in (ROOT / "book" / "play").glob("*.py"))
-PAGES = {
-    name: page.relative_to(ROOT).with_suffix("").as_posix()
-    for page in sorted((ROOT / "chapters").rglob("*.md"))
-    for name in re.findall(r"^:::\{play\} (\S+)", page.read_text("utf-8"), re.MULTILINE)
-}
 STATES = 40
-
-
-@pytest.fixture
-def figure(visit):
-    """Open the page of a figure; ``figure(name).root`` is its element."""
-
-    def open_page(name, **settings):
-        page = visit(PAGES[name], **settings)
-        page.wait_for_selector(f"#{name}.ready")
-        page.root = page.locator(f"#{name}")
-        return page
-
-    return open_page
 
 
 def test_every_figure_is_on_a_page():
@@ -128,72 +107,3 @@ def test_its_script_is_on_its_page_only(build, name):
     """Pages without it do not load it."""
     has = [file for file in build.html.rglob("*.html") if f"play-{name}.js" in file.read_text("utf-8")]
     assert [file.relative_to(build.html).as_posix() for file in has] == [f"{PAGES[name]}.html"]
-
-
-def test_the_learning_rate_is_dragged_past_its_border(figure):
-    """By slider and by finger; the address brings the state back, and the button the start."""
-    page = figure("learning-rate", width=390)
-    said, rate = page.root.locator("[data-part=said]"), page.root.get_by_label("Learning rate")
-    rate.focus()
-    for _ in range(6):
-        page.keyboard.press("ArrowRight")
-    assert said.inner_text() == "η = 0.21 is past 2/λ = 0.2: across grows by 1.1 a step; along still shrinks."
-    before = page.root.locator("polyline.bwd").get_attribute("points")
-    drag_by_finger(page, page.root.locator(".handle"), -60, 20)
-    after = page.root.locator("polyline.bwd").get_attribute("points")
-    assert after != before
-    fields = ("learning-rate.rate=0.21", "learning-rate.along=", "learning-rate.across=0.")
-    page.wait_for_function("fields => fields.every(each => location.hash.includes(each))", arg=fields)
-    page.reload()
-    page.wait_for_selector("#learning-rate.ready")
-    assert page.root.locator("polyline.bwd").get_attribute("points") == after
-    page.root.get_by_role("button", name="Reset").click()
-    assert "is below" in said.inner_text()
-
-
-def test_at_the_cliff_clipping_keeps_the_run_and_by_norm_its_direction(figure):
-    """The run is the one that the library takes, up to the cliff; each way to clip says what it does there."""
-    page = figure("clipping-cliff")
-    cliff = load_figure("clipping-cliff")
-    log = page.evaluate("start => bpFigures['clipping-cliff'].model(start).log", cliff.START)
-    expected = cliff.run(cliff.START, steps=28)
-    np.testing.assert_allclose([each["place"] for each in log[:28]], [each["place"] for each in expected], rtol=1e-6)
-    said = page.root.locator("[data-part=said]")
-    norm = f"At step 27 the gradient norm is {expected[27]['norm']:.2g}"
-    assert said.inner_text().startswith(f"{norm}: the step throws the run off the map")
-    page.root.get_by_label("by norm").check()
-    assert said.inner_text() == f"{norm}: clipped, the step is 0.2 long, in the same direction."
-    page.root.get_by_label("by value").check()
-    assert re.fullmatch(rf"{norm}: clipped, the step is 0.28 long, turned by \d+°.", said.inner_text())
-    page.root.get_by_label("Threshold").focus()
-    for _ in range(30):
-        page.keyboard.press("ArrowRight")
-    assert "the step throws" in said.inner_text()  # too high a threshold is none
-
-
-def test_the_layer_is_dragged_over_the_ridge_and_another_precision_takes_it_back(figure):
-    """The point stays on the roof, wherever the finger is; the ridge depends on the precision, the batch does not."""
-    page = figure("roofline", width=390)
-    said = page.root.locator("[data-part=said]")
-    assert "memory-bound" in said.inner_text()
-    drag_by_finger(page, page.root.locator(".handle"), 60, -70)
-    assert "past the ridge at 12.5: compute-bound. At best 100% of the peak." in said.inner_text()
-    rows = page.root.get_by_label("Rows in the batch")
-    chosen = rows.get_attribute("aria-valuetext")
-    page.root.get_by_label("bfloat16").check()
-    assert "left of the ridge at 201: memory-bound" in said.inner_text()
-    assert rows.get_attribute("aria-valuetext") == chosen
-
-
-def drag_by_finger(page, element, dx, dy):
-    """Put a finger on the middle of an element, and move it."""
-    element.scroll_into_view_if_needed()
-    box = element.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    touch = page.context.new_cdp_session(page)
-    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
-    steps = [("touchStart", 0), *(("touchMove", i / 5) for i in range(1, 6))]
-    for kind, part in steps:
-        at = {"x": x + part * dx, "y": y + part * dy}
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

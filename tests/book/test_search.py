@@ -2,7 +2,7 @@
 
 import re
 
-from tests.book.queries import QUERIES
+from tests.book.queries import ENTRIES, QUERIES
 
 BUTTONS = re.compile("Open in Colab|Show the code|Hide the code|Back to top|Download|Suggest edit|Contents")
 
@@ -24,6 +24,14 @@ def test_readers_queries_lead_to_the_right_page(book):
     assert {query: place for query, place in places.items() if place > 3} == {}
     assert sum(place == 1 for place in places.values()) >= 0.9 * len(QUERIES), places
     assert book.troubles == []
+
+
+def test_a_name_of_the_library_leads_to_its_entry(book):
+    """Nine of ten at once, and all as the first or the second."""
+    found = {query: [one["anchor"] for one in book.evaluate("q => searchBook(q)", query)] for query in ENTRIES}
+    places = {query: (*found[query], entry).index(entry) for query, entry in ENTRIES.items()}
+    assert {query: place for query, place in places.items() if place > 1} == {}
+    assert sum(place == 0 for place in places.values()) >= 0.9 * len(ENTRIES), places
 
 
 def test_a_result_leads_to_a_section_that_exists(book, build):

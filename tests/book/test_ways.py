@@ -84,7 +84,7 @@ def test_pages_to_look_things_up_in_are_at_hand(visit, width):
 def test_an_output_has_no_copy_button_and_a_formula_no_tab_stop(visit):
     """Code has one each."""
     page = visit(PAGES[1])
-    page.wait_for_selector("mjx-container")
+    page.wait_for_selector("button.copybtn", state="attached")
     assert page.locator("button.copybtn").count() > 5
     assert page.locator(".cell_output button.copybtn").count() == 0
-    assert page.evaluate("[...document.querySelectorAll('mjx-container, mjx-container *')].every(e => e.tabIndex < 0)")
+    assert page.evaluate("[...document.querySelectorAll('math, math *')].every(e => e.tabIndex < 0)")

@@ -42,7 +42,7 @@ def step(params, micro_grads, loss_scale, max_norm, lr):
     total = {name: np.zeros(np.shape(p)) for name, p in params.items()}
     for one in micro_grads:
         for name in one:
-            total[name] += one[name] / loss_scale / len(micro_grads)
+            total[name] += np.float64(one[name]) / loss_scale / len(micro_grads)
     total, norm = clip(total, max_norm)
     new = {name: np.array(p, dtype=float) for name, p in params.items()}
     for name in new:
@@ -72,7 +72,7 @@ def clip(grads, max_norm):
 """,
     "step": """
 def step(params, micro_grads, loss_scale, max_norm, lr):
-    mean = {n: np.mean([g[n] for g in micro_grads], axis=0) / loss_scale for n in params}
+    mean = {n: np.mean([g[n] for g in micro_grads], axis=0, dtype=np.float64) / loss_scale for n in params}
     return {n: torch.as_tensor(params[n]) - lr * torch.as_tensor(g) for n, g in clip(mean, max_norm)[0].items()}
 """,
 }
@@ -115,7 +115,7 @@ def clip(grads, max_norm):
 def step(params, micro_grads, loss_scale, max_norm, lr):
     mean = {n: np.zeros_like(p) for n, p in params.items()}
     for i, g in enumerate(micro_grads, start=1):
-        mean = {n: m + (g[n] / loss_scale - m) / i for n, m in mean.items()}
+        mean = {n: m + (np.longdouble(g[n]) / loss_scale - m) / i for n, m in mean.items()}
     clipped, _ = clip(mean, max_norm)
     out = {n: p.copy() for n, p in params.items()}
     for n in out: out[n] -= lr * clipped[n]

@@ -2,8 +2,10 @@
 
 import ast
 import json
+import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from course_grader.grading.exercises.answers import answers_of, insert_answers
@@ -11,6 +13,7 @@ from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.wrong_answers import read_wrong_answer, read_wrong_answers
 from course_grader.notebooks import read_text
+from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook
 
 EXERCISES = Path(__file__).parents[2] / "exercises"
 SLUGS = sorted(path.parents[1].name for path in EXERCISES.glob("*/key/source.md"))
@@ -104,9 +107,15 @@ class Key:
         assert len(wrong) >= 8
         assert len({answer.expects for answer in wrong}) == len(wrong)
 
-    def test_the_learners_notebook_holds_no_solution(self):
-        """The committed notebook has the stubs, and not one line that only the solutions have."""
-        text = (EXERCISES / self.slug / f"{self.slug}.ipynb").read_text(encoding="utf-8")
+    def test_solutions_stand_in_their_folds_alone(self):
+        """The committed notebook has the stubs; a line that only the solutions have is behind a fold that is closed."""
+        notebook = nbformat.read(EXERCISES / self.slug / f"{self.slug}.ipynb", as_version=4)
+        folds = [cell.source for cell in notebook.cells if cell.id.endswith("-help")]
+        said = "or run `course notebooks --publish-solutions` for solutions that all may see"
+        assert len(folds) == sum("Worked solution" in fold for fold in folds) == len(answers_of(notebook)), said
+        assert not [fold for fold in folds if "<details open" in fold]
+        notebook.cells = [cell for cell in notebook.cells if not cell.id.endswith("-help")]
+        text = nbformat.writes(notebook)
         source = read_text(EXERCISES / self.slug / "key" / "source.md")
         given = "\n".join(c.source for c in source.cells if "solution" not in c.metadata.get("tags", []))
         for cell in source.cells:
@@ -114,6 +123,30 @@ class Key:
                 secret = [line for line in cell.source.splitlines() if len(line.strip()) > 12 and line not in given]
                 assert secret
                 assert not [line for line in secret if json.dumps(line)[1:-1] in text]
+
+    def test_each_part_has_help_and_says_what_it_takes(self):
+        """Two or three hints a part; and points, minutes and difficulty at the top, ten points in all."""
+        notebook = nbformat.read(EXERCISES / self.slug / f"{self.slug}.ipynb", as_version=4)
+        hints = [cell.source.count("<b>Hint ") for cell in notebook.cells if cell.id.endswith("-help")]
+        assert set(hints) <= {2, 3}
+        assert "| all | 10 |" in notebook.cells[0].source
+        assert all(f"- **{name}**: " in notebook.cells[0].source for name in ("Needs", "Rests on", "At the end"))
+
+    def test_the_last_cell_uses_what_was_written(self, capsys):
+        """On the reference answers it shows what they do, in seconds; on the stubs it says what is missing."""
+        source = read_text(EXERCISES / self.slug / "key" / "source.md")
+        for make in (reference_notebook, learner_notebook):
+            names, seconds = {"__name__": "__main__"}, time.process_time()
+            for cell in make(source).cells:
+                if cell.cell_type == "code" and cell.metadata.course.kind in ("given", "answer", "payoff"):
+                    exec(compile(cell.source, cell.id, "exec"), names)
+            said = capsys.readouterr().out
+            if make is learner_notebook:
+                assert "is not written yet. This cell uses every answer above" in said.splitlines()[-1]
+            else:
+                assert "Not yet" not in said
+                assert len(said.splitlines()) >= 3
+                assert time.process_time() - seconds < 20
 
 
 # A class for each exercise: pytest-xdist gives all of a class to one process, which then starts its graders once.

@@ -188,6 +188,7 @@ def draw(x: autograd.Tensor, y: torch.Tensor) -> list[figures.Drawing]:
         figures.ratios({"work": {"ours": figures.Ratio(1.0, 1.1, 1.2)}}, title="t", baseline="NumPy"),
         figures.roofline({"sum": [(0.1, 3.0)]}, peak_gflops=100.0, peak_gbytes=40.0, title="t"),
         figures.stacked_areas({"b": [1, 2]}, x_label="x", y_label="y", title="t", spans=[("forward", 0, 1)]),
+        figures.strips({"host": [("launch", 0.0, 1.0)]}, title="t", unit="ms", marks={"done": 1.0}),
         figures.surface([[1.0, 2.0]], x=[0.0, 1.0], y=[0.0], x_label="w", y_label="b", title="t"),
         figures.timeline([("mm", 0.0, 1.0)], title="t", unit="ms"),
     ]
@@ -242,8 +243,9 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
     history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
+    sent: float = training.bytes_sent()
     ranks: list[int] = training.run_processes(lambda rank: rank)
-    print(loss, history, step({}, adam, x), ranks)
+    print(loss, history, step({}, adam, x), ranks, sent)
 
 
 def sort() -> list[int]:
@@ -312,6 +314,7 @@ def catch_errors() -> Iterator[type[errors.CourseError]]:
 
 
 @course_grader.points(2)
+@course_grader.rests_on("def helper(): ...")
 def test_their_square(learner: Any) -> None:
     """A key's test."""
     course_grader.expect.array(learner.square(3), name="square(3)", shape=())

@@ -4,7 +4,7 @@ import pytest
 
 from course_grader.code_digest import code_digest
 from course_grader.notebooks import read_text
-from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook
+from course_grader.notebooks.exercise_notebooks import graded_notebook, learner_notebook, reference_notebook
 from course_lib.errors import NotebookError
 
 HEAD = "---\ncourse: {exercise: double, tolerance: 0.5}\n---\n\n# Double\n"
@@ -138,3 +138,22 @@ def test_a_check_fits_into_a_function(text, source):
     """A string over several lines would be indented with it; and it is Python."""
     with pytest.raises(NotebookError, match="the check 'c'"):
         learner_notebook(text(cell(source, name="c", tags="[check]", expect='"1"')))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("def double(x):\n    return 2 * x", "4\n"),
+        ("def double(x):\n    raise NotImplementedError('`double` is not written yet')", "Not yet: `double` is not wr"),
+        ("", "Not yet: name 'double' is not defined. Run the cells above first"),
+    ],
+)
+def test_a_payoff_says_what_is_missing(text, capsys, answer, said):
+    """Instead of a traceback; its names are its own, and it is not graded."""
+    source = text(ANSWER, SOLUTION, cell("y = double(2)\nprint(y)", name="p", tags="[payoff]"))
+    notebook = learner_notebook(source)
+    exec(answer, names := {})
+    exec(notebook.cells[-1].source, names)
+    assert capsys.readouterr().out.startswith(said)
+    assert "y" not in names
+    assert [c.id for c in graded_notebook(notebook).cells if c.cell_type == "code"] == ["a"]

@@ -45,7 +45,7 @@ def test_a_number_that_is_wrong_in_its_second_digit_is_seen(page):
         for number in numbers[:: len(numbers) // 4 + 1]:
             changes += 1
             assert find_differences(text, change_second_digit(text, number), markup=markup), number
-    assert changes > 1  # a page about times, or about names, has few numbers that stay
+    assert changes > 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

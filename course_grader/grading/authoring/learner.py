@@ -54,9 +54,16 @@ class Learner:
     equal everything arrives as what it is.
     """
 
-    def __init__(self, kernel: AnswersRequests, answers: dict[str, str]) -> None:
-        self._kernel, self._answers, self._words = kernel, answers, LearnerWords(answers)
+    def __init__(self, kernel: AnswersRequests, answers: dict[str, str], *, instead: str = "") -> None:
+        self._kernel, self._answers, self._instead = kernel, answers, instead
+        self._words = LearnerWords(answers)
         self._reads: dict[str, object] = {}
+
+    def resting_on(self, source: str, /) -> "Learner":
+        """Return the same learner with right versions of some functions, those that ``source`` defines."""
+        names = CellNames.of(source).bound
+        answers = {cell: "" if cell in names else text for cell, text in self._answers.items()}
+        return Learner(self._kernel, answers, instead=source)
 
     def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
         """Return ``name(*args, **kwargs)`` as plain data.
@@ -71,7 +78,8 @@ class Learner:
     def run(self, name: str, /, *args: object, **kwargs: object) -> Call:
         """Call like :meth:`call`, and also return the arguments as the function left them."""
         call = encode({"args": list(args), "kwargs": kwargs})
-        reply = self._request({"name": name, "call": call, "arguments": True})
+        instead = {"instead": self._instead} if self._instead else {}
+        reply = self._request({"name": name, "call": call, "arguments": True} | instead)
         after = self._decode(name, reply.get("call"))
         if not _has_same_form(after, args, kwargs):
             raise LearnerError(f"`{name}` left its arguments in a state that is not plain data", function=name)

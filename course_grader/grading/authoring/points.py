@@ -80,13 +80,15 @@ class LearnerError(Mistake):
         )
 
 
-def points(worth: float, /) -> Callable[[F], F]:
+def points(worth: float, /, *, part: str = "") -> Callable[[F], F]:
     """Give a hidden test its points; a parametrized test is worth that much for each case.
 
     Parameters
     ----------
     worth : float
         Points, above zero.
+    part : str
+        The answer cell that the notebook counts them for; that of the function that the test calls if left out.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def points(worth: float, /) -> Callable[[F], F]:
         raise ValueError(f"a hidden test must be worth more than zero points, not {worth}; leave @points out for none")
 
     def mark(test: F) -> F:
-        test.course_points = worth  # type: ignore[attr-defined] # functions take any
+        test.course_points = worth  # type: ignore[attr-defined] # functions take any; `part` is read from the text
         return test
 
     return mark

@@ -92,14 +92,14 @@ def load_exercise(key: Path) -> Exercise:
     InputError
         If its text or its hidden tests are missing or malformed.
     """
-    from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook, without_pictures
+    from course_grader.notebooks.exercise_notebooks import graded_notebook, learner_notebook, reference_notebook
     from course_grader.notebooks.myst_text import read_text
 
     if not (key / "test_hidden.py").is_file():
         raise InputError(f"expected hidden tests at {key / 'test_hidden.py'}, found none; write them or check --key")
     try:
         source = read_text(key / "source.md")
-        handed_out, solved = (without_pictures(made(source)) for made in (learner_notebook, reference_notebook))
+        handed_out, solved = (graded_notebook(made(source)) for made in (learner_notebook, reference_notebook))
     except (NotebookError, UnicodeDecodeError, OSError) as error:
         said = str(error).removeprefix(f"{key / 'source.md'}: ")
         raise InputError(f"{key / 'source.md'} is not an exercise: {said}") from error

@@ -8,7 +8,8 @@ import contextlib
 import dis
 import linecache
 import traceback
-from types import CodeType, ModuleType
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from course_grader.grading.protocol.codec import CodecError, decode, encode
@@ -28,6 +29,9 @@ def handle_request(request: dict[str, Any], names: dict[str, Any]) -> dict[str, 
     >>> handle_request({"name": "triple"}, {})
     {'status': 'missing'}
     """
+    if "instead" in request:
+        with _replaced(names, request.pop("instead")):
+            return handle_request(request, names)
     if request["name"] not in names:
         return {"status": "missing"}
     value = names[request["name"]]
@@ -52,6 +56,22 @@ def handle_request(request: dict[str, Any], names: dict[str, Any]) -> dict[str, 
         with contextlib.suppress(Exception):  # it is the learner's object
             raised["reads"] = _find_global_data(value, names)
         return raised
+
+
+@contextlib.contextmanager
+def _replaced(names: dict[str, Any], source: str) -> Iterator[None]:
+    """Let the functions that a source defines stand in for the notebook's for a while."""
+    exec(source, own := dict(names))  # noqa: S102 - sent by the hidden tests
+    new = {name: value for name, value in own.items() if value is not names.get(name)}
+    functions = {name: value for name, value in new.items() if isinstance(value, FunctionType)}
+    before = {name: names[name] for name in functions.keys() & names.keys()}
+    names |= functions
+    try:
+        yield
+    finally:
+        for name in functions:
+            del names[name]
+        names |= before
 
 
 def _find_global_data(function: object, names: dict[str, Any]) -> list[str]:

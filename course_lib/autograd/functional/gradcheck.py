@@ -1,4 +1,4 @@
-"""Check gradients against finite differences, of first and of second order."""
+"""Check gradients against finite differences: of first and of second order."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hooks of tensors and nodes, accumulation into ``.grad``, and hooks on saved tensors."""
+"""Hooks: on tensors, nodes and saved tensors; accumulation into ``.grad``."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Nodes of the computational graph, and the operations that they record."""
+"""Nodes of the computational graph: the operations that they record."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

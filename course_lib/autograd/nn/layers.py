@@ -1,4 +1,4 @@
-"""Layers, with the names, defaults and initial distributions of ``torch.nn``."""
+"""Layers: the names, defaults and initial distributions of ``torch.nn``."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Activation functions, ReLU first, each with its derivative beside it."""
+"""Activation functions: ReLU first, each with its derivative beside it."""
 
 import math
 

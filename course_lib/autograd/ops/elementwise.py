@@ -1,4 +1,4 @@
-r"""Arithmetic and elementary functions, each with its derivative beside it.
+r"""Arithmetic and elementary functions: each with its derivative beside it.
 
 For :math:`y = f(x)` element by element, the vjp multiplies the cotangent by the derivative: :math:`g_x = g\, f'(x)`.
 """

@@ -5,9 +5,23 @@ import builtins
 import numpy as np
 import pytest
 
-from course_grader import Mistake, expect, points
+from course_grader import Mistake, expect, points, rests_on
 
 SHAPES = {"conv.weight": (2, 3, 2), "conv.bias": (4,), "head.weight": (3, 5), "head.scale": (1,)}
+
+RIGHT_NORM = """
+import numpy as np
+
+def global_norm(grads):
+    g = np.concatenate([np.ravel(np.asarray(g)).astype(np.float64) for g in grads.values()])
+    return float(np.linalg.norm(g))
+"""
+RIGHT_CLIP = """
+def clip(grads, max_norm):
+    norm = global_norm(grads)
+    factor = min(1.0, max_norm / norm) if norm else 1.0
+    return {name: (g * np.float64(factor)).astype(g.dtype) for name, g in grads.items()}, norm
+"""
 
 
 def make(rng, *, norm=20.0, dtype=np.float64):
@@ -15,6 +29,13 @@ def make(rng, *, norm=20.0, dtype=np.float64):
     raw = {name: rng.uniform(0.5, 1.5, size=shape) * rng.choice([-1, 1], size=shape) for name, shape in SHAPES.items()}
     length = norm_of(raw)
     return {name: np.asarray(g / length * norm).astype(dtype) for name, g in raw.items()}
+
+
+def draw_norm(rng, low, high):
+    """Draw a norm that shows whether it is rounded to four digits behind the point, or fewer."""
+    while not 0.4 < 1e4 * (norm := rng.uniform(low, high)) % 1 < 0.6:
+        pass
+    return norm
 
 
 def flat(grads):
@@ -92,7 +113,7 @@ def clipped_by(learner, grads, max_norm):
 @points(1)
 def test_global_norm(learner, rng):
     """The norm of several arrays is the root of the sum of all squares."""
-    grads = telling(lambda: make(rng, norm=rng.uniform(5, 9)), norm_of)
+    grads = make(rng, norm=draw_norm(rng, 5, 9))
     came, g = norm_from(learner, grads), flat(grads)
     known = {
         "the root of the sum is missing": np.square(g).sum(),
@@ -117,7 +138,7 @@ def test_global_norm(learner, rng):
     raise Mistake("`global_norm` is wrong for four arrays of different shapes")
 
 
-@points(0.5)
+@points(0.25)
 @pytest.mark.parametrize(
     ("dtype", "norm"), [(np.float32, 5e25), (np.float32, 5e-28), (np.float16, 1e5), (np.float16, 5e-4)]
 )
@@ -145,7 +166,8 @@ def test_norm_of_large_and_small_gradients(learner, rng, dtype, norm):
     raise Mistake(f"`global_norm` is wrong for {name} gradients whose squares do not fit {name}")
 
 
-@points(1)
+@points(2)
+@rests_on(RIGHT_NORM)
 def test_direction_and_length(learner, rng):
     """Gradients beyond the bound keep their direction and end with the bound as norm."""
     max_norm = rng.uniform(2, 3)
@@ -176,6 +198,7 @@ def test_direction_and_length(learner, rng):
 
 
 @points(1)
+@rests_on(RIGHT_NORM)
 def test_within_the_bound(learner, rng):
     """Gradients within the bound come back bit for bit."""
     grads = make(rng, norm=0.7)
@@ -190,9 +213,10 @@ def test_within_the_bound(learner, rng):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_returned_norm(learner, rng):
     """What is returned is the norm before clipping."""
-    grads = telling(lambda: make(rng, norm=rng.uniform(15, 20)), norm_of)
+    grads = make(rng, norm=draw_norm(rng, 15, 20))
     max_norm = 3.0
     norm = float(expect.array(clipped_by(learner, grads, max_norm)[1], name="the norm", shape=()))
     if is_close(norm, max_norm):
@@ -204,6 +228,7 @@ def test_returned_norm(learner, rng):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_small_and_large_gradients(learner, rng):
     """Gradients end on the bound also where they are tiny, or their norm does not fit their dtype."""
     grads = make(rng, norm=1e-7)
@@ -230,6 +255,7 @@ def test_small_and_large_gradients(learner, rng):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_zero_gradients(learner):
     """Gradients that are all zero stay zero."""
     grads = {name: np.zeros(shape) for name, shape in SHAPES.items()}
@@ -248,6 +274,7 @@ def test_zero_gradients(learner):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_dtypes(learner, rng):
     """Each array keeps its dtype, clipped or not."""
     grads = make(rng, norm=20.0)
@@ -264,19 +291,13 @@ def test_dtypes(learner, rng):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_arguments_are_left_alone(learner, rng):
     """Clip and step make new arrays."""
     grads, others = make(rng), make(rng)
-    calls = {
-        "clip": [(g, 1.0) for g in (grads, others)],
-        "step": [({name: array + 1.0 for name, array in g.items()}, [g, g], 8.0, 1.0, 0.1) for g in (grads, others)],
-    }
-    for name, both in calls.items():
-        done = [run(learner, name, *args) for args in both]
-        for args, call in zip(both, done, strict=True):
-            if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
-                raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
-        expect.depends_on_input(*(call.value for call in done), name=name)
+    leaves_alone(learner, "clip", [(g, 1.0) for g in (grads, others)])
+    steps = [({name: array + 1.0 for name, array in g.items()}, [g, g], 8.0, 1.0, 0.1) for g in (grads, others)]
+    rests_on(RIGHT_NORM + RIGHT_CLIP)(leaves_alone)(learner=learner, name="step", both=steps)
     for max_norm in (1.0, 100.0):
         try:
             same = learner.call("is_the_same_dict", grads, max_norm)
@@ -284,6 +305,14 @@ def test_arguments_are_left_alone(learner, rng):
             continue  # what else is wrong with what `clip` returns is another test's business
         if same is True:
             raise Mistake("`clip` returns the very dict that it was given: make a new one, also within the bound")
+
+
+def leaves_alone(learner, name, both):
+    done = [run(learner, name, *args) for args in both]
+    for args, call in zip(both, done, strict=True):
+        if not all(unchanged(a, b) for a, b in zip(args, call.args, strict=True)):
+            raise Mistake(f"`{name}` changes arrays that it was given: make new ones")
+    expect.depends_on_input(*(call.value for call in done), name=name)
 
 
 def unchanged(given, left):
@@ -306,6 +335,7 @@ def no_value_error(mistake):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_refuses_a_bound_that_is_not_above_zero(learner, rng):
     """A bound of zero, or below, raises a ValueError."""
     grads = make(rng)
@@ -321,6 +351,7 @@ def test_refuses_a_bound_that_is_not_above_zero(learner, rng):
 
 
 @points(0.5)
+@rests_on(RIGHT_NORM)
 def test_refuses_what_is_not_finite(learner, rng):
     """Infinity and NaN raise a ValueError that names the array."""
     for value in (np.inf, -np.inf, np.nan):
@@ -341,6 +372,7 @@ def test_refuses_what_is_not_finite(learner, rng):
 
 
 @points(1)
+@rests_on(RIGHT_NORM + RIGHT_CLIP)
 def test_step(learner, rng):
     """The step goes along the clipped gradient of the whole batch."""
     scale, max_norm, lr, k = 1024.0, 1.5, 0.25, 3
@@ -361,6 +393,7 @@ def test_step(learner, rng):
 
     mean = sum(each) / k
     if is_close(moved, lr * bounded(mean)):
+        unscaled_in_a_wider_type(learner, rng)
         return
     apart = [bounded(np.mean([np.ravel(one[name]) for one in micro], axis=0)) for name in SHAPES]
     if is_close(flat(params) - moved, bounded(flat(params) - lr * mean)):
@@ -393,7 +426,20 @@ def test_step(learner, rng):
     raise Mistake("`step` does not move along the clipped gradient of the mean loss of the whole batch")
 
 
+def unscaled_in_a_wider_type(learner, rng):
+    """Give micro-gradients that fit float16 only as long as they are scaled, as is what the scale is for."""
+    scale, micro = 2.0**20, [make(rng, norm=norm, dtype=np.float16) for norm in (0.3, 0.06, 0.12)]
+    params = make(rng, norm=3.0)
+    mean = sum(map(flat, micro)) / 3
+    result = call(learner, "step", params, micro, scale, 1e-9, 1e9)
+    moved = flat(params) - flat({name: expect.array(result[name], name=name) for name in params})
+    if not is_close(moved, mean / np.linalg.norm(mean), tolerance=2e-2):
+        why = "which cannot hold them once the scale is undone, so go to a wider type first"
+        raise Mistake(f"`step` loses small micro-gradients: it computes in float16, {why}")
+
+
 @points(0.5)
+@rests_on(RIGHT_NORM + RIGHT_CLIP)
 def test_step_within_the_bound(learner, rng):
     """Where nothing is clipped, the step is the plain one: mean and scale are right."""
     micro = [make(rng, norm=norm) for norm in (0.3, 0.6, 0.2, 0.4, 0.5)]  # one more than there are arrays

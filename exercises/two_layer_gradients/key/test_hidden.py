@@ -557,7 +557,7 @@ def test_relu_at_zero(learner, rng):
             raise Mistake(f"the gradient of {name} is 0 everywhere: this point is for one that is 0 where it must be")
 
 
-@points(0.5)
+@points(0.5, part="backward")
 def test_float32(learner, rng):
     """Float32 in, float32 out."""
     x, y, params = make(rng, dtype=np.float32)

@@ -1,7 +1,7 @@
 """Adds up absolute values: the L1 norm.
 
 expects: it adds up absolute values
-points: 3
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Scales to the bound also from below.
 
 expects: makes gradients within the bound longer
-points: 8.5
+points: 9
 """
 
 import numpy as np

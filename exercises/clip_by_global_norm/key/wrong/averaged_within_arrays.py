@@ -1,7 +1,7 @@
 """Takes the mean square of each array, and adds those up.
 
 expects: `global_norm` is wrong for ordinary gradients already
-points: 4
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Lets the course's own library clip.
 
 expects: that is a library's, and here you write it
-points: 4.5
+points: 3.5
 """
 
 

@@ -1,7 +1,7 @@
 """Takes the largest of the arrays' norms.
 
 expects: it is the largest of the arrays' norms
-points: 4
+points: 8
 """
 
 import numpy as np

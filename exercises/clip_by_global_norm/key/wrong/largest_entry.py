@@ -1,7 +1,7 @@
 """Takes the largest entry: the infinity norm.
 
 expects: it is the largest entry
-points: 4
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Returns the norm of the last array.
 
-expects: the norm of the last array alone
-points: 4
+expects: it is the norm of the last array alone
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Returns the arrays without their names.
 
 expects: `clip` must return a dict with the names
-points: 4.5
+points: 5.5
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Adds up the squares, and forgets the root.
 
 expects: the root of the sum is missing
-points: 4
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Returns the norm before the gradients.
 
 expects: `clip` returns the norm first
-points: 4.5
+points: 5.5
 """
 
 import numpy as np

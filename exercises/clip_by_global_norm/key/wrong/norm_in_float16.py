@@ -1,7 +1,7 @@
 """Returns the norm in the dtype of the gradients, which may not hold it.
 
 expects: cannot hold the norm itself
-points: 9.5
+points: 9.75
 """
 
 import numpy as np

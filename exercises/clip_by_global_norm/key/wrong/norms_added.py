@@ -1,7 +1,7 @@
 """Adds up the norms of the arrays.
 
 expects: it adds up the arrays' norms
-points: 4
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Takes the root of the mean square.
 
 expects: the squares are added up, not averaged
-points: 4
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Rounds the norm.
 
 expects: is something rounded off, or added
-points: 6.5
+points: 8.75
 """
 
 import numpy as np

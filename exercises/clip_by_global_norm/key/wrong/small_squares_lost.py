@@ -1,7 +1,7 @@
 """Scales down what is large, and squares small numbers in float32.
 
 expects: loses small float32 gradients
-points: 9.5
+points: 9.75
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Squares in the dtype of the gradients.
 
 expects: not finite for large, finite float16
-points: 8
+points: 9
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Adds the micro-gradients up in the dtype they come in.
 
 expects: for micro-gradients in float16, `step` raised ValueError
-points: 9.5
+points: 8.5
 """
 
 

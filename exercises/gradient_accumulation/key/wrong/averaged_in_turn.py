@@ -1,7 +1,7 @@
 """Averages each gradient with the mean so far.
 
 expects: a late piece counts more than an early one
-points: 4
+points: 7
 """
 
 

@@ -1,7 +1,7 @@
 """Clears the gradients before each piece.
 
 expects: only the last piece is left
-points: 4
+points: 7
 """
 
 

@@ -1,7 +1,7 @@
 """Takes a last step also where no piece is left for it.
 
 expects: as in a group without pieces
-points: 7
+points: 7.5
 """
 
 

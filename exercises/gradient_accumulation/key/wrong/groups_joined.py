@@ -1,7 +1,7 @@
 """Joins the pieces of each group, which saves nothing.
 
 expects: `train` gives mean_loss more rows
-points: 9.5
+points: 7
 """
 
 import numpy as np

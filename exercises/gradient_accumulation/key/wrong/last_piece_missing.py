@@ -1,7 +1,7 @@
 """Leaves out the last piece.
 
 expects: the last piece is missing
-points: 3.5
+points: 6.5
 """
 
 

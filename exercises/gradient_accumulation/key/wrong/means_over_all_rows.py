@@ -1,7 +1,7 @@
 """Divides each mean by the rows of all pieces.
 
 expects: its mean was not first multiplied by its own
-points: 4
+points: 7
 """
 
 

@@ -1,7 +1,7 @@
 """Adds the gradients up.
 
 expects: added up, and never divided
-points: 4
+points: 7
 """
 
 

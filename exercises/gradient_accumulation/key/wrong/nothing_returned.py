@@ -1,7 +1,7 @@
 """Prints the loss and the gradients, and returns nothing.
 
-expects: If `train` rests on it, mend `accumulate` first
-points: 3
+expects: `accumulate` must return two things, the loss and the gradients; it returned None
+points: 6.5
 """
 
 

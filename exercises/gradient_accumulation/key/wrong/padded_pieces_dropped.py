@@ -1,7 +1,7 @@
 """Leaves out every piece with padding in it.
 
 expects: are left out whole
-points: 8
+points: 7.5
 """
 
 

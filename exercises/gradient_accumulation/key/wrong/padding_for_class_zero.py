@@ -1,7 +1,7 @@
 """Takes padding for rows with the label 0.
 
 expects: rows of padding are taken for rows with the label 0
-points: 8
+points: 7.5
 """
 
 import numpy as np

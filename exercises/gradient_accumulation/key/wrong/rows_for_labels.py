@@ -1,7 +1,7 @@
 """Weighs pieces by their rows, padding included.
 
 expects: the padding among them does not count
-points: 8
+points: 7.5
 """
 
 

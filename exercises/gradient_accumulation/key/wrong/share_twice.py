@@ -1,7 +1,7 @@
 """Weighs each piece by its share twice.
 
 expects: counts by its share twice
-points: 4
+points: 7
 """
 
 

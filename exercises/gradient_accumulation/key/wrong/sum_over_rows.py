@@ -1,7 +1,7 @@
 """Weighs each piece by its rows, and forgets to divide by all of them.
 
 expects: that of the sum over the rows
-points: 4
+points: 7
 """
 
 
