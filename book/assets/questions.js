@@ -110,7 +110,7 @@
 
   function makeForm(fold, boxes, settings) {
     const name = fold.querySelector("summary").textContent.replace("Answer", "Question");
-    const form = make("form", { class: "bp-question", role: "group", "aria-label": name });
+    const form = make("form", { class: "bp-question", "aria-label": name });
     fold.before(form);
     form.append(...boxes);
     const fields = settings.map((setting, i) =>

@@ -68,7 +68,7 @@ def description(app: Sphinx, page: str) -> str:
     first = app.env.book_text[page][0]  # kept by search.py
     text = f"After this page you can {first.goals}." if first.goals else ""
     for kind, words in first.pieces:
-        if kind == TEXT and len(text) < SHORTEST:
+        if kind == TEXT and words.endswith((".", "?", ":")) and len(text) < SHORTEST:  # not a table's cells
             text = f"{text} {words}".strip()
     text = text or f"{first.heading}: a page of {app.config.html_title}."
     if len(text) <= LONGEST:

@@ -128,7 +128,7 @@ def load_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     if names:
         app.add_css_file("play.css")
     for name in names:
-        app.add_js_file(f"play-{name}.js", loading_method="defer")
+        app.add_js_file(f"play-{name}.js", loading_method="defer", priority=900)  # after progress.js, which remembers
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

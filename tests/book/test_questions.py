@@ -9,7 +9,7 @@ PAGE = "chapters/mechanics/what_backward_does"
 def question(visit):
     """Open the first page; return it with its fourth question, a number, and the fold below."""
     page = visit(PAGE)
-    return page, page.get_by_role("group", name="Question 4"), page.locator("details.bp-answer").nth(3)
+    return page, page.get_by_role("form", name="Question 4"), page.locator("details.bp-answer").nth(3)
 
 
 def test_a_wrong_number_is_told_its_own_mistake_and_a_right_one_opens_the_answer(question):
@@ -54,7 +54,7 @@ def test_what_is_no_number_is_not_judged(question, written):
 def test_each_choice_is_told_its_own_mistake_by_the_keyboard_alone(visit):
     """What the fold says of each, in its order."""
     page = visit(PAGE)
-    form = page.get_by_role("group", name="Question 3")
+    form = page.get_by_role("form", name="Question 3")
     radios, told = form.get_by_role("radio"), []
     radios.first.focus()
     page.keyboard.press("Space")
@@ -71,15 +71,15 @@ def test_each_choice_is_told_its_own_mistake_by_the_keyboard_alone(visit):
 def test_answers_are_remembered_until_they_are_forgotten_with_what_was_read(question):
     """On the next visit the answer is there, and what it was, but the fold is shut."""
     page, form, fold = question
-    page.get_by_role("group", name="Question 3").get_by_role("radio").nth(1).check()
-    page.get_by_role("group", name="Question 3").get_by_role("button").click()
+    page.get_by_role("form", name="Question 3").get_by_role("radio").nth(1).check()
+    page.get_by_role("form", name="Question 3").get_by_role("button").click()
     form.get_by_role("textbox").fill("8")
     form.get_by_role("button").click()
     page.reload()
     assert form.get_by_role("textbox").input_value() == "8"
     assert "Right" in form.get_by_role("status").inner_text()
     assert fold.get_attribute("open") is None
-    assert page.get_by_role("group", name="Question 3").get_by_role("radio").nth(1).is_checked()
+    assert page.get_by_role("form", name="Question 3").get_by_role("radio").nth(1).is_checked()
     page.goto(page.url.replace(PAGE, "intro"))
     page.locator(".bp-forget").click()
     assert not page.locator(".bp-forget").is_visible()
@@ -97,7 +97,7 @@ def test_on_paper_answers_are_open_and_there_is_nothing_to_fill(visit):
     assert page.locator(".bp-answer[open]").count() == 0
     page.emulate_media(media="print")
     assert [e for e in page.locator(".bp-question :is(input, button)").all() if e.is_visible()] == []
-    assert page.get_by_role("group", name="Question 3").get_by_text("They double").is_visible()
+    assert page.get_by_role("form", name="Question 3").get_by_text("They double").is_visible()
 
 
 def test_without_a_script_a_question_is_read_and_its_answer_unfolded(browser, build):

@@ -62,7 +62,8 @@ def test_each_page_says_why_to_read_the_next(build):
             r'<a rel="next".*?</b>(.*?)</a>', (build.html / f"{name}.html").read_text("utf-8"), re.DOTALL
         )
         assert onward if name != "changelog" else not onward
-        assert not onward or f": {_words(onward[1])} " in contents, name
+        if not name.startswith("api/"):  # packages of the reference are in the order of their names
+            assert not onward or f": {_words(onward[1])} " in contents, name
 
 
 def _words(markup):

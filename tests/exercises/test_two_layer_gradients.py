@@ -233,7 +233,7 @@ def test_a_batch_size_taken_from_the_notebook_is_named(grade):
     assert "`forward` reads the notebook's own `b`" in message
 
 
-def test_what_widens_is_looked_for_in_both_functions(grade):
+def test_what_widens_is_looked_for_where_it_does(grade):
     """The gradient of the logits is where it begins, and `backward` has nothing to mend."""
     widening = """
 def loss_backward(logits, y):
@@ -241,4 +241,4 @@ def loss_backward(logits, y):
     return (e / e.sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[y]) / len(y)
 """
     (message,) = grade({"loss_backward": widening}).messages
-    assert message.endswith("is float64: something in `backward` or `loss_backward` widens it")
+    assert message.endswith("is float64: something in `loss_backward` widens it")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from course_grader import Mistake, expect, points
+from course_grader import Mistake, expect, points, rests_on
 
 CELLS = ("forward", "backward", "tied_gradients")
 LIBRARY = {r"^course_lib\b": "the course's library has it ready; here you write it yourself"}
@@ -16,6 +16,25 @@ DIFFERENTIATES = {
 INSTEAD = LIBRARY | DIFFERENTIATES
 KEPT = {r"^course_lib\b(?!\.mlp\.mlp_activations$)": LIBRARY[r"^course_lib\b"]} | DIFFERENTIATES
 WIDTHS = (5, 4, 6, 3, 2)
+RIGHT = """
+import numpy as np
+
+def forward(x, weights):
+    stack = [x]
+    for w in weights[:-1]:
+        stack.append(np.maximum(stack[-1] @ w, 0))
+    return stack[-1] @ weights[-1], stack
+
+def backward(out, stack, weights):
+    g, gradients = out, []
+    for w in reversed(weights):
+        h = stack.pop()
+        gradients.insert(0, h.T @ g)
+        g = (g @ w.T) * (h > 0) if stack else g @ w.T
+    return gradients, g
+"""
+TINY = 1e-30
+MEASURED = "where {} is tiny, {} is wrong, as it is when slopes are measured: in a difference of losses it is lost. Derive it"
 
 
 # Networks, and what is right for them.
@@ -163,11 +182,25 @@ def ordinary(learner, rng):
     x, weights = make(rng)
     (gradients, g_x), (out, stack) = backward_of(learner, x, weights), run_forward(x, weights)
     mend = mending(gradients, weights)
+    check_derived(learner, x, weights)
     for start in (out, np.ones_like(out), out * (out > 0)):
         right, _ = run_backward(start, stack, weights)
         if any(parallel(g, must) for g, must in zip(mend(gradients), right, strict=True)):
             return (out, stack, weights), (mend(gradients), g_x), mend
     raise Mistake("not one gradient is right for seven rows and four weights: this point is for one that works")
+
+
+def check_derived(learner, x, weights):
+    """Look at gradients that are too small to be measured, though derived they have all their digits."""
+    for first, name in ((True, "weights[0]"), (False, "x")):
+        scale = np.where(np.arange(x.shape[1]) == 0, TINY, 1.0)
+        tiny = (x * scale, weights) if first else (x, [weights[0] * scale[:, None], *weights[1:]])
+        usual, came = ([g[0], of_x.T] for g, of_x in (backward_of(learner, *case) for case in ((x, weights), tiny)))
+        right = [[g[0], of_x.T] for g, of_x in (run_backward(*run_forward(*c), c[1]) for c in ((x, weights), tiny))]
+        at = 0 if first else 1
+        if agree(usual[at], right[0][at]) and not agree(came[at][0] / TINY, right[1][at][0] / TINY):
+            what = "a feature" if first else "what multiplies a feature"
+            raise Mistake("`backward`: " + MEASURED.format(what, f"the gradient of {name}"))
 
 
 def still_right(learner, rng, x, weights, where):
@@ -303,6 +336,7 @@ def test_gradients_of_the_weights(learner, rng):
     right, _ = run_backward(out, stack, weights)
     wrong = [i for i, (g, must) in enumerate(zip(came, right, strict=True)) if not agree(g, must)]
     if not wrong:
+        check_derived(learner, x, weights)
         return
     for why, (others, _) in mistaken(out, stack, weights):
         if all(agree(g, other) for g, other in zip(came, others, strict=True)):
@@ -319,6 +353,7 @@ def test_gradient_of_x(learner, rng):
     shaped(came, x, "x")
     _, right = run_backward(out, stack, weights)
     if agree(came, right):
+        check_derived(learner, x, weights)
         return
     if agree(came, right * (x > 0)):
         raise Mistake("the gradient of x is stopped where x is negative: no ReLU stands in front of the first layer")
@@ -507,12 +542,18 @@ def put_together(layers, weights, uses, how=sum):
 
 
 @points(1)
+@rests_on(RIGHT)
 def test_uses_add_up(learner, rng):
     """The gradient of a weight is the sum over all layers that use it."""
     for b, widths, uses, features in ((6, (3, 5, 5, 2), [0, 1, 1, 1, 2], 3), (5, (6, 4, 6), [1, 0, 1, 0, 1], 4)):
         x, weights = make(rng, b=b, widths=widths, uses=uses, features=features)
         came, layers = tied_of(learner, x, weights, uses)
         if all_agree(came, put_together(layers, weights, uses)):
+            if features == 3:
+                tiny = x * np.array([TINY, 1, 1])
+                came, layers = tied_of(learner, tiny, weights, uses)
+                if not agree(came[0][0] / TINY, layers[0][0] / TINY):
+                    raise Mistake("`tied_gradients`: " + MEASURED.format("a feature", "the gradient of weights[0]"))
             continue
         for how, why in (
             (lambda g: g[-1], "is that of its last use: add up all of them"),

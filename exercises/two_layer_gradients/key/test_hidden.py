@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from course_grader import Mistake, expect, points
+from course_grader import Mistake, expect, points, rests_on
 
 NAMES = ("w1", "b1", "w2", "b2", "w3", "b3")
 CACHED = {
@@ -22,6 +22,29 @@ INSTEAD = {
     r"\.(backward|requires_grad_?)$|^torch\.(autograd|func)\b|^functorch\b|^(autograd|tinygrad|micrograd|tensorflow)\b"
     r"|^jax\.(\w*grad|vjp|jvp|jac\w+|hessian|linearize)\b": "that differentiates for you; here you do it by hand",
 }
+RIGHT_FORWARD = """
+import numpy as np
+
+def forward(x, y, params):
+    h = {"x": x, "y": y, "params": params}
+    h["z1"] = x @ params["w1"] + params["b1"]
+    h["h1"] = np.maximum(h["z1"], 0)
+    h["z2"] = h["h1"] @ params["w2"] + params["b2"]
+    h["h2"] = np.maximum(h["z2"], 0)
+    h["logits"] = h["h2"] @ params["w3"] + params["b3"]
+    s = h["logits"] - h["logits"].max(axis=1, keepdims=True)
+    return (np.log(np.exp(s).sum(axis=1)) - s[np.arange(len(y)), y]).mean(), h
+"""
+RIGHT_LOSS_BACKWARD = """
+import numpy as np
+
+def loss_backward(logits, y):
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p = p / p.sum(axis=1, keepdims=True)
+    p[np.arange(len(y)), y] -= 1
+    return p / np.asarray(len(y), p.dtype)
+"""
+TINY = 1e-30
 
 
 def make(rng, *, b=6, widths=(4, 5, 3, 7), dtype=np.float64):
@@ -366,6 +389,7 @@ def test_large_logits(learner, rng):
 
 
 @points(1)
+@rests_on(RIGHT_FORWARD)
 def test_slope(learner, rng):
     """The slope is measured by a central difference, and leaves everything as it was."""
     places = (("b3", (1,)), ("w3", (0, 2)), ("w3", (3, 0)))
@@ -436,24 +460,47 @@ def test_loss_backward(learner, rng):
         raise Mistake("the rows of `loss_backward` do not sum to 0: each is one softmax, less 1 in one place")
     if not agree(came, right):
         raise Mistake("`loss_backward` is wrong for four examples and six classes")
+    alone = expect.array(learner.call("loss_backward", logits[:1], y[:1]), name="the gradient of the logits")
+    if alone.shape != (1, k):
+        raise Mistake(f"with a batch of one, `loss_backward` returns the shape {alone.shape}; it must be {(1, k)}")
+    if not agree(alone, b * right[:1]):
+        raise Mistake("with a batch of one, `loss_backward` is wrong, though right for four examples")
 
 
 @points(1)
+@rests_on(RIGHT_LOSS_BACKWARD)
 def test_output_layer(learner, rng):
     """The gradients of w3 and b3 agree with finite differences."""
     x, y, params = make(rng)
     grads = gradients(learner, x, y, params)
     for name in ("w3", "b3"):
         check_gradient(learner, grads, x, y, params, name)
+    params["w2"][:, 0], params["b2"][0] = TINY * np.abs(params["w2"][:, 0]), TINY
+    check_derived(learner, x, y, params, "w3")
 
 
 @points(2)
+@rests_on(RIGHT_LOSS_BACKWARD)
 def test_hidden_layers(learner, rng):
     """The gradients of both hidden layers agree with finite differences, for widths that all differ."""
     x, y, params = make(rng, b=6, widths=(4, 5, 3, 7))
     grads = gradients(learner, x, y, params)
     for name in ("w2", "b2", "w1", "b1"):
         check_gradient(learner, grads, x, y, params, name)
+    x[:, 0] *= TINY
+    check_derived(learner, x, y, params, "w1")
+
+
+def check_derived(learner, x, y, params, name):
+    """Look at a row of a gradient that is too small to be measured, though derived it has all its digits."""
+    came = expect.array(gradients(learner, x, y, params)[name], name=f"the gradient of {name}", shape=params[name].shape)
+    cache = run_forward(x, y, params)[1]
+    right = run_backward(cache, of_logits(cache, y))[name]
+    if not agree(came[0] / TINY, right[0] / TINY):
+        raise Mistake(
+            f"where what is multiplied by w{name[1]} is tiny, the gradient of {name} is wrong, as it is when slopes are "
+            "measured: in a difference of losses it is lost. `backward` must derive it from the cache"
+        )
 
 
 def check_gradient(learner, grads, x, y, params, name):
@@ -510,6 +557,7 @@ def unmasked(x, y, params, name, *, by_result=False):
 
 
 @points(1)
+@rests_on(RIGHT_LOSS_BACKWARD)
 def test_batch_of_one(learner, rng):
     """A batch with a single example works."""
     x, y, params = make(rng, b=1)
@@ -534,6 +582,7 @@ def test_batch_of_one(learner, rng):
 
 
 @points(1)
+@rests_on(RIGHT_LOSS_BACKWARD)
 def test_relu_at_zero(learner, rng):
     """The ReLU's slope at exactly zero is zero."""
     x, y, params = make(rng)
@@ -566,8 +615,8 @@ def test_float32(learner, rng):
         dtype = getattr(grads[name], "dtype", np.dtype(np.float32))  # nested lists have none, and are as good
         if dtype != np.float32:
             done = "widens" if np.dtype(dtype).itemsize > 4 else "narrows"
-            where = "`backward`" + (" or `loss_backward`" if changes_dtype(learner, x, y, params) else "")
-            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in {where} {done} it")
+            where = "loss_backward" if changes_dtype(learner, x, y, params) else "backward"
+            raise Mistake(f"with float32 inputs the gradient of {name} is {dtype}: something in `{where}` {done} it")
     check_backward_works(learner, rng)
 
 

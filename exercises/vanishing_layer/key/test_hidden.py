@@ -6,11 +6,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from course_grader import Mistake, expect, points
+from course_grader import Mistake, expect, points, rests_on
 
 SLOPES = {"tanh": lambda z: 1 - np.tanh(z) ** 2, "relu": lambda z: (z > 0) * 1.0, "linear": np.ones_like}
 VALUES = {"tanh": np.tanh, "relu": lambda z: np.maximum(z, 0), "linear": np.asarray}
-SCALES = {"tanh": 1.1, "relu": math.sqrt(2)}
+SCALES = {"tanh": 1.1, "relu": math.sqrt(2), "linear": 1.0}
+RIGHT_GAINS = """
+import numpy as np
+
+def gains(layers, x, y):
+    seen = run(layers, x, y)
+    seen["loss"].backward()
+    norms = [np.linalg.norm(h.grad.numpy()) for h in seen["h"]]
+    return np.array([left / came if came > 0 else 1.0 for left, came in zip(norms, norms[1:])])
+"""
 
 
 def network(rng, kind, sizes, *, scales=(), shifts=(), inputs=1.0):
@@ -268,9 +277,14 @@ def judge(learner, case, wanted, *, kind):
     raise Mistake(f"{kind}: the verdict is not the layer that loses the gradient")
 
 
-def one_layer(rng, how):
-    """Draw a network in which one layer, not an outer one, loses the gradient, and another has the smallest."""
-    kind, at = ("relu" if how == "closed" else "tanh"), int(rng.integers(3, 5))
+def two_of(rng, low, high):
+    """Draw two layers: a verdict that is the same for all is right for one of them at most."""
+    return [int(at) for at in rng.permutation(np.arange(low, high))[:2]]
+
+
+def one_layer(rng, how, at=3):
+    """Draw a network in which this layer, not an outer one, loses the gradient, and another has the smallest."""
+    kind = "relu" if how == "closed" else "tanh"
     depth = 2 * at + int(rng.integers(4, 6))  # counted from the output, it is another layer, and no neighbour
     others = 0.04 ** (1 / (depth - 2))  # they lose much, too, but all together less than the one
     change = {
@@ -289,28 +303,44 @@ def one_layer(rng, how):
     return drawn(rng, at, make), at
 
 
+MODERATE = "with a gain of 0.02, and 0.035 for all the others together"
+
+
+def moderate(rng, at, depth):
+    """Draw a network whose product, 0.0007, is above the square of its smallest gain; no single gain is tiny."""
+    scales = dict.fromkeys(range(1, depth), 0.035 ** (1 / (depth - 2)))
+    return network(rng, "linear", (8,) * (depth + 1), scales={**scales, at: 0.02})
+
+
 @points(0.5)
 @pytest.mark.parametrize("how", ["small weights", "saturated", "small last weights"])
+@rests_on(RIGHT_GAINS)
 def test_one_layer(learner, rng, how):
     """The layer that loses the gradient is named, also if it is the last."""
     if how == "small last weights":
-        last = int(rng.integers(5, 8))
-        case = drawn(rng, last, lambda rng: network(rng, "tanh", (8,) * (last + 2), scales={last: 1e-5}))
-        judge(learner, case, last, kind="with small weights in the last layer")
+        for last in two_of(rng, 4, 8):
+            sizes, scales = (8,) * (last + 2), {last: 1e-5}
+            case = drawn(rng, last, lambda rng, sizes=sizes, scales=scales: network(rng, "tanh", sizes, scales=scales))
+            judge(learner, case, last, kind="with small weights in the last layer")
+            judge(learner, moderate(rng, last, last + 1), last, kind=MODERATE)
         return
-    case, at = one_layer(rng, how)
-    judge(learner, case, at, kind=f"with {how} in one layer" if how == "small weights" else f"with one {how} layer")
+    for at in two_of(rng, 2, 6):
+        case, _ = one_layer(rng, how, at)
+        judge(learner, case, at, kind=f"with {how} in one layer" if how == "small weights" else f"with one {how} layer")
+        judge(learner, moderate(rng, at, 9), at, kind=MODERATE)
 
 
 @points(0.5)
+@rests_on(RIGHT_GAINS)
 def test_one_closed_layer(learner, rng):
     """The layer that lets nothing through is named."""
-    case, at = one_layer(rng, "closed")
-    judge(learner, case, at, kind="with one closed layer")
+    for at in two_of(rng, 2, 6):
+        judge(learner, one_layer(rng, "closed", at)[0], at, kind="with one closed layer")
 
 
 @points(0.5)
 @pytest.mark.parametrize("how", ["all alike", "one more than others"])  # the first in two sizes
+@rests_on(RIGHT_GAINS)
 def test_everywhere(learner, rng, how):
     """Where every layer takes a little, no single layer is blamed, even if one takes more than any other."""
     scales, more = dict.fromkeys(range(12), 0.35), how == "one more than others"
@@ -329,10 +359,13 @@ def test_everywhere(learner, rng, how):
 
     if how == "all alike":
         judge(learner, drawn(rng, "everywhere", make), "everywhere", kind="")
+        case = network(rng, "linear", (8,) * 5, scales=dict.fromkeys(range(1, 4), 0.005) | {2: 0.004})
+        judge(learner, case, "everywhere", kind="")
 
 
 @points(0.5)
 @pytest.mark.parametrize("what", ["a little lost", "small inputs", "small first weights"])
+@rests_on(RIGHT_GAINS)
 def test_healthy(learner, rng, what):
     """Where next to nothing is lost between trained layers, nothing is found."""
     change = {
@@ -344,11 +377,14 @@ def test_healthy(learner, rng, what):
     def make(rng):
         while True:
             case = network(rng, "relu", (8,) * 8, **change)
-            if what != "a little lost" or np.prod(right_gains(*case)[1:]) < 0.009:
+            product = np.prod(right_gains(*case)[1:])
+            if product < 0.009 if what == "a little lost" else product > 0.15:
                 return case
 
     case = drawn(rng, "healthy", make, telling=what == "small inputs")
     judge(learner, case, "healthy", kind="")
+    if what == "a little lost":  # what one layer takes, the others give
+        judge(learner, network(rng, "linear", (8,) * 8, scales={**dict.fromkeys(range(8), 1.6), 3: 0.004}), "healthy", kind="")
     broken = drawn(rng, 3, lambda rng: network(rng, "tanh", (8,) * 8, scales={3: 1e-5}))
     expect.depends_on_input(call(learner, "verdict", *case), call(learner, "verdict", *broken), name="verdict")
     if what == "small first weights":
@@ -375,7 +411,7 @@ def narrowing(rng):
         scale = 10 ** rng.uniform(-2, 0)
         case = network(rng, "tanh", (8, 8, 8, 2, 8), shifts={2: rng.uniform(1, 2)}, scales={2: scale})
         _, dz, dh = gradients(*case)
-        slope = ratio(dz[2], dh[3])  # no bar of 0.1 tells it
+        slope = ratio(dz[2], dh[3])
         if slope > 0.12 and 0.6 < slope / ratio(dh[2], dz[2]) < 0.85:
             return case, 2
 
@@ -404,8 +440,8 @@ def test_cause(learner, rng, how):
         told_apart(learner, *both(rng, shift=5.0, scale=0.005), blames=small)
         widths = "the weights of a layer whose activation takes more: compare norms, whatever the widths"
         told_apart(learner, *narrowing(rng), "activation", blames=widths)
-        case, at = one_layer(rng, "closed")
+        case, at = one_layer(rng, "closed", int(rng.integers(3, 5)))
         tie = "the activation of a layer to which nothing comes: both ratios are 1, so the first is not the smaller"
         told_apart(learner, case, at - 2, "weights", blames=tie)
     else:
-        told_apart(learner, *one_layer(rng, how), "activation", blames="the weights of a layer that is closed")
+        told_apart(learner, *one_layer(rng, how, int(rng.integers(3, 5))), "activation", blames="the weights of a layer that is closed")

@@ -1,7 +1,7 @@
 """Normalises the softmax over the examples.
 
 expects: do not sum to 0: each is one softmax
-points: 6
+points: 9
 """
 
 import numpy as np

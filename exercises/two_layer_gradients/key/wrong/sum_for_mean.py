@@ -1,7 +1,7 @@
 """Forgets the 1/b of the mean in the gradient of the loss.
 
 expects: gradient of the summed loss
-points: 6
+points: 9
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Judges by the ratio of the weights' gradients.
 
 expects: small inputs make a small gradient
-points: 8.5
+points: 7.5
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Asks what leaves a layer, not what comes to it, before it divides.
 
 expects: the gain of a closed layer is 1
-points: 8.5
+points: 9
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Subtracts where a ratio was asked for.
 
 expects: the gains are differences
-points: 3.5
+points: 7
 """
 
 import numpy as np

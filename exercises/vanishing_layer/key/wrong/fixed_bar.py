@@ -1,7 +1,7 @@
 """Blames a layer only below a fixed bar.
 
 expects: with small weights in one layer: everywhere is the verdict
-points: 9
+points: 8
 """
 
 import numpy as np

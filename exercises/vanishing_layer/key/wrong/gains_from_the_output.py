@@ -1,7 +1,7 @@
 """Lists the gains in the order in which backward computes them.
 
 expects: the gains begin at the output
-points: 4.5
+points: 7
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Prints the gains.
 
-expects: `verdict` rests on it, so mend `gains` first
-points: 2.5
+expects: `gains(...)` is None, as happens when a `return` is missing
+points: 7
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Leaves the last layer out, too.
 
 expects: with small weights in the last layer: the verdict is healthy
-points: 9.5
+points: 8
 """
 
 import numpy as np

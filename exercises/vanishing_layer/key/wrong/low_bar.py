@@ -1,7 +1,7 @@
 """Calls a network healthy down to 0.0001.
 
 expects: the verdict is healthy, although the product of the gains is below 0.001
-points: 9
+points: 8
 """
 
 import numpy as np

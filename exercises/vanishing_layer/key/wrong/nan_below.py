@@ -1,7 +1,7 @@
 """Divides 0 by 0.
 
 expects: are not finite
-points: 8.5
+points: 9
 """
 
 import numpy as np

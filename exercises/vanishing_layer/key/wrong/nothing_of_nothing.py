@@ -1,7 +1,7 @@
 """Calls the gain 0 where nothing comes.
 
 expects: below a closed layer the gains are 0
-points: 8.5
+points: 9
 """
 
 import numpy as np

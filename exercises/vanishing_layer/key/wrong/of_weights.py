@@ -1,7 +1,7 @@
 """Compares the gradients of neighbouring weights.
 
 expects: the gains compare gradients of weights
-points: 4
+points: 7
 """
 
 import numpy as np

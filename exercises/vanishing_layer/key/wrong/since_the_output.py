@@ -1,7 +1,7 @@
 """Divides by the gradient at the output.
 
 expects: the gains are counted from the output
-points: 4.5
+points: 7
 """
 
 import numpy as np

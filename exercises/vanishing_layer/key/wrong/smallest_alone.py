@@ -1,7 +1,7 @@
 """Calls a network healthy if no single layer takes much.
 
 expects: but the verdict is healthy
-points: 9
+points: 7
 """
 
 import numpy as np

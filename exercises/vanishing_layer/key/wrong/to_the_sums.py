@@ -1,7 +1,7 @@
 """Stops at the sums, and so measures the activation alone.
 
 expects: the gains stop at the sums z
-points: 4.5
+points: 8
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Divides what comes by what leaves.
 
 expects: the gains are upside down
-points: 2.5
+points: 7
 """
 
 import numpy as np

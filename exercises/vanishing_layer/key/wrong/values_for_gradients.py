@@ -1,7 +1,7 @@
 """Compares the values that go forward.
 
 expects: compare the values h themselves
-points: 2.5
+points: 7
 """
 
 import numpy as np
