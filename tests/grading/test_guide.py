@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from course_grader.grading.exercises.exercise import TOTAL_FACTOR
+from course_grader.grading.exercises.name_analysis import MAX_CHARS
 from course_grader.grading.exercises.submitted_notebook import MAX_BYTES
+from course_grader.grading.exercises.ungraded_cells import MAX_OWN_CHARS
 from course_grader.grading.sandbox.limits import Limits
 
 GUIDE = Path(__file__).parents[2] / "docs" / "grading.md"
@@ -21,5 +23,7 @@ def test_the_guide_gives_the_limits_that_hold():
         f"may write to | {limits.home_bytes >> 20} MiB",
         f"| output | {limits.output_chars:,} characters |",
         f"| the notebook handed in | {MAX_BYTES >> 20} MiB |",
+        f"| each answer | {MAX_CHARS:,} characters;",
+        f"| {MAX_CHARS:,} characters each, {MAX_OWN_CHARS:,} together |",
     ):
         assert line in text, line

@@ -20,7 +20,7 @@ TRIES = {
     ),
     "os._exit": ("import os; os._exit(0)", 1, DIED + "the cell `double`: out of memory, a crash, or told to exit"),
     "a crash": ("import ctypes; ctypes.string_at(0)", 1, DIED + "the cell `double`: out of memory"),
-    "sys.exit": ("import sys; sys.exit(0)", 3, "the cell `double`: SystemExit: 0"),
+    "sys.exit": ("import sys; sys.exit(0)", 3, 'the cell `double`: SystemExit: "0"'),
     "text without end": (
         "import time\nwhile True:\n    print('x' * 9999, flush=True); time.sleep(0.001)",
         1,

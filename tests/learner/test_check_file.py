@@ -36,7 +36,7 @@ def test_an_answer_that_fails_to_run_is_shown(hand_in):
     """A cell that raises has a row of its own before the check it breaks."""
     result = check_file(hand_in(double="def double(x)"))
     assert [row.message for row in result.rows] == [
-        "SyntaxError: expected ':' (line 1)",
+        "SyntaxError: \"expected ':'\" (line 1)",
         "NameError: name 'double' is not defined",
     ]
     assert not result.passed

@@ -89,9 +89,9 @@ def test_an_answer_that_never_ends_costs_its_own_part(hand_in, course_folder):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("import sys\nsys.exit(3)", "SystemExit: 3"),
-        ("def double(x)", "SyntaxError: expected ':' (line 1)"),
-        ("raise ValueError('no')", "ValueError: no"),
+        ("import sys\nsys.exit(3)", 'SystemExit: "3"'),
+        ("def double(x)", "SyntaxError: \"expected ':'\" (line 1)"),
+        ("raise ValueError('no')", 'ValueError: "no"'),
     ],
 )
 def test_an_answer_that_does_not_run_is_a_part_of_its_own(hand_in, course_folder, answer, message):

@@ -79,7 +79,7 @@ class Learner:
         """Call like :meth:`call`, and also return the arguments as the function left them."""
         call = encode({"args": list(args), "kwargs": kwargs})
         instead = {"instead": self._instead} if self._instead else {}
-        reply = self._request({"name": name, "call": call, "arguments": True} | instead)
+        reply = self._request({"name": name, "call": call, "arguments": True, **instead})
         after = self._decode(name, reply.get("call"))
         if not _has_same_form(after, args, kwargs):
             raise LearnerError(f"`{name}` left its arguments in a state that is not plain data", function=name)

@@ -314,14 +314,14 @@ def test_fastest_rate(learner, rng):
         raise Mistake("your best rate finishes the strongest direction in one step and leaves the weakest behind")
     if agree(came, 1 / (low + high)):
         raise Mistake("your best rate is half of the right one: set the two factors equal again")
-    if came >= 2 / high or agree(came, 2 / high):
-        raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
-    if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
-        raise Mistake("your best rate is computed from the mean curvature: only the two extremes matter")
     if any(agree(came, 2 / (curvature + other)) for curvature, other in ((low, middle), (middle, high))):
         raise Mistake(
             "your best rate is computed from the position of a curvature: take the smallest and the largest of them"
         )
+    if came >= 2 / high or agree(came, 2 / high):
+        raise Mistake("your best rate lies at the border or beyond it, where a direction does not shrink")
+    if agree(came, 2 * 3 / np.trace(h)) or agree(came, 3 / np.trace(h)):
+        raise Mistake("your best rate is computed from the mean curvature: only the two extremes matter")
     if not agree(came, 2 / (low + high)):
         behind = (
             "leaves the weakest direction behind" if came.real < 2 / (low + high) else "hops about in the strongest"
