@@ -90,10 +90,13 @@ async def _index(target: Path, pages: dict[str, list[Section]]) -> None:
         for name, sections in pages.items():
             await index.add_html_file(content=_as_html(name, sections), url=f"{name}.html")
         await index.write_files()
-        while not all(
-            path.stat().st_size for path in target.rglob("*.*")
-        ):  # it answers before the last are on the disk
+        while not _is_written(target, len(pages)):  # it answers before the last are on the disk
             await asyncio.sleep(0.05)
+
+
+def _is_written(target: Path, pages: int) -> bool:
+    files = [path for path in target.rglob("*") if path.is_file()]
+    return all(path.stat().st_size for path in files) and sum(path.suffix == ".pf_fragment" for path in files) == pages
 
 
 def _as_html(name: str, sections: list[Section]) -> str:

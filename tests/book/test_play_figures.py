@@ -16,7 +16,7 @@ def test_the_learning_rate_is_dragged_past_its_border(figure):
     rate.focus()
     for _ in range(6):
         page.keyboard.press("ArrowRight")
-    assert said.inner_text() == "η = 0.21 is past 2/λ = 0.2: across grows by 1.1 a step; along still shrinks."
+    assert said.text_content() == "η = 0.21 is past 2/λ = 0.2: across grows by 1.1 a step; along still shrinks."
     before = page.root.locator("polyline.bwd").get_attribute("points")
     drag_by_finger(page, page.root.locator(".handle"), -60, 20)
     after = page.root.locator("polyline.bwd").get_attribute("points")
@@ -27,7 +27,7 @@ def test_the_learning_rate_is_dragged_past_its_border(figure):
     page.wait_for_selector("#learning-rate.ready")
     assert page.root.locator("polyline.bwd").get_attribute("points") == after
     page.root.get_by_role("button", name="Reset").click()
-    assert "is below" in said.inner_text()
+    assert "is below" in said.text_content()
 
 
 def test_at_the_cliff_clipping_keeps_the_run_and_by_norm_its_direction(figure):
@@ -39,28 +39,28 @@ def test_at_the_cliff_clipping_keeps_the_run_and_by_norm_its_direction(figure):
     np.testing.assert_allclose([each["place"] for each in log[:28]], [each["place"] for each in expected], rtol=1e-6)
     said = page.root.locator("[data-part=said]")
     norm = f"At step 27 the gradient norm is {expected[27]['norm']:.2g}"
-    assert said.inner_text().startswith(f"{norm}: the step throws the run off the map")
+    assert said.text_content().startswith(f"{norm}: the step throws the run off the map")
     page.root.get_by_label("by norm").check()
-    assert said.inner_text() == f"{norm}: clipped, the step is 0.2 long, in the same direction."
+    assert said.text_content() == f"{norm}: clipped, the step is 0.2 long, in the same direction."
     page.root.get_by_label("by value").check()
-    assert re.fullmatch(rf"{norm}: clipped, the step is 0.28 long, turned by \d+°.", said.inner_text())
+    assert re.fullmatch(rf"{norm}: clipped, the step is 0.28 long, turned by \d+°.", said.text_content())
     page.root.get_by_label("Threshold").focus()
     for _ in range(30):
         page.keyboard.press("ArrowRight")
-    assert "the step throws" in said.inner_text()  # too high a threshold is none
+    assert "the step throws" in said.text_content()  # too high a threshold is none
 
 
 def test_the_layer_is_dragged_over_the_ridge_and_another_precision_takes_it_back(figure):
     """The point stays on the roof, wherever the finger is; the ridge depends on the precision, the batch does not."""
     page = figure("roofline", width=390)
     said = page.root.locator("[data-part=said]")
-    assert "memory-bound" in said.inner_text()
+    assert "memory-bound" in said.text_content()
     drag_by_finger(page, page.root.locator(".handle"), 60, -70)
-    assert "past the ridge at 12.5: compute-bound. At best 100% of the peak." in said.inner_text()
+    assert "past the ridge at 12.5: compute-bound. At best 100% of the peak." in said.text_content()
     rows = page.root.get_by_label("Rows in the batch")
     chosen = rows.get_attribute("aria-valuetext")
     page.root.get_by_label("bfloat16").check()
-    assert "left of the ridge at 201: memory-bound" in said.inner_text()
+    assert "left of the ridge at 201: memory-bound" in said.text_content()
     assert rows.get_attribute("aria-valuetext") == chosen
 
 
@@ -103,9 +103,9 @@ def test_the_gradient_of_twenty_layers_is_level_with_the_scale_of_he(figure):
     """The default vanishes in float16, dragging finds He's scale, and what was measured confirms the law."""
     page = figure("gradient-by-layer", width=390)
     said = page.root.locator("[data-part=said]")
-    assert said.inner_text().endswith("1.7e-8, 0 in float16.")
+    assert said.text_content().endswith("1.7e-8, 0 in float16.")
     drag_by_finger(page, page.root.locator(".handle"), 0, -90)
-    assert " = 1: after 20 layers" in said.inner_text()
+    assert " = 1: after 20 layers" in said.text_content()
     layers = load_figure("gradient-by-layer")
     for activation in layers.ACTIVATIONS:
         for scale in layers.SCALES:
@@ -121,13 +121,13 @@ def test_a_run_is_diagnosed_and_the_browser_remembers_it_until_reset(figure):
     assert diagnose.is_disabled()
     page.root.get_by_label("B", exact=True).check()
     page.root.get_by_label("Too much weight decay").check()
-    assert said.inner_text().endswith("What is broken?")
+    assert said.text_content().endswith("What is broken?")
     assert not re.search(r"guess|case \d", page.root.inner_text())
     diagnose.click()
-    assert said.inner_text().startswith("Not yet. The sign of “Too much weight decay”: step 1 is healthy")
+    assert said.text_content().startswith("Not yet. The sign of “Too much weight decay”: step 1 is healthy")
     page.root.get_by_label("Labels of other examples").check()
     diagnose.click()
-    assert said.inner_text().startswith("Right, case 8.")
+    assert said.text_content().startswith("Right, case 8.")
     page.root.get_by_role("button", name="Next run").click()
     page.root.get_by_label("zero_grad() is missing").check()
     diagnose.click()

@@ -19,6 +19,6 @@ def backward(cache):
         grads[name] = np.zeros_like(p)
         for index in np.ndindex(p.shape):
             here, up, down = (measured(name, index, step) for step in (0.0, 1e-6, -1e-6))
-            kink = abs((up - here) - (here - down)) > 1e-9
+            kink = abs((up - here) - (here - down)) > 1e-11
             grads[name][index] = min(up - here, here - down, key=abs) / 1e-6 if kink else (up - down) / 2e-6
     return grads
