@@ -65,8 +65,16 @@ def call(learner, name, *args):
         raise
 
 
+def rule_by_hand(learner):
+    """Check that `backward` holds a rule: whoever asks torch for the gradients in it has written none."""
+    asks = r"^torch\.autograd\.(grad|backward|functional)\b|^torch\.func\b|\.(backward|vjp|jvp|jacrev|jacfwd)$"
+    why = "that asks torch for the gradient, and here you write the rule: what dy/dx and dy/da are"
+    expect.by_hand(learner, ["LeakyPower"], among=["leaky_power"], instead_of={asks: why})
+
+
 def slope(learner, name, *args):
     """Return one of the two gradients as an array."""
+    rule_by_hand(learner)
     found = call(learner, "slopes", *args)
     if found[name] is None:
         raise Mistake(f"`backward` returns None for {name[1]}, which wants a gradient")
@@ -170,6 +178,7 @@ def test_second_derivative(learner, rng):
     """The gradient can be differentiated again."""
     x, a, g = make(rng, 3, 4)
     v = rng.uniform(0.5, 1.5, size=x.shape)
+    rule_by_hand(learner)
     try:
         found = call(learner, "second_slopes", x, a, 2.5, g, v)
     except Mistake as mistake:
