@@ -15,6 +15,7 @@ WAITS = {"_local_scalar_dense", "equal"}
 TABLES = {"full", "eye", "ones", "zeros", "arange", "tril", "lift_fresh", "scatter", "scatter_", "fill_", "zero_"} | {
     "new_full", "new_ones", "new_zeros", "full_like", "ones_like", "zeros_like", "fill_diagonal_", "index_put_", "diag",
 }  # fmt: skip
+CHOICES = {"argmax", "max", "amax", "topk", "sort", "argsort", "ge", "gt", "eq"}
 VIEWS = {"select", "slice", "unbind", "split", "view", "_unsafe_view", "detach", "alias", "as_strided", "squeeze"} | {
     "unsqueeze", "expand", "permute", "transpose", "t", "diagonal", "empty", "empty_like", "copy_", "cat", "stack",
 }  # fmt: skip
@@ -208,6 +209,11 @@ def check_work(traces):
             raise Mistake(
                 "no number is that of `slow_step` yet: this point is for a step that gives at least one of them"
             )
+        if not any(name.removeprefix("aten::") in CHOICES and K in shapes[0] for name, _, shapes, _ in found["rows"] if shapes):
+            raise Mistake(
+                "nothing in the trace looks for the largest logit of each sample (`aten::argmax`): Python does it, number by "
+                "number, where no profile of torch sees it. Compute the accuracy in torch"
+            )
 
 
 def check_mended(case, found):
@@ -246,6 +252,8 @@ def passes(case, found):
 
 def practised(learner, *steps):
     """Return the counts of a practice step, and how often it was run."""
+    why = "that is text for people, in which long names are cut off; read the rows, which have a key and a count"
+    expect.by_hand(learner, ["calls"], among=["calls"], instead_of={r"\.table$": why})
     try:
         found = learner.call("practice", *steps)
     except Mistake as mistake:
