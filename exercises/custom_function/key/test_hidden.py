@@ -166,7 +166,7 @@ def test_at_the_kink(learner, rng):
     x, a, g = make(rng, 2, 4)
     x[0, 1] = 0.0
     came, right = slope(learner, "dx", x, a, 1.5, g), g * right_slopes(x, a, 1.5)[0]
-    if agree(came[0, 1], right[0, 1]):
+    if np.isclose(came[0, 1], right[0, 1], rtol=1e-4):  # with how many digits is another test's business
         return
     if not agree(came[x != 0], right[x != 0]):
         raise Mistake("the gradient of x is wrong where x is 0, and elsewhere, too: begin with the others")

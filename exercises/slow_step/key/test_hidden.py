@@ -163,7 +163,11 @@ def right_numbers(case, found, which):
 
 def both(learner, rng):
     """Return two cases with batches of different sizes, and what came for each."""
-    cases = [draw(rng, int(rng.integers(low, low + 4))) for low in (9, 17)]
+    while True:  # until the accuracies tell a step that finds them, whether or not it also moves the parameters
+        cases = [draw(rng, int(rng.integers(low, low + 4))) for low in (9, 17)]
+        first, second = (accuracy(*case[:3]) for case in cases)
+        if abs(first - second) > 1e-3:
+            break
     return [(case, run(learner, case)) for case in cases]
 
 
