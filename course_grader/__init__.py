@@ -1,7 +1,7 @@
 """Build a course's notebooks, mark one's own and grade submissions.
 
-Learners call ``check``; hidden tests import ``points``, ``rests_on``, ``Mistake`` and ``expect``. These load on first use: they need
-NumPy, which the ``course`` command does without.
+Learners call ``check``; hidden tests import ``points``, ``rests_on``, ``Mistake`` and ``expect``. These load on
+first use: they need NumPy, which the ``course`` command does without.
 """
 
 from typing import TYPE_CHECKING

@@ -67,8 +67,10 @@ class Learner:
     def run(self, name: str, /, *args: object, **kwargs: object) -> Call:
         """Call like :meth:`call`, and also return the arguments as the function left them."""
         call = encode({"args": list(args), "kwargs": kwargs})
-        instead = {"instead": self._instead} if self._instead else {}
-        reply = self._request({"name": name, "call": call, "arguments": True} | instead)
+        request: dict[str, object] = {"name": name, "call": call, "arguments": True}
+        if self._instead:
+            request["instead"] = self._instead
+        reply = self._request(request)
         after = self._decode(name, reply.get("call"))
         if not _has_same_form(after, args, kwargs):
             raise LearnerError(f"`{name}` left its arguments in a state that is not plain data", function=name)
