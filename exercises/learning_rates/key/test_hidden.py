@@ -101,7 +101,9 @@ def test_largest_stable_rate(learner, rng):
     h = turned_hessian(rng)
     curvatures = np.linalg.eigvalsh(h)
     right = 2 / curvatures[-1]
-    on_axes = [number(learner.call("largest_stable_rate", np.diag(some)), name="the rate") for some in both_ways(curvatures)]
+    on_axes = [
+        number(learner.call("largest_stable_rate", np.diag(some)), name="the rate") for some in both_ways(curvatures)
+    ]
     if agree(on_axes[0], right) != agree(on_axes[1], right):
         raise Mistake(
             "the rate is computed from the position of a curvature: which comes first is not fixed, so compare them"

@@ -34,7 +34,9 @@ def backward(out, stack, weights):
     return gradients, g
 """
 TINY = 1e-30
-MEASURED = "where {} is tiny, {} is wrong, as it is when slopes are measured: in a difference of losses it is lost. Derive it"
+MEASURED = (
+    "where {} is tiny, {} is wrong, as it is when slopes are measured: in a difference of losses it is lost. Derive it"
+)
 
 
 # Networks, and what is right for them.

@@ -213,10 +213,12 @@ def check_work(traces):
             raise Mistake(
                 "no number is that of `slow_step` yet: this point is for a step that gives at least one of them"
             )
-        if not any(name.removeprefix("aten::") in CHOICES and K in shapes[0] for name, _, shapes, _ in found["rows"] if shapes):
+        if not any(
+            name.removeprefix("aten::") in CHOICES and K in shapes[0] for name, _, shapes, _ in found["rows"] if shapes
+        ):
             raise Mistake(
-                "nothing in the trace looks for the largest logit of each sample (`aten::argmax`): Python does it, number by "
-                "number, where no profile of torch sees it. Compute the accuracy in torch"
+                "nothing in the trace looks for the largest logit of each sample (`aten::argmax`): Python does it, "
+                "number by number, where no profile of torch sees it. Compute the accuracy in torch"
             )
 
 

@@ -131,8 +131,14 @@ def run_backward_of_theirs(learner, cache):
     # What `forward` keeps, `backward` may return.
     expect.by_hand(learner, ["backward", "forward"], among=CELLS, instead_of=INSTEAD)
     needed = {"loss_backward": lambda: slope_of_logits(learner, cache["logits"], cache["y"])}
-    with expect.blame_dependency("backward", needed, maybe=True):
-        return learner.call("backward", cache)
+    try:
+        with expect.blame_dependency("backward", needed, maybe=True):
+            return learner.call("backward", cache)
+    except Mistake as mistake:
+        if mistake.function == "backward" and "matmul" in str(mistake):
+            why = "the shapes in a product do not fit. Is a transpose missing, or an axis of length 1 gone?"
+            raise mistake.reworded(f"{mistake}: {why}") from None
+        raise
 
 
 def slope_of_logits(learner, logits, y, *, shape=None):
@@ -493,13 +499,15 @@ def test_hidden_layers(learner, rng):
 
 def check_derived(learner, x, y, params, name):
     """Look at a row of a gradient that is too small to be measured, though derived it has all its digits."""
-    came = expect.array(gradients(learner, x, y, params)[name], name=f"the gradient of {name}", shape=params[name].shape)
+    came = expect.array(
+        gradients(learner, x, y, params)[name], name=f"the gradient of {name}", shape=params[name].shape
+    )
     cache = run_forward(x, y, params)[1]
     right = run_backward(cache, of_logits(cache, y))[name]
     if not agree(came[0] / TINY, right[0] / TINY):
         raise Mistake(
-            f"where what is multiplied by w{name[1]} is tiny, the gradient of {name} is wrong, as it is when slopes are "
-            "measured: in a difference of losses it is lost. `backward` must derive it from the cache"
+            f"where what is multiplied by w{name[1]} is tiny, the gradient of {name} is wrong, as it is when slopes "
+            "are measured: in a difference of losses it is lost. `backward` must derive it from the cache"
         )
 
 

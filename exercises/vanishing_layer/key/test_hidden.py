@@ -367,7 +367,8 @@ def test_healthy(learner, rng, what):
     case = drawn(rng, "healthy", make)
     judge(learner, case, "healthy", kind="")
     if what == "a little lost":  # what one layer takes, the others give
-        judge(learner, network(rng, "linear", (8,) * 8, scales={**dict.fromkeys(range(8), 1.6), 3: 0.004}), "healthy", kind="")
+        given = network(rng, "linear", (8,) * 8, scales={**dict.fromkeys(range(8), 1.6), 3: 0.004})
+        judge(learner, given, "healthy", kind="")
     broken = drawn(rng, 3, lambda rng: network(rng, "tanh", (8,) * 8, scales={3: 1e-5}))
     expect.depends_on_input(call(learner, "verdict", *case), call(learner, "verdict", *broken), name="verdict")
     if what == "small first weights":
@@ -427,4 +428,5 @@ def test_cause(learner, rng, how):
         tie = "the activation of a layer to which nothing comes: both ratios are 1, so the first is not the smaller"
         told_apart(learner, case, at - 2, "weights", blames=tie)
     else:
-        told_apart(learner, *one_layer(rng, how, int(rng.integers(3, 5))), "activation", blames="the weights of a layer that is closed")
+        case = one_layer(rng, how, int(rng.integers(3, 5)))
+        told_apart(learner, *case, "activation", blames="the weights of a layer that is closed")

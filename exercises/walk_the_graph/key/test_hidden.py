@@ -526,7 +526,8 @@ def test_added_to_what_is_there(learner, rng):
 
     def brings(found, steps):
         brought.update(grads_of(found, steps, last))
-        rights = [right_grads(steps, start, last) for start in (g, np.ones_like(g))]  # the start is another test's business
+        starts = (g, np.ones_like(g))  # with which one it begins is another test's business
+        rights = [right_grads(steps, start, last) for start in starts]
         if not any(same(brought, right) for right in rights):
             raise Mistake("the gradient of a first walk is wrong already, where a value has two users: mend that first")
 
