@@ -40,7 +40,7 @@ test-more: .venv/installed tools ## run the long rest: cold grading, large banks
 	@.venv/bin/python -m tests.processors SSE4
 	@$(PYTEST) -m more tests
 
-test-names: .venv/installed sandbox ## grade every known mistake under four more names, each with draws of its own
+test-names: .venv/installed sandbox ## mark every known mistake under ten names, each with draws of its own
 	@$(PYTEST) -m names tests/exercises
 
 test-processors: .venv/installed tools ## run the pages, and the tests of numbers, as on five kinds of processor

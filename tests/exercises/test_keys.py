@@ -18,7 +18,6 @@ from course_grader.notebooks.exercise_notebooks import learner_notebook, referen
 EXERCISES = Path(__file__).parents[2] / "exercises"
 SLUGS = sorted(path.parents[1].name for path in EXERCISES.glob("*/key/source.md"))
 LEARNERS = [("ada", "0"), pytest.param(tuple(map(str, range(1, 7))), marks=pytest.mark.more)]
-MISTAKEN = ["ada", *(pytest.param(str(number), marks=pytest.mark.names) for number in range(1, 5))]
 # One after the other, so that each function gives back all of them in turn.
 ODD = """
 import numpy as np

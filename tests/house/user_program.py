@@ -314,7 +314,7 @@ def catch_errors() -> Iterator[type[errors.CourseError]]:
 
 
 @course_grader.points(2)
-@course_grader.rests_on("def helper(): ...")
+@course_grader.rests_on("def double(x): return 2 * x")
 def test_their_square(learner: Any) -> None:
     """A key's test."""
     course_grader.expect.array(learner.square(3), name="square(3)", shape=())

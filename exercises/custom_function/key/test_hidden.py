@@ -66,8 +66,16 @@ def call(learner, name, *args):
         raise
 
 
+def rule_by_hand(learner):
+    """Check that `backward` holds a rule: whoever asks torch for the gradients in it has written none."""
+    asks = r"^torch\.autograd\.(grad|backward|functional)\b|^torch\.func\b|\.(backward|vjp|jvp|jacrev|jacfwd)$"
+    why = "that asks torch for the gradient, and here you write the rule: what dy/dx and dy/da are"
+    expect.by_hand(learner, ["LeakyPower"], among=["leaky_power"], instead_of={asks: why})
+
+
 def slope(learner, name, *args):
     """Return one of the two gradients as an array."""
+    rule_by_hand(learner)
     found = call(learner, "slopes", *args)
     if found[name] is None:
         raise Mistake(f"`backward` returns None for {name[1]}, which wants a gradient")
@@ -161,7 +169,7 @@ def test_at_the_kink(learner, rng):
     while abs(np.float32(g[0, 1]) - g[0, 1]) < 3e-8:  # what is narrowed to float32 always tells
         g[0, 1] = rng.uniform(0.5, 1.5)
     came, right = slope(learner, "dx", x, a, 1.5, g), g * right_slopes(x, a, 1.5)[0]
-    if agree(came[0, 1], right[0, 1]):
+    if np.isclose(came[0, 1], right[0, 1], rtol=1e-4):  # with how many digits is another test's business
         return
     if not agree(came[x != 0], right[x != 0]):
         raise Mistake("the gradient of x is wrong where x is 0, and elsewhere, too: begin with the others")
@@ -173,6 +181,7 @@ def test_second_derivative(learner, rng):
     """The gradient can be differentiated again."""
     x, a, g = make(rng, 3, 4)
     v = rng.uniform(0.5, 1.5, size=x.shape)
+    rule_by_hand(learner)
     try:
         found = call(learner, "second_slopes", x, a, 2.5, g, v)
     except Mistake as mistake:

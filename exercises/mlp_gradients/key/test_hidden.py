@@ -389,15 +389,28 @@ def test_batch_and_width_of_one(learner, rng):
     still_right(learner, rng, x, weights, "with a layer of width one")
 
 
+ZEROS = ((0, 1), (1, 4))  # layers, and units of them
+
+
+def make_with_zeros(rng):
+    """Draw a network of which two units give exactly 0, and let through what comes back if their mask is wrong."""
+    while True:
+        x, weights = make(rng)
+        for layer, unit in ZEROS:
+            weights[layer][:, unit] = 0
+        out, stack = run_forward(x, weights)
+        slips = [run_backward(out, stack, weights, mask=slip)[0] for slip in (lambda g, h: h >= 0, lambda g, h: g > 0)]
+        if all(gradients[layer][:, unit].any() for gradients in slips for layer, unit in ZEROS):
+            return x, weights
+
+
 @points(0.5)
 def test_relu_at_zero(learner, rng):
     """The slope of a ReLU at exactly 0 is 0."""
     _, _, mend = ordinary(learner, rng)
-    x, weights = make(rng)
-    for layer, unit in ((0, 1), (1, 4)):
-        weights[layer][:, unit] = 0
+    x, weights = make_with_zeros(rng)
     gradients = mend(backward_of(learner, x, weights)[0])
-    for layer, unit in ((0, 1), (1, 4)):
+    for layer, unit in ZEROS:
         if np.any(shaped(gradients[layer], weights[layer], f"weights[{layer}]")[:, unit] != 0):
             raise Mistake(
                 f"where the input of a ReLU is exactly 0, the gradient of weights[{layer}] is not: the slope there is 0"

@@ -334,7 +334,7 @@ def same(came, right):
 # The order.
 
 
-@points(0.5)
+@points(0.25)
 def test_each_value_once(learner, rng):
     """Every value that the result depends on is in the order, and none is in it twice."""
     square = [*leaves(rng, 1), ["tanh", 0], ["mul", 1, 1], ["tanh", 2]]
@@ -352,7 +352,7 @@ def test_each_value_once(learner, rng):
         once(order, steps, result, graph=graph)
 
 
-@points(1.5)
+@points(2)
 def test_users_before_what_they_use(learner, rng):
     """Each value comes before all of its parents, whichever way the graph branches."""
     for steps, graph in [
@@ -367,7 +367,7 @@ def test_users_before_what_they_use(learner, rng):
         sorted_right(order, steps, result, graph=graph)
 
 
-@points(0.5)
+@points(0.25)
 def test_order_again(learner, rng):
     """A second call gives a right order, too, and so does one for another value of the same graph."""
     steps = tangled(rng)
@@ -403,6 +403,7 @@ def test_order_of_many_paths(learner, rng):
         raise
     if len(set(order)) < 3 * DIAMONDS - 1:  # that the result or the leaves are missing has cost its points
         raise Mistake("for a hundred diamonds, one on the other, values are missing from the order")
+    sorted_right(order, steps, len(steps) - 1, graph="for a hundred diamonds, one on the other,")
 
 
 @points(0.5)
@@ -448,7 +449,7 @@ def keeps_the_limit(learner, cell):
 # The walk.
 
 
-@points(1.5)
+@points(2)
 def test_gradients(learner, rng):
     """Every leaf gets its gradient, in any graph of products and tanhs."""
     g, waits = matrix(rng), "a cotangent must be complete before it is passed on, and no use may be left out"
@@ -519,12 +520,22 @@ def test_leaves_alone(learner, rng):
 @points(0.5)
 def test_added_to_what_is_there(learner, rng):
     """A gradient is added to the .grad that is there; a second walk of the same graph brings the same again."""
-    steps, g = [*leaves(rng, 2), ["mul", 0, 1], ["mul", 2, 0], ["tanh", 3]], matrix(rng)
+    (steps, flipped), g = twice_used(rng), matrix(rng)
+    last = len(steps) - 1
     before, brought = {0: matrix(rng), 1: matrix(rng)}, {}
-    judged(learner, lambda found: brought.update(grads_of(found, steps, 4)), steps, g)
+
+    def brings(found, steps):
+        brought.update(grads_of(found, steps, last))
+        starts = (g, np.ones_like(g))  # with which one it begins is another test's business
+        rights = [right_grads(steps, start, last) for start in starts]
+        if not any(same(brought, right) for right in rights):
+            raise Mistake("the gradient of a first walk is wrong already, where a value has two users: mend that first")
+
+    for graph in (flipped, steps):
+        judged(learner, lambda found, graph=graph: brings(found, graph), graph, g)
 
     def adds(found):
-        came = grads_of(found, steps, 4)
+        came = grads_of(found, steps, last)
         if same(came, brought):
             raise Mistake("the .grad that a leaf had before is lost: a walk adds to it")
         if not same(came, {leaf: before[leaf] + brought[leaf] for leaf in before}):
@@ -533,7 +544,7 @@ def test_added_to_what_is_there(learner, rng):
             )
 
     def repeats(found):
-        came = grads_of(found, steps, 4)
+        came = grads_of(found, steps, last)
         if same(came, brought):
             raise Mistake(
                 "a second walk of the same graph changes no .grad: it must add its gradient to that of the first"
@@ -587,7 +598,7 @@ def test_each_vjp_once(learner, rng):
             raise
 
 
-@points(0.5)
+@points(0.25)
 @pytest.mark.parametrize("whose", ["on the way", "of the leaves"])
 def test_shared_arrays(learner, rng, whose):
     """No array changes that another value or the caller holds; each .grad is an array of its own."""

@@ -571,10 +571,14 @@ def same(after, before):
 
 
 def step(rng, dtype, scale=1.0):
+    """Draw parameters, gradients and a rate, until the step changes the norm of each parameter, too."""
     shapes = {"encoder.weight": (4, 3), "encoder.bias": (6,), "head.weight": (2, 2, 3)}
-    arrays = {name: (rng.normal(size=shape) * scale + scale / 2).astype(dtype) for name, shape in shapes.items()}
-    pulls = {name: (rng.normal(size=shape) * scale + scale / 3).astype(dtype) for name, shape in shapes.items()}
-    return arrays, pulls, float(rng.uniform(0.2, 0.4))
+    while True:
+        arrays = {name: (rng.normal(size=shape) * scale + scale / 2).astype(dtype) for name, shape in shapes.items()}
+        pulls = {name: (rng.normal(size=shape) * scale + scale / 3).astype(dtype) for name, shape in shapes.items()}
+        rate = float(rng.uniform(0.2, 0.4))
+        if all(abs(length(a - rate * pulls[name]) / length(a) - 1) > 0.02 for name, a in arrays.items()):
+            return arrays, pulls, rate
 
 
 def ratios_of(found, names):

@@ -1,6 +1,6 @@
 """Raises a TypeError about a gradient that is not finite.
 
-expects: raised TypeError in its line `raise TypeError(name)`; raise a ValueError
+expects: raised TypeError in its line `raise TypeError`; raise a ValueError
 points: 9.5
 """
 
@@ -13,7 +13,7 @@ def clip(grads, max_norm):
         raise ValueError(f"max_norm must be above 0, not {max_norm}")
     for name, g in grads.items():
         if not np.isfinite(g).all():
-            raise TypeError(name)
+            raise TypeError
     norm = global_norm(grads)
     if norm <= max_norm:
         return {name: g.copy() for name, g in grads.items()}, norm

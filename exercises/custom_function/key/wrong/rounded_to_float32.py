@@ -1,7 +1,7 @@
 """Computes in float32.
 
 expects: `forward` returns float32 where x is float64
-points: 4
+points: 5
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Adds what has come to the new share, in place.
 
 expects: both parents, one of which has a share already
-points: 9.5
+points: 9.75
 """
 
 

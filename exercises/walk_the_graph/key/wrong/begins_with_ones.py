@@ -1,7 +1,7 @@
 """Begins with ones, whatever it is given.
 
 expects: `backward` begins with ones
-points: 8.5
+points: 8
 """
 
 import numpy as np

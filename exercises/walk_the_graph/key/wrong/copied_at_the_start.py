@@ -1,7 +1,7 @@
 """Copies `g` at the start, but shares the copy among the leaves.
 
 expects: the .grad arrays of two leaves share memory
-points: 9.5
+points: 9.75
 """
 
 import numpy as np

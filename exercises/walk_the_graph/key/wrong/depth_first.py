@@ -1,7 +1,7 @@
 """Lists a value as soon as the search comes to it.
 
 expects: along one branch to its end
-points: 8.5
+points: 7.5
 """
 
 

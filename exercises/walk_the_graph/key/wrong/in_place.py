@@ -1,7 +1,7 @@
 """Adds with += to what a vjp returned.
 
 expects: the walk changes it though another value has it
-points: 9.5
+points: 9.75
 """
 
 

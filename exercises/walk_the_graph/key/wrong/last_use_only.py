@@ -1,7 +1,7 @@
 """Keeps only what came last.
 
 expects: where one operation uses a value twice, a gradient is wrong
-points: 8.5
+points: 7.5
 """
 
 

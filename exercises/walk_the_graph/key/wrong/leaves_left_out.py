@@ -1,7 +1,7 @@
 """Lists only values that have parents.
 
 expects: the leaves are missing from the order
-points: 9.5
+points: 9.75
 """
 
 

@@ -1,7 +1,7 @@
 """Goes level by level, by the shortest way from the result.
 
 expects: level by level
-points: 8.5
+points: 8
 """
 
 

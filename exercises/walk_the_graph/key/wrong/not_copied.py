@@ -1,7 +1,7 @@
 """Gives the leaf the array that arrived, which others may hold.
 
 expects: shares its memory with the caller's `g`
-points: 9.5
+points: 9.75
 """
 
 

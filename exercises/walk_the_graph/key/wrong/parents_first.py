@@ -1,7 +1,7 @@
 """Forgets to turn the finished values round.
 
 expects: the order is backwards
-points: 8.5
+points: 7.5
 """
 
 

@@ -1,7 +1,7 @@
 """Marks a value as seen when it is pushed, not when its turn comes.
 
 expects: marked as seen when it is put on the list
-points: 8.5
+points: 8
 """
 
 

@@ -1,7 +1,7 @@
 """Takes two values with the same numbers for one.
 
 expects: hold the same numbers, values are missing
-points: 9.5
+points: 9.75
 """
 
 

@@ -1,7 +1,7 @@
 """Counts each use, but takes one off for each user.
 
 expects: uses a value twice, values are missing
-points: 9.5
+points: 9.75
 """
 
 

@@ -1,7 +1,7 @@
 """Looks the vjp up by the parent, and so finds that of the first use for both.
 
 expects: each of the two uses has a vjp of its own
-points: 8.5
+points: 8
 """
 
 

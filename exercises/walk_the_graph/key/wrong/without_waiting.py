@@ -1,7 +1,7 @@
 """Goes on from a value at once, and never comes back to it.
 
 expects: used early and late, a gradient is wrong
-points: 8.5
+points: 7.5
 """
 
 
