@@ -358,7 +358,8 @@ def two_profiles(rng):
         right = sorted(names, key=lambda name: counts[name][0] - counts[name][1])
         small, large = ({name: counts[name][i] for name in rng.permutation(names)} for i in (0, 1))
         old = [name for name in right if small[name]]
-        by_count, by_ratio = (sorted(old, key=key) for key in (lambda n: -large[n], lambda n: -large[n] / small[n]))
+        by_count = sorted(old, key=large.get, reverse=True)
+        by_ratio = sorted(old, key={name: large[name] / small[name] for name in old}.get, reverse=True)
         others = sorted(old), [name for name in small if name in old], [name for name in large if name in old]
         if all(order not in (other, other[::-1]) for order in (old, by_count, by_ratio) for other in others):
             break

@@ -11,7 +11,7 @@ import numpy as np
 def clip(grads, max_norm):
     if not max_norm > 0:
         raise ValueError(f"max_norm must be above 0, not {max_norm}")
-    for name, g in grads.items():
+    for g in grads.values():
         if not np.isfinite(g).all():
             raise TypeError
     norm = global_norm(grads)
