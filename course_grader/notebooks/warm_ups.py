@@ -56,7 +56,7 @@ def split_warm_up(body: str) -> WarmUp:
 
     Examples
     --------
-    >>> split_warm_up("Say.\n\n:order: A step\n- [>] Forward\n- [<] Backward -> It needs the graph.\n\nSo.").prompt
+    >>> split_warm_up("Say.\n\n:choice: The gradient of `+`\n- [ ] Zero -> It moves.\n- [<] One\n\nSo.").prompt
     'Say.'
     """
     prompt, *rest = FIRST_FIELD.split(body.strip(), maxsplit=1)
