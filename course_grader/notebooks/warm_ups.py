@@ -28,7 +28,7 @@ from course_lib.errors import NotebookError
 __all__ = ["WarmUp", "split_warm_up"]
 
 FIRST_FIELD = re.compile(r"^(?=:(?:choice|order|number):)", re.MULTILINE)
-SECONDS_PER_FIELD = 8  # to think
+SECONDS_PER_OPTION = 4  # to think
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ class WarmUp:
 
     @property
     def minutes(self) -> int:
-        """How long it takes: reading what is shown, and a moment for each field."""
+        """How long it takes: reading what is shown, and a moment for each option."""
         shown = " ".join([self.prompt, *(field.as_question() for field in self.fields), self.words])
-        return math.ceil(len(shown.split()) / WORDS_PER_MINUTE + len(self.fields) * SECONDS_PER_FIELD / 60)
+        options = sum(len(field.options) for field in self.fields)
+        return math.ceil(len(shown.split()) / WORDS_PER_MINUTE + options * SECONDS_PER_OPTION / 60)
 
 
 def split_warm_up(body: str) -> WarmUp:

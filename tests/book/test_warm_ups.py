@@ -21,7 +21,7 @@ def pressed(field):
     told = []
     for button in field.get_by_role("button").all():
         button.click()
-        told.append(field.get_by_role("status").inner_text())
+        told.append(field.get_by_role("status").text_content())
         if "Right" in told[-1]:
             break
     return told
