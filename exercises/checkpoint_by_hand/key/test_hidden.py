@@ -264,8 +264,8 @@ def test_freed_in_time(learner, rng):
         )
     if late:
         raise Mistake(
-            "checkpoints stay in memory when their segment has had its turn: take them out of `kept`, since who called "
-            "`backward` still holds that dict"
+            "checkpoints stay in memory when their segment has had its turn: take them out of `kept`, since the caller "
+            "of `backward` still holds that dict"
         )
 
 
