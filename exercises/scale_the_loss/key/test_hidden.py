@@ -67,12 +67,12 @@ def make(rng, *, n=4, d=3, k=2, error=1.0):
     return params, x, (outputs(params, x) - off).astype(np.float32)
 
 
-def agree(came, right, *, tolerance=1e-2):
+def agree(came, right, *, tolerance=2e-2):
     right = np.asarray(right)
     return bool(np.all(np.isfinite(came))) and bool(np.abs(came - right).max() <= tolerance * np.abs(right).max())
 
 
-def agree_all(came, right, *, tolerance=1e-2):
+def agree_all(came, right, *, tolerance=2e-2):
     return all(agree(came[name], right[name], tolerance=tolerance) for name in right)
 
 
@@ -411,7 +411,7 @@ def test_master_weights(learner, rng):
     for message, factor in known.items():
         if agree_all(first[0], {name: w * factor for name, w in first[1].items()}, tolerance=0.1):
             raise Mistake(f"`step` goes {message}")
-    if not agree_all(moved, wanted, tolerance=3e-2):
+    if not agree_all(moved, wanted, tolerance=0.1):
         raise Mistake("after eight small steps the weights are not where gradient descent on float32 weights is")
 
 
@@ -452,12 +452,12 @@ def test_bound_of_the_true_gradient(learner, rng):
         new, _ = stepped(learner, params, state, x, y, 0.5, float(max_norm), 10)
         right, _, _ = right_step(params, state, x, y, 0.5, float(max_norm), 10)
         moved, wanted = difference(new, params), difference(right, params)
-        if agree_all(moved, wanted, tolerance=2e-2):
+        if agree_all(moved, wanted, tolerance=5e-2):
             continue
         length = np.linalg.norm(np.concatenate([m.ravel() for m in moved.values()]))
         if length < 0.1 * 0.5 * min(max_norm, norm):
             raise Mistake("the step is far too short: `step` clips before it undoes the scale")
-        if max_norm < norm and agree_all(moved, {name: 4 * w for name, w in wanted.items()}, tolerance=2e-2):
+        if max_norm < norm and agree_all(moved, {name: 4 * w for name, w in wanted.items()}, tolerance=5e-2):
             raise Mistake("`step` does not clip: a gradient of four times `max_norm` moves the weights by all of it")
         if length > 10 * 0.5 * max_norm:
             raise Mistake("the step is far too long: `step` clips the scaled gradient, or never undoes the scale")
@@ -475,14 +475,16 @@ def test_a_whole_run(learner, rng):
     after = state = {"scale": 2.0**15, "good": 0}
     for n in range(28):
         y = np.full_like(small, -3e4) if n in broken else small
-        new, after = stepped(learner, new, after, x, y, 0.5, 1e3, interval, strict=True)
-        right, state, finite = right_step(right, state, x, y, 0.5, 1e3, interval)
+        new, after = stepped(learner, new, after, x, y, 0.02, 1e3, interval, strict=True)
+        right, state, finite = right_step(right, state, x, y, 0.02, 1e3, interval)
         if after["scale"] != state["scale"]:
             why = f"at step {interval} of a row without overflow, or before" if finite else "after an overflow"
             raise Mistake(f"in a run with broken batches the scale goes wrong {why}")
     if any(not np.isfinite(p).all() for p in new.values()):
         raise Mistake("in a run with broken batches the weights are not finite in the end")
     if not any(p.any() for p in new.values()):
-        raise Mistake("in a run with small gradients the weights never move: where do the gradients become 0?")
-    if not agree_all(new, right, tolerance=5e-2):
+        raise Mistake(
+            "in a run with small gradients the weights never move: are the gradients, or the weights, rounded away?"
+        )
+    if not agree_all(new, right, tolerance=0.2):  # in float16 these weights have few digits
         raise Mistake("in a run with small gradients and broken batches the weights end elsewhere")
