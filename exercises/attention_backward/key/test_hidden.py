@@ -133,7 +133,7 @@ def gradients_of(learner, problem, *, lse=None):
     return form(call(learner, "attention_backward", *args), problem, "attention_backward")
 
 
-def form(came, problem, name, shaped=True):
+def form(came, problem, name):
     if not isinstance(came, (tuple, list)) or len(came) != 3:
         raise Mistake(f"`{name}` must return three things, dq, dk and dv; it returned {expect.describe(came)}")
     arrays = {key: expect.array(g, name=f"d{key}") for key, g in zip("qkv", came, strict=True)}
@@ -144,7 +144,7 @@ def form(came, problem, name, shaped=True):
             raise Mistake(
                 f"`{name}` returns gradients in another order, as d{key} has the shape of {other}: return dq, dk, dv"
             )
-        if g.shape != must and shaped:
+        if g.shape != must:
             raise Mistake(f"d{key} of `{name}` has shape {g.shape}; it must have that of {key}, {must}")
     return arrays
 
