@@ -100,19 +100,19 @@
       return button;
     });
 
-  // A row of a warm-up: what is right lights up in the colour of its pass, what was wrong stays crossed out.
+  // A row of a warm-up: what is right lights up in the colour of its pass, what was wrong stays crossed out. Who has found
+  // it may still ask why another is wrong.
   function makeRowField(box, { right, tones }) {
     let chosen = -1;
     const press = (i) => {
       chosen = i;
       buttons.forEach((button, at) => button.setAttribute("aria-pressed", at === i));
       buttons[i].className = i === right ? `lit ${tones[i]}` : "missed";
-      box.classList.remove("lit", "fwd", "bwd");
-      if (i === right) box.classList.add("lit", ...tones[i].split(" ").filter(Boolean));
+      if (i === right) box.classList.add("lit", ...[tones[i]].filter(Boolean));
     };
     const buttons = makeButtons(box, press);
     return {
-      answer: () => buttons[chosen]?.textContent ?? "",
+      answer: () => buttons[box.matches(".lit") ? right : chosen]?.textContent ?? "",
       place: () => (chosen === right ? 0 : chosen === -1 ? -1 : chosen + (chosen < right)),
       fill: (answer) => buttons.forEach((button, i) => button.textContent === answer && press(i)),
     };
@@ -214,7 +214,7 @@
     boxes.forEach((box, i) => box.append(verdicts[i]));
     const check = (i) => {
       verdicts[i].replaceChildren(judge(fields[i], lists[i]));
-      return fold.classList.toggle("bp-done", fields.every((field) => field.place() === 0));
+      return fold.classList.toggle("bp-done", boxes.every((box) => box.matches(".lit")));
     };
     card.addEventListener("answered", ({ target }) => {
       if (check(boxes.indexOf(target))) fold.open = true;

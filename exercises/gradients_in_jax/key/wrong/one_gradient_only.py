@@ -1,0 +1,26 @@
+"""Returns a gradient for x, and none for the bound.
+
+expects: must return one gradient for each argument
+points: 6.5
+"""
+
+import jax
+import jax.numpy as jnp
+
+
+# %% limit
+@jax.custom_vjp
+def limit(x, bound):
+    return x
+
+
+def limit_forward(x, bound):
+    return x, bound
+
+
+def limit_backward(bound, v):
+    norm = jnp.sqrt(jnp.sum(v**2))
+    return v * (bound / jnp.maximum(norm, bound))
+
+
+limit.defvjp(limit_forward, limit_backward)

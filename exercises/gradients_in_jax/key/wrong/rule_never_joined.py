@@ -1,0 +1,23 @@
+"""Writes both halves, and never joins them to the function.
+
+expects: limit.defvjp(forward, backward) is missing
+points: 6.5
+"""
+
+import jax
+import jax.numpy as jnp
+
+
+# %% limit
+@jax.custom_vjp
+def limit(x, bound):
+    return x
+
+
+def limit_forward(x, bound):
+    return x, bound
+
+
+def limit_backward(bound, v):
+    norm = jnp.sqrt(jnp.sum(v**2))
+    return v * (bound / jnp.maximum(norm, bound)), jnp.zeros_like(bound)
