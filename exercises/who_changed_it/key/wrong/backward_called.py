@@ -1,0 +1,32 @@
+"""Calls backward(), which adds to the gradient of each parameter.
+
+expects: the `.grad` of a parameter has changed
+points: 9.5
+"""
+
+
+# %% spoiler
+def spoiler(model, x):
+    found, handles = [], []
+
+    def watch(name, module):
+        def hook(module, returned, received):
+            if all_finite(received) and not all_finite(returned):
+                found.append(name)
+
+        handles.append(module.register_full_backward_hook(hook))
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                watch(name, module)
+        start = x.detach().clone().requires_grad_()
+        model(start).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else None
+
+
+def all_finite(gradients):
+    return all(g is None or g.isfinite().all() for g in gradients)

@@ -1,0 +1,33 @@
+"""Removes its hooks after the run, which an error skips.
+
+expects: after `stale` and an error in the model, the hooks
+points: 9.5
+"""
+
+import torch
+
+
+# %% stale
+def stale(model, x):
+    running, saved, handles = [], [], []
+
+    def watch(name, module):
+        handles.append(module.register_forward_pre_hook(lambda module, inputs: running.append(name)))
+        handles.append(module.register_forward_hook(leave))
+
+    def leave(module, inputs, output):
+        running.pop()
+
+    def pack(t):
+        if running:
+            saved.append((running[-1], t, t._version))
+        return t
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            watch(name, module)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        model(x.detach().requires_grad_().clone())
+    for handle in handles:
+        handle.remove()
+    return list(dict.fromkeys(name for name, t, version in saved if t._version != version))

@@ -1,0 +1,34 @@
+"""Makes its hooks in a loop, so that each has the name of the last module.
+
+expects: overlooks a module that writes in place, so whom
+points: 6.5
+"""
+
+import torch
+
+
+# %% writers
+def writers(model, x):
+    found, handles, before = {}, [], []
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+
+                def look(module, inputs):
+                    before.append((inputs[0]._version, inputs[0].detach().clone()))
+
+                def compare(module, inputs, output):
+                    version, numbers = before.pop()
+                    if inputs[0]._version != version:
+                        found[name] = "counted"  # noqa: B023
+                    elif not torch.equal(inputs[0].nan_to_num(), numbers.nan_to_num()):
+                        found[name] = "silent"  # noqa: B023
+
+                handles.append(module.register_forward_pre_hook(look))
+                handles.append(module.register_forward_hook(compare))
+        with torch.no_grad():
+            model(x.clone())
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found

@@ -1,0 +1,11 @@
+"""Lazy: says that nobody's tensor was written to.
+
+expects: whose result was overwritten, so whom it spares
+points: 7
+"""
+
+
+# %% stale
+def stale(model, x):
+    model(x.clone())
+    return []

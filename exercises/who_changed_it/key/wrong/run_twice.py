@@ -1,0 +1,40 @@
+"""Runs the model once more, to warm up.
+
+expects: `writers` runs the model 2 times
+points: 9.5
+"""
+
+import torch
+
+
+# %% writers
+def writers(model, x):
+    found, handles = {}, []
+
+    def watch(name, module):
+        before = []
+
+        def look(module, inputs):
+            before.append((inputs[0]._version, inputs[0].detach().clone()))
+
+        def compare(module, inputs, output):
+            version, numbers = before.pop()
+            if inputs[0]._version != version:
+                found[name] = "counted"
+            elif not torch.equal(inputs[0].nan_to_num(), numbers.nan_to_num()):
+                found.setdefault(name, "silent")
+
+        handles.append(module.register_forward_pre_hook(look))
+        handles.append(module.register_forward_hook(compare))
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                watch(name, module)
+        with torch.no_grad():
+            model(x.clone())
+            model(x.clone())
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
