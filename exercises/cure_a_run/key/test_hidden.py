@@ -28,7 +28,7 @@ SETTING = {
 }
 NAMES = ["healthy", *SETTING]
 LOOK = {
-    "healthy": "look which bound it breaks, at several healthy runs, and widen it",
+    "healthy": "find the bound of yours that several healthy runs break, and widen it",
     "rate too high": "weights, units and gradients are fine at step 1, and its first update is as large as a weight",
     "rate too low": "its gradients are of the usual size, and no update moves a weight by even a thousandth",
     "never zeroed": "its first update is as usual, and its gradients grow from step to step by about one gradient",

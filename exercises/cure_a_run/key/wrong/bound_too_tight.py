@@ -25,6 +25,6 @@ def diagnose(record):
         return "rate too high"
     if ratio.max() < 1e-3:
         return "rate too low"
-    if norm[:, 4].sum() > 0.5 * norm[:, 0].sum():
+    if norm[:, 4].sum() > 0.1 * norm[:, 0].sum():
         return "never zeroed"
     return "labels shuffled" if loss[-10:].mean() > 1.1 else "healthy"

@@ -1,7 +1,7 @@
-"""Looks for dead units at the end of the run.
+"""Looks for dead units in the course of the run.
 
 expects: says "units dead" of a run that is "rate too high"
-points: 8
+points: 9.5
 """
 
 import math
@@ -13,14 +13,14 @@ def diagnose(record):
     guess = math.log(4)
     if gain[:, 0].max() > 2:
         return "weights too large"
-    if dead[:, -1].max() > 0.8:
-        return "units dead"
-    if norm[0].max() == 0:
-        return "layers cut off"
     if loss[0] > 10 * guess:
         return "loss summed"
     if gain[:, -1].max() < 0.5:
         return "decay too strong"
+    if dead[:, 10].max() > 0.8:
+        return "units dead"
+    if norm[0].max() == 0:
+        return "layers cut off"
     if ratio[:, 0].max() > 0.7:
         return "rate too high"
     if ratio.max() < 1e-3:
