@@ -193,7 +193,9 @@ def test_validation_builds_no_graph(learner, rng):
     if not found["records"]:
         raise Mistake("autograd stays switched off after `validate`: say `with torch.no_grad():`")
     if found["tensor"]:
-        raise Mistake("`validate` returns a tensor: take the number out of each loss with `.item()`")
+        raise Mistake(
+            "`validate` returns a tensor: a loss, or a count of rows, is still one; take the number out of each with `.item()`"
+        )
 
 
 @points(0.5)
@@ -402,7 +404,9 @@ def test_no_graph_stays_alive(learner, rng):
     if forwards(found, "train_epoch", pieces)[-1]["alive"] > 2:
         raise Mistake("the graphs of all batches stay alive: what is added up holds them, so add `loss.item()`")
     if found["tensor"]:
-        raise Mistake("`train_epoch` returns a tensor: take the number out of each loss with `.item()`")
+        raise Mistake(
+            "`train_epoch` returns a tensor: a loss, or a count of rows, is still one; take the number out of each with `.item()`"
+        )
     if found["alive"]:
         raise Mistake("a graph is alive after `train_epoch` has returned: what keeps it?")
 
