@@ -20,7 +20,7 @@ var Scorer = {
       0,
     );
     const listing = ["glossary", "references", "intro", "changelog"].includes(docname) ? -120 : 0;
-    const exercise = docname.startsWith("exercises/") ? -90 : 0;
+    const exercise = docname.startsWith("exercises/") ? -120 : 0;
     const named = sections.some(([, heading]) => heading === query || heading.endsWith(`.${query}`));
     const reference = docname.startsWith("api/autograd") ? -130 : docname.startsWith("api/") && !named ? -70 : 0;
     return score + (page.includes(query) ? 100 : 60 * held) + Math.min(phrase, 90) + listing + exercise + reference;

@@ -25,7 +25,7 @@ from sphinx.environment import BuildEnvironment
 # Pagefind's weights: a heading's are its own (h1 7, h2 6, ...); a page that lists things stands behind those about one.
 TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "cheat_sheet": 0.2, "references": 0.1, "intro": 0.2, "changelog": 0.05}
-EXERCISES = 0.3
+EXERCISES = 0.15
 # In the API reference names are found, more than words; the engine's are torch's, and found where they are taught.
 REFERENCE, ENGINE = 0.3, 0.15
 ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
@@ -159,7 +159,7 @@ def _pieces(node: nodes.Node, kind: float) -> Iterator[tuple[float, str]]:
     """Yield what is to be found below a node."""
     if isinstance(node, nodes.Element):
         classes = node.get("classes", [])
-        if {"bp-field", "bp-mistakes", "bp-names"} & set(classes):
+        if {"bp-field", "bp-mistakes", "bp-names", "bp-warm"} & set(classes):
             return  # of fields and mistakes a result does not say which are wrong; names are found by themselves
         kind = OUTPUT if "cell_output" in classes else CODE if "cell_input" in classes else kind
         if isinstance(node, nodes.literal_block):

@@ -194,7 +194,7 @@ def test_validation_builds_no_graph(learner, rng):
         raise Mistake("autograd stays switched off after `validate`: say `with torch.no_grad():`")
     if found["tensor"]:
         raise Mistake(
-            "`validate` returns a tensor: a loss, or a count of rows, is still one; take the number out with `.item()`"
+            "`validate` returns a tensor: a loss or a count of rows is still one; take out the number with `.item()`"
         )
 
 
@@ -405,7 +405,7 @@ def test_no_graph_stays_alive(learner, rng):
         raise Mistake("the graphs of all batches stay alive: what is added up holds them, so add `loss.item()`")
     if found["tensor"]:
         raise Mistake(
-            "`train_epoch` returns a tensor: a loss, or a count of rows, is still one; take the number out with `.item()`"
+            "`train_epoch` returns a tensor: a loss or a count of rows is still one; take out the number with `.item()`"
         )
     if found["alive"]:
         raise Mistake("a graph is alive after `train_epoch` has returned: what keeps it?")
