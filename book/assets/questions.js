@@ -1,5 +1,6 @@
 // Questions that take an answer. The fields before a fold become a form, and what the fold says of a mistake becomes the
 // verdict on it. A right answer opens the fold. Answers are kept in this browser, and checked again on the next visit.
+// In a warm-up there is nothing to submit: each field is judged as soon as something is pressed.
 (() => {
   const UNREADABLE = "Write a number, such as 3.5, 2/3 or 1e6.";
   const TOKEN = /(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?|\S/gi;
@@ -87,11 +88,68 @@
     };
   }
 
+  // The buttons of a warm-up's field, each with its item of the list.
+  const makeButtons = (box, press) =>
+    [...box.querySelectorAll("li")].map((item, i) => {
+      const button = make("button", { type: "button" }, ...(item.querySelector("p") ?? item).childNodes);
+      button.addEventListener("click", () => {
+        press(i);
+        box.dispatchEvent(new Event("answered", { bubbles: true }));
+      });
+      item.replaceChildren(button);
+      return button;
+    });
+
+  // A row of a warm-up: what is right lights up in the colour of its pass, what was wrong stays crossed out. Who has found
+  // it may still ask why another is wrong.
+  function makeRowField(box, { right, tones }) {
+    let chosen = -1;
+    const press = (i) => {
+      chosen = i;
+      buttons.forEach((button, at) => button.setAttribute("aria-pressed", at === i));
+      buttons[i].className = i === right ? `lit ${tones[i]}` : "missed";
+      if (i === right) box.classList.add("lit", ...[tones[i]].filter(Boolean));
+    };
+    const buttons = makeButtons(box, press);
+    return {
+      answer: () => buttons[box.matches(".lit") ? right : chosen]?.textContent ?? "",
+      place: () => (chosen === right ? 0 : chosen === -1 ? -1 : chosen + (chosen < right)),
+      fill: (answer) => buttons.forEach((button, i) => button.textContent === answer && press(i)),
+    };
+  }
+
+  // An order: what comes next is pressed, and moves to the end of the line, which is drawn as it grows.
+  function makeOrderField(box, { order, tones }) {
+    const line = make("ol", { class: "bp-line", "aria-label": "So far" });
+    const pool = box.querySelector("ul");
+    pool.before(line);
+    let missed = -1;
+    const press = (i) => {
+      const next = line.children.length;
+      missed = order[i] === next ? -1 : order[i];
+      if (missed !== -1) return;
+      const item = buttons[i].parentElement;
+      item.replaceChildren(...buttons[i].childNodes);
+      item.className = tones[next];
+      line.append(item);
+      box.classList.toggle("lit", next + 1 === buttons.length);
+      pool.querySelector("button")?.focus(); // the one that was pressed is gone
+    };
+    const buttons = makeButtons(box, press);
+    const texts = buttons.map((button) => button.textContent);
+    return {
+      answer: () => [...line.children].map((item) => item.textContent).join("\n"),
+      place: () => (missed !== -1 ? missed + 1 : line.children.length < buttons.length ? null : 0),
+      fill: (answer) => answer.split("\n").forEach((text) => texts.includes(text) && press(texts.indexOf(text))),
+    };
+  }
+
   // A sign, and in words what is wrong: the fold's own, without the answer that it speaks of.
   function judge(field, list) {
     const place = field.place();
-    const verdict = make("p", { class: "bp-verdict" }, make("b", {}, place === 0 ? "Right." : "Not yet."), " ");
-    verdict.classList.toggle("right", place === 0);
+    const verdict = make("p", { class: "bp-verdict" }, make("b", {}, place ? "Not yet." : "Right."), " ");
+    verdict.classList.toggle("right", !place);
+    if (place === null) verdict.append("What comes next?");
     if (place === -1) verdict.append(field.otherwise());
     if (place > 0) {
       const said = (list.children[place - 1].querySelector("p") ?? list.children[place - 1]).cloneNode(true);
@@ -140,10 +198,42 @@
     }
   }
 
-  for (const fold of document.querySelectorAll("details.bp-answer")) {
+  // A warm-up, whose card is there: name and fold come from it.
+  function makeWarmUp(card, fold, boxes, settings) {
+    const name = card.querySelector(".bp-warm-head p").textContent;
+    card.setAttribute("role", "group");
+    card.setAttribute("aria-label", `Warm-up: ${name}`);
+    card.classList.add("ready");
+    const lists = fold.querySelectorAll(".bp-mistakes :is(ul, ol)");
+    const verdicts = boxes.map((box) => make("div", { role: "status" }));
+    const fields = settings.map((setting, i) => {
+      boxes[i].setAttribute("role", "group");
+      boxes[i].setAttribute("aria-label", boxes[i].querySelector("p").textContent);
+      return (setting.order ? makeOrderField : makeRowField)(boxes[i], setting);
+    });
+    boxes.forEach((box, i) => box.append(verdicts[i]));
+    const check = (i) => {
+      verdicts[i].replaceChildren(judge(fields[i], lists[i]));
+      return fold.classList.toggle("bp-done", boxes.every((box) => box.matches(".lit")));
+    };
+    card.addEventListener("answered", ({ target }) => {
+      if (check(boxes.indexOf(target))) fold.open = true;
+      remember(name, fields.map((field) => field.answer()));
+    });
+    const kept = bookMemory.get("answers", {})[bookMemory.page]?.[name] ?? [];
+    fields.forEach((field, i) => {
+      if (!kept[i]) return;
+      field.fill(kept[i]);
+      if (field.answer()) check(i);
+    });
+  }
+
+  for (const fold of document.querySelectorAll("details[data-fields]")) {
     const settings = JSON.parse(fold.dataset.fields);
     const boxes = [];
     for (let at = fold; boxes.length < settings.length; ) boxes.unshift((at = at.previousElementSibling));
-    if (boxes.length) makeForm(fold, boxes, settings);
+    const card = fold.closest(".bp-warm");
+    if (card) makeWarmUp(card, fold, boxes, settings);
+    else if (boxes.length) makeForm(fold, boxes, settings);
   }
 })();

@@ -186,6 +186,7 @@
     };
     const search = async () => {
       const query = input.value;
+      if (query.trim() && !list.children.length) status.textContent = "Searching…";
       const results = query.trim() ? await searchBook(query) : [];
       if (query === input.value) show(results, query); // else a later letter was typed meanwhile
     };

@@ -7,6 +7,7 @@ without JavaScript their choices are a list above the fold, and their diagnoses 
 import html
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from docutils import nodes
@@ -40,13 +41,19 @@ class AnswerDirective(Directive):
             raise self.error(str(error)) from error
         asked = self.arguments[0]
         label = f"Answer {asked}" if asked[:1].isdigit() else asked
-        answer = Answer(label=label, fields=[_settings(field) for field in fields])
-        self._parse(words, answer)
-        boxes = [self._box(field.as_question(), "bp-field", f"bp-{field.kind}") for field in fields]
+        answer = self._fold(label, fields, words, "**Other answers**", [field.as_diagnoses() for field in fields])
+        return [*self._fields(fields), answer]
+
+    def _fields(self, fields: Sequence[Field]) -> list[nodes.container]:
+        return [self._box(field.as_question(), "bp-field", f"bp-{field.kind}") for field in fields]
+
+    def _fold(self, label: str, fields: Sequence[Field], words: str, head: str, diagnoses: list[str]) -> Answer:
+        fold = Answer(label=label, fields=[_settings(field) for field in fields])
+        self._parse(words, fold)
         if fields:
-            answer += self._box("**Other answers**", "bp-mistakes")
-            answer[-1] += [self._box(field.as_diagnoses()) for field in fields]
-        return [*boxes, answer]
+            fold += self._box(head, "bp-mistakes")
+            fold[-1] += [self._box(diagnosis) for diagnosis in diagnoses]
+        return fold
 
     def _box(self, text: str, *classes: str) -> nodes.container:
         box = nodes.container(classes=list(classes), is_div=True)
@@ -60,18 +67,20 @@ class AnswerDirective(Directive):
 def _settings(field: Field) -> dict[str, Any]:
     if field.kind == "number":
         return {"spans": [option.span for option in field.options], "unit": field.unit}
-    return {"right": field.right}
+    tones = [option.tone for option in field.options]
+    return {"order": field.shown, "tones": tones} if field.kind == "order" else {"right": field.right, "tones": tones}
 
 
 def take_in_cells(app: Sphinx, doctree: nodes.document) -> None:
     """Move the tagged cells that follow an answer into it, below its words."""
     for answer in list(doctree.findall(Answer)):
-        siblings = answer.parent.children
-        after = answer.parent.index(answer) + 1
+        block = answer.parent if "bp-warm" in answer.parent["classes"] else answer
+        siblings = block.parent.children
+        after = block.parent.index(block) + 1
         at = len(answer) - bool(answer["fields"])  # what else may be answered stays last
         while after < len(siblings) and _is_inside(siblings[after]):
             cell = siblings[after]
-            answer.parent.remove(cell)
+            block.parent.remove(cell)
             answer.insert(at, cell)
             at += 1
 
@@ -82,9 +91,9 @@ def _is_inside(node: nodes.Node) -> bool:
 
 def open_details(translator: HTML5Translator, node: Answer) -> None:
     """Write a ``details`` element with the answer's name."""
-    fields = html.escape(json.dumps(node["fields"]))
+    fields, kind = html.escape(json.dumps(node["fields"])), node.get("kind", "bp-answer")
     label = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(node["label"]))
-    translator.body.append(f'<details class="bp-answer" data-fields="{fields}"><summary>{label}</summary>')
+    translator.body.append(f'<details class="{kind}" data-fields="{fields}"><summary>{label}</summary>')
 
 
 def close_details(translator: HTML5Translator, node: Answer) -> None:

@@ -126,7 +126,8 @@ export class Machine {
     if (step) keepInSight(this.drawing.boxes.get(step.to ?? step.node).group, this.part);
     if (isNext && step?.kind === "send" && !isCalm()) this.drawing.travel(`${step.node}.${step.slot}`);
     const { head, rule, note, end } = sayMoment(this);
-    this.voice.say([this.praise, head, rule, note, end, this.question].filter(Boolean).join(". "));
+    const said = [this.praise, head, rule, note, end, this.question].filter(Boolean);
+    this.voice.say(said.join(". ").replaceAll("!. ", "! "));
   }
 
   next() {
@@ -156,6 +157,7 @@ export class Machine {
 
   begin(held) {
     this.praise = "";
+    this.score = { right: 0, asked: 0, missed: false };
     Object.assign(this.state, { held, picks: [] });
     this.compute();
     this.go(0);
@@ -164,7 +166,6 @@ export class Machine {
   // Leaving .grad as it is shows only in a second call, so one call is taken to have been.
   flip(name, on) {
     this.state[name] = on;
-    this.score = { right: 0, asked: 0, missed: false };
     if (this.part.walk.inert) return;
     this.pause();
     const { keep, depthFirst } = this.state;

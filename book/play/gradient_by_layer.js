@@ -57,11 +57,12 @@ function draw(plot, state, { law, measured }) {
   plot.height = height + 42;
   const area = plot.area("layers", { left, height, width: plot.width - left - 16, x: X, y: Y, logY: true });
   const { least, most } = FORMATS.float16;
-  area.rect([X[0], Y[0]], [X[1], least], "washed bwd");
+  const zeroBelow = least / 2; // half of the least number and less rounds to 0
+  area.rect([X[0], Y[0]], [X[1], zeroBelow], "washed bwd");
   area.rect([X[0], most], [X[1], Y[1]], "washed bwd");
   for (const power of [-10, -5, 0, 5, 10]) area.yTick(10 ** power, power ? `1e${power}` : "1");
   for (const layer of [0, 5, 10, 15, 20]) area.xTick(layer, { 0: "input", 20: "output" }[layer] ?? String(layer));
-  area.text(X[1], least, "float16: 0 below 6e-8", "soft end", [-6, 18]);
+  area.text(X[1], zeroBelow, "float16: 0 below 3e-8", "soft end", [-6, 18]);
   area.text(X[1], most, "float16: inf above 65,504", "soft end", [-6, -8]);
   plot.text(left + area.width / 2, height + 36, "← the gradient comes back, layer by layer", "bwd");
   const points = law.map((value, layer) => [layer, value]);

@@ -1,10 +1,11 @@
-// A point of the figure that can be dragged, by pointer or by arrow keys: {label, x, y, area}, with a range for x, y or both.
+// A point of the figure that can be dragged, by pointer or by keys: {label, x, y, area}, with a range for x, y or both.
 import { format } from "../machine/numbers.js";
 import { make } from "./plot.js";
 import { rangeOf } from "./range.js";
 
 const FINGER = 22; // pixels around its middle
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
+const FAR_KEYS = { Home: -Infinity, PageDown: -10, PageUp: 10, End: Infinity };
 
 export class Handle {
   constructor({ label, x, y, at, area }, frame) {
@@ -72,12 +73,15 @@ export class Handle {
     return { [name]: values.reduce((best, value) => (away(value) < away(best) ? value : best)) };
   }
 
+  // As a slider does: with one range every arrow moves it, with two each its own, and the far keys move the first.
   press(event) {
-    const steps = KEYS[event.key];
-    if (!steps || event.ctrlKey || event.metaKey || event.altKey) return;
+    const [arrow, far] = [KEYS[event.key], FAR_KEYS[event.key]];
+    if (!(arrow || far) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    const far = event.shiftKey ? 10 : 1;
-    const by = { x: steps[0] * far, y: steps[1] * far };
+    const times = event.shiftKey ? 10 : 1;
+    const [across, up] = arrow ? arrow.map((steps) => steps * times) : [far, 0];
+    const one = this.axes.length === 1 && across + up;
+    const by = { x: one || across, y: one || up };
     const moved = this.axes.map(([axis, { name }]) => [name, this.ranges[axis].move(this.frame.state[name], by[axis])]);
     this.frame.set(Object.fromEntries(moved));
   }

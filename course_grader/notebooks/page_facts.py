@@ -14,7 +14,7 @@ __all__ = ["PageFacts", "page_facts", "page_title", "reading_minutes", "tab_of"]
 
 WORDS_PER_MINUTE, SECONDS_PER_LINE = 180, 4
 WORD = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
-ANSWER = re.compile(r"^:::\{answer\}.*?^:::$", re.MULTILINE | re.DOTALL)
+ASIDE = re.compile(r"^:::\{(?:answer|warm_up)\}.*?^:::$", re.MULTILINE | re.DOTALL)
 FOLDED = {"hide-input", "hide-cell", "in-answer", "remove-cell"}
 TAB = "tab:"
 
@@ -81,13 +81,15 @@ def tab_of(tags: Iterable[str]) -> str | None:
 def reading_minutes(notebook: NotebookNode) -> float:
     """Return how many minutes a page takes: 180 words a minute, 4 s a line of code, one framework.
 
+    Answers are not counted, nor warm-ups, which say their own time.
+
     Examples
     --------
     >>> from nbformat import v4
     >>> reading_minutes(v4.new_notebook(cells=[v4.new_markdown_cell("word " * 360), v4.new_code_cell("x = 1")]))
     2.066...
     """
-    words = sum(len(WORD.findall(ANSWER.sub("", c.source))) for c in notebook.cells if c.cell_type == "markdown")
+    words = sum(len(WORD.findall(ASIDE.sub("", c.source))) for c in notebook.cells if c.cell_type == "markdown")
     lines = sum(bool(line.strip()) for cell in _visible_code(notebook) for line in cell.source.splitlines())
     return words / WORDS_PER_MINUTE + lines * SECONDS_PER_LINE / 60
 

@@ -13,6 +13,7 @@ from nbformat import NotebookNode, v4
 
 from course_grader.notebooks.page_facts import tab_of
 from course_grader.notebooks.typed_answers import split_answer
+from course_grader.notebooks.warm_ups import split_warm_up
 from course_lib.errors import NotebookError
 
 __all__ = ["TAB_LABELS", "PlainMarkdown", "fold_code", "name_tabs", "read_terms"]
@@ -74,6 +75,8 @@ class PlainMarkdown:
         """Fold an answer or a dropdown, link to a figure to play with; quote any other box, under its name."""
         if kind == "answer":
             return self._convert_answer(title, body)
+        if kind == "warm_up":
+            return self._convert_warm_up(title, body)
         if kind == "dropdown":
             body = OPTIONS.sub("", body).strip()
             return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
@@ -91,6 +94,14 @@ class PlainMarkdown:
         mistakes = ["**Other answers**", *(field.as_diagnoses() for field in fields)] if fields else []
         folded = self._convert_box("dropdown", title, "\n\n".join([words, *mistakes]))
         return "\n\n".join([*asked, folded])
+
+    def _convert_warm_up(self, title: str, body: str) -> str:
+        """List what can be chosen above the fold; what is right stands in it."""
+        warm_up = split_warm_up(body)
+        asked = [field.as_question() for field in warm_up.fields]
+        solved = [warm_up.words, *(field.as_solution() for field in warm_up.fields)]
+        folded = self._convert_box("dropdown", "Answers", "\n\n".join(solved))
+        return "\n\n".join(part for part in [f"**Warm-up: {title}**", warm_up.prompt, *asked, folded] if part)
 
     def _convert_role(self, role: str, content: str) -> str:
         if role == "term":

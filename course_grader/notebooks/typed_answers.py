@@ -15,37 +15,46 @@ An ``answer`` block may begin with fields, before its first empty line. A field 
 
 A number holds as far as its last digit after the point, or within ``±``; a whole number holds exactly. What stands
 before ``=``, or beside ``:choice:``, tells several fields of one question apart.
+
+An order is ``- [x] WHAT -> why not earlier`` for each thing, in the right order. What is right lights up in a
+warm-up: ``[>]`` in the colour of the forward pass, ``[<]`` in that of the backward pass, ``[x]`` in none.
 """
 
+import hashlib
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course_lib.errors import NotebookError
 
 __all__ = ["Field", "Option", "split_answer"]
 
-FIELD = re.compile(r":(number|choice):\s*(.*)")
+FIELD = re.compile(r":(number|choice|order):\s*(.*)")
 DECIMAL = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 ACCEPTED = re.compile(rf"(?:(?P<label>.+) = )?(?P<span>{DECIMAL}(?: ± {DECIMAL})?)(?:\s?(?P<unit>[^\d\s.].*))?")
 SPAN = re.compile(rf"(?P<side>[<>] )?(?P<value>{DECIMAL})(?: (?P<to>to|±) (?P<other>{DECIMAL}))?")
-CHOICE = re.compile(r"\[([ x])\] (.+)")
+CHOICE = re.compile(r"\[([ x<>])\] (.+)")
+TONES = {">": "fwd", "<": "bwd"}
 SIDES = {"< ": "less than", "> ": "more than"}
 LARGEST = sys.float_info.max  # JSON has no infinity
 
 
 @dataclass(frozen=True)
 class Option:
-    """One answer, as Markdown: ``why`` it is a mistake, empty if it is right; a number's ``span`` holds its ends."""
+    """One answer, as Markdown: ``why`` it is a mistake, empty if it is right; a number's ``span`` holds its ends.
+
+    In an order ``why`` says what must come before. ``tone`` is the pass that the option belongs to, if any.
+    """
 
     text: str
     why: str = ""
     span: tuple[float, float] | None = None
+    tone: str = ""
 
 
 @dataclass(frozen=True)
 class Field:
-    """What a reader fills: a number, whose right ``Option`` comes first, or a choice among options in their order."""
+    """What a reader fills: a number, whose right ``Option`` comes first, a choice among options, or their order."""
 
     kind: str
     label: str
@@ -57,10 +66,28 @@ class Field:
         """The place of the right option."""
         return next(i for i, option in enumerate(self.options) if not option.why)
 
+    @property
+    def shown(self) -> list[int]:
+        """The places of the options in the order in which a reader sees them."""
+        places = list(range(len(self.options)))
+        if self.kind != "order":
+            return places
+        mixed = sorted(places, key=lambda place: hashlib.sha256(self.options[place].text.encode()).digest())
+        return mixed if mixed != places else mixed[::-1]
+
     def as_question(self) -> str:
         """Return as Markdown what may stand above the fold: the choices, of which none is marked."""
-        listed = [] if self.kind == "number" else ["\n".join(f"- {option.text}" for option in self.options)]
+        shown = [] if self.kind == "number" else [self.options[place].text for place in self.shown]
+        listed = ["\n".join(f"- {text}" for text in shown)] if shown else []
         return "\n\n".join([*([self.label] if self.label else []), *listed])
+
+    def as_solution(self) -> str:
+        """Return as Markdown what belongs into the fold of a warm-up: what is right, and what each mistake was."""
+        if self.kind == "order":
+            steps = [f"1. **{o.text}**" + (f": {o.why}" if o.why else "") for o in self.options]
+            return "\n\n".join([self.label, "\n".join(steps)])
+        right = f"{self.label}{'' if self.label[-1:] in '?:' else ':'} **{self.options[self.right].text}**"
+        return f"{right}\n\n{replace(self, label='').as_diagnoses()}"
 
     def as_diagnoses(self) -> str:
         """Return as Markdown what belongs into the fold: each mistake, and what it was."""
@@ -101,9 +128,22 @@ def split_answer(body: str) -> tuple[list[Field], str]:
 
 def _read_field(first: str, rest: list[str]) -> Field:
     kind, said = FIELD.fullmatch(first).groups()  # type: ignore[union-attr] # the caller has matched it
+    if kind == "order":
+        field = Field(kind, said, tuple(map(_read_step, rest)))
+        _check_order(field, first)
+        return field
     field = _read_number(said, rest) if kind == "number" else Field(kind, said, tuple(map(_read_choice, rest)))
     _check(field, first)
     return field
+
+
+def _check_order(field: Field, first: str) -> None:
+    """Refuse an order in which something other than the first says not what must come before it."""
+    reasons = [option.why for option in field.options]
+    if len(reasons) < 3 or reasons[0] or not all(reasons[1:]) or len(set(reasons)) < len(reasons):
+        raise NotebookError(
+            f"{first}: at least three in order, and each but the first says after -> why not earlier, but got {reasons}"
+        )
 
 
 def _check(field: Field, first: str) -> None:
@@ -121,9 +161,16 @@ def _check(field: Field, first: str) -> None:
 
 def _read_choice(line: str) -> Option:
     text, _, why = line.partition(" -> ")
-    if not (found := CHOICE.fullmatch(text)) or (found[1] == "x") == bool(why):
+    if not (found := CHOICE.fullmatch(text)) or (found[1] != " ") == bool(why):
         raise NotebookError(f"a choice is '- [x] right' or '- [ ] wrong -> what was missed', but got {line!r}")
-    return Option(found[2], why)
+    return Option(found[2], why, tone=TONES.get(found[1], ""))
+
+
+def _read_step(line: str) -> Option:
+    text, _, why = line.partition(" -> ")
+    if not (found := CHOICE.fullmatch(text)) or found[1] == " ":
+        raise NotebookError(f"a thing in an order is '- [x] WHAT -> why not earlier', or [>], [<], but got {line!r}")
+    return Option(found[2], why, tone=TONES.get(found[1], ""))
 
 
 def _read_number(said: str, rest: list[str]) -> Field:

@@ -33,7 +33,9 @@ WORDS: dict[Kind, tuple[str, str]] = {
     ),
     "products": (
         "products and factors of matrices",
-        "fewer FLOPs (count_flops counts them), or torch.autocast where the device is faster in bfloat16: measure it",
+        "with many rows, fewer FLOPs (count_flops counts them), or torch.autocast where the device is faster in "
+        "bfloat16: measure it; with few rows a product reads its whole weight and waits for memory, so more rows at "
+        "once, or weights of fewer bits",
     ),
     "copies": (
         "copies",
@@ -143,8 +145,9 @@ def advise(step: Callable[[], object], *, warmup: int = 2, steps: int = 5) -> Ad
     Notes
     -----
     What at most half of the steps do is left out, such as an evaluation now and then. What your own threads do, and
-    what JAX or NumPy do, is not recorded, so it counts as code outside of torch. Reading takes torch some 50
-    microseconds for each operation recorded, so a step of many thousands takes a while. A step must not start a
+    what JAX or NumPy do, is not recorded, so it counts as code outside of torch. Shapes are not recorded either, so a
+    product that waits for memory, because it has few rows, counts as a product like any other. Reading takes torch some
+    50 microseconds for each operation recorded, so a step of many thousands takes a while. A step must not start a
     profiler of its own: torch 2.13 crashes.
 
     Examples

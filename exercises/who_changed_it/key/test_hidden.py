@@ -274,7 +274,7 @@ def finds_somebody(learner, rng):
     """Refuse a tool that accuses nobody: what it does not say means nothing."""
     said = wrote(learner, [("gate", "exp"), ("mix", "double_"), ("tail", "add")], inputs(rng))
     if "mix" not in said:
-        raise Mistake("`writers` overlooks a module that writes in place, so whom it spares says nothing")
+        raise Mistake("`writers` overlooks a module that writes in place, so what it spares says nothing")
 
 
 @points(0.5)
@@ -536,7 +536,7 @@ def test_harmless_writes(learner, rng):
 def saves_somebody(learner, rng):
     """Refuse a tool that names nobody: whom it spares says nothing."""
     if "mix" not in went_stale(learner, [("gate", "scale"), ("mix", "exp"), ("tail", "double_")], inputs(rng)):
-        raise Mistake("`stale` overlooks a module whose result was overwritten, so whom it spares says nothing")
+        raise Mistake("`stale` overlooks a module whose result was overwritten, so what it spares says nothing")
 
 
 @points(0.5)

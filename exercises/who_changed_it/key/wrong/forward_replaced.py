@@ -19,7 +19,7 @@ def writers(model, x):
             out = forward(h)
             if h._version != version:
                 found[name] = "counted"
-            elif not torch.equal(h.nan_to_num(), numbers.nan_to_num()):
+            elif not torch.allclose(h, numbers, rtol=0, atol=0, equal_nan=True):
                 found[name] = "silent"
             return out
 

@@ -1,0 +1,15 @@
+"""Computes the scores without the mask.
+
+expects: dv lets a query see every key
+points: 6.5
+"""
+
+import numpy as np
+
+
+# %% attention_backward
+def attention_backward(g, q, k, v, lse):
+    p = np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5 - lse[..., None])
+    dv = p.swapaxes(-1, -2) @ g
+    dz = softmax_backward(p, g @ v.swapaxes(-1, -2)) / q.shape[-1] ** 0.5
+    return dz @ k, dz.swapaxes(-1, -2) @ q, dv

@@ -1,0 +1,16 @@
+"""Differentiates the sum of the outputs.
+
+expects: dv ignores g
+points: 6.5
+"""
+
+import numpy as np
+
+
+# %% attention_backward
+def attention_backward(g, q, k, v, lse):
+    g = np.ones_like(g)
+    p = np.exp(scores(q, k) - lse[..., None])
+    dv = p.swapaxes(-1, -2) @ g
+    dz = softmax_backward(p, g @ v.swapaxes(-1, -2)) / q.shape[-1] ** 0.5
+    return dz @ k, dz.swapaxes(-1, -2) @ q, dv

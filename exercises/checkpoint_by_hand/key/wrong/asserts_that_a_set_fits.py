@@ -1,0 +1,17 @@
+"""Asserts that a set fits.
+
+expects: ; raise a ValueError
+points: 9.5
+"""
+
+
+# %% choose
+
+from itertools import combinations
+
+
+def choose(sizes, budget):
+    sets = [[0, *others] for m in range(len(sizes)) for others in combinations(range(1, len(sizes)), m)]
+    fitting = [keep for keep in sets if plan(sizes, keep)[0] <= budget]
+    assert fitting
+    return max(fitting, key=len)

@@ -1,0 +1,22 @@
+"""Keeps the events of all cycles in the profiler, and takes all of them each time.
+
+expects: leave out acc_events
+points: 9.25
+"""
+
+from torch.profiler import profile, schedule
+
+
+# %% record
+def record(run, wait, warmup, active, repeat):
+    cycles = []
+
+    def keep(prof):
+        cycles.append(rows_of(prof))
+
+    plan = schedule(wait=wait, warmup=warmup, active=active, repeat=repeat)
+    with profile(activities=ACTIVITIES, schedule=plan, on_trace_ready=keep, with_flops=True, acc_events=True) as prof:
+        for _ in range(repeat * (wait + warmup + active)):
+            run()
+            prof.step()
+    return cycles

@@ -1,0 +1,28 @@
+"""Looks within the first label of the name alone.
+
+expects: looks within one label of the name
+points: 9.5
+"""
+
+
+# %% count
+def count(rows, label):
+    calls, flops = {}, 0
+    marks = sorted((row for row in rows if row.name == label), key=lambda row: row.start)[:1]
+    for row in rows:
+        if row.name != label and any(belongs(row, mark, rows) for mark in marks):
+            calls[row.name] = calls.get(row.name, 0) + 1
+            flops += row.flops if row.name in PRODUCTS else 0
+    return calls, flops
+
+
+def covers(outer, inner):
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def belongs(row, mark, rows):
+    if not covers(mark, row):
+        return False
+    if row.thread == mark.thread or row.name.startswith(VISIT):
+        return True
+    return any(covers(visit, row) for visit in rows if visit.thread == row.thread and visit.name.startswith(VISIT))

@@ -1,0 +1,22 @@
+"""Opens the label of the loss within that of the forward pass.
+
+expects: the label `loss` lies within `forward`
+points: 8.5
+"""
+
+from torch import nn
+from torch.profiler import record_function
+
+
+# %% step
+def step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    with record_function("forward"):
+        out = model(x)
+        with record_function("loss"):
+            loss = nn.functional.mse_loss(out, y)
+    with record_function("backward"):
+        loss.backward()
+    with record_function("optimizer"):
+        optimizer.step()
+    return loss.detach()

@@ -1,0 +1,21 @@
+"""Leaves the gradients of the step before.
+
+expects: does not clear the gradients
+points: 9.5
+"""
+
+from torch import nn
+from torch.profiler import record_function
+
+
+# %% step
+def step(model, optimizer, x, y):
+    with record_function("forward"):
+        out = model(x)
+    with record_function("loss"):
+        loss = nn.functional.mse_loss(out, y)
+    with record_function("backward"):
+        loss.backward()
+    with record_function("optimizer"):
+        optimizer.step()
+    return loss.detach()

@@ -1,0 +1,26 @@
+"""Adds up the FLOPs of the whole trace.
+
+expects: are those of the whole trace
+points: 9.5
+"""
+
+
+# %% count
+def count(rows, label):
+    calls = {}
+    for row in rows:
+        if row.name != label and any(belongs(row, mark, rows) for mark in rows if mark.name == label):
+            calls[row.name] = calls.get(row.name, 0) + 1
+    return calls, sum(row.flops for row in rows if row.name in PRODUCTS)
+
+
+def covers(outer, inner):
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def belongs(row, mark, rows):
+    if not covers(mark, row):
+        return False
+    if row.thread == mark.thread or row.name.startswith(VISIT):
+        return True
+    return any(covers(visit, row) for visit in rows if visit.thread == row.thread and visit.name.startswith(VISIT))

@@ -1,0 +1,25 @@
+"""Clips, and then calls unscale_.
+
+expects: is 65536 times too short
+points: 8.5
+"""
+
+from torch import nn
+
+
+# %% train_epoch
+def train_epoch(model, batches, criterion, optimizer, scaler, max_norm):
+    model.train()
+    total, rows = 0.0, 0
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        labelled = (targets != criterion.ignore_index).sum().item()
+        total += loss.item() * labelled
+        rows += labelled
+    return total / rows

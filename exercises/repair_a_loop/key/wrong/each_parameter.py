@@ -1,0 +1,26 @@
+"""Clips each parameter by itself.
+
+expects: is clipped parameter by parameter
+points: 8.5
+"""
+
+from torch import nn
+
+
+# %% train_epoch
+def train_epoch(model, batches, criterion, optimizer, scaler, max_norm):
+    model.train()
+    total, rows = 0.0, 0
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        for p in model.parameters():
+            nn.utils.clip_grad_norm_([p], max_norm)
+        scaler.step(optimizer)
+        scaler.update()
+        labelled = (targets != criterion.ignore_index).sum().item()
+        total += loss.item() * labelled
+        rows += labelled
+    return total / rows

@@ -1,0 +1,19 @@
+"""Leaves the model in evaluation mode.
+
+expects: the model stays in evaluation mode
+points: 9.5
+"""
+
+import torch
+
+
+# %% validate
+@torch.no_grad()
+def validate(model, batches, criterion):
+    model.eval()
+    total, rows = 0.0, 0
+    for inputs, targets in batches:
+        labelled = (targets != criterion.ignore_index).sum().item()
+        total += criterion(model(inputs), targets).item() * labelled
+        rows += labelled
+    return total / rows

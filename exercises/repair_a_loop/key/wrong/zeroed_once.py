@@ -1,0 +1,25 @@
+"""Zeroes the gradients once an epoch.
+
+expects: `zero_grad` is missing, or not in the loop
+points: 8.5
+"""
+
+from torch import nn
+
+
+# %% train_epoch
+def train_epoch(model, batches, criterion, optimizer, scaler, max_norm):
+    model.train()
+    optimizer.zero_grad()
+    total, rows = 0.0, 0
+    for inputs, targets in batches:
+        loss = criterion(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        scaler.step(optimizer)
+        scaler.update()
+        labelled = (targets != criterion.ignore_index).sum().item()
+        total += loss.item() * labelled
+        rows += labelled
+    return total / rows

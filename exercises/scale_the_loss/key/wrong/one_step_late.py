@@ -1,0 +1,16 @@
+"""Doubles after one step more.
+
+expects: doubles the scale too late
+points: 9.5
+"""
+
+
+# %% update_scale
+def update_scale(scale, good, finite, interval):
+    if not finite:
+        if scale <= 1:
+            raise FloatingPointError("gradients are not finite at a loss scale of 1")
+        return scale / 2, 0
+    if good < interval:
+        return scale, good + 1
+    return min(2 * scale, 2.0**24), 0
