@@ -373,15 +373,19 @@ def test_each_row_counts_alike(learner, rng):
 @points(0.5)
 def test_loss_and_an_empty_micro_batch(learner, rng):
     """The loss is the mean over all rows, and a micro-batch without rows adds nothing."""
-    drawn = network(rng, [3, 4, 1, 2, 4])
-    loss, right = number(accumulated(learner, drawn)[0], "the loss"), right_network(*drawn)[0]
-    n = drawn[1][2].sum(axis=1)
-    if is_close(loss, right_network(*drawn, 1 / (K * n))[0]):
-        raise Mistake("the loss that `accumulate` returns is the mean of the means: each row counts alike")
-    if is_close(loss, right_network(*drawn, np.where(np.arange(K) == K - 1, 1 / n[-1], 0))[0]):
-        raise Mistake("the loss that `accumulate` returns is that of the last micro-batch")
-    if is_close(loss, right * n.sum()):
-        raise Mistake("the loss that `accumulate` returns is a sum: divide by the rows")
+    right, known = 0.0, {"": 0.0}
+    while any(abs(value - right) <= 0.02 * abs(right) for value in known.values()):
+        drawn = network(rng, [3, 4, 1, 2, 4])
+        n, right = drawn[1][2].sum(axis=1), right_network(*drawn)[0]
+        known = {
+            "the mean of the means: each row counts alike": right_network(*drawn, 1 / (K * n))[0],
+            "that of the last micro-batch": right_network(*drawn, np.where(np.arange(K) == K - 1, 1 / n[-1], 0))[0],
+            "a sum: divide by the rows": right * n.sum(),
+        }
+    loss = number(accumulated(learner, drawn)[0], "the loss")
+    for what, value in known.items():
+        if is_close(loss, value):
+            raise Mistake(f"the loss that `accumulate` returns is {what}")
     if not is_close(loss, right):
         raise Mistake("the loss that `accumulate` returns is not the mean over all rows")
     drawn = network(rng, [0, 3, 1, 4, 0])

@@ -1,6 +1,6 @@
 """Makes its hooks in a loop, so that each has the name of the last module.
 
-expects: overlooks a module that writes in place, so whom
+expects: overlooks a module that writes in place, so what
 points: 6.5
 """
 

@@ -1,6 +1,6 @@
 """Lazy: says that nobody's tensor was written to.
 
-expects: whose result was overwritten, so whom it spares
+expects: whose result was overwritten, so what it spares
 points: 7
 """
 
