@@ -1,4 +1,4 @@
-"""What exercises give beside their text: models, steps to mend, and the recorders that look at an answer at work.
+"""Helpers of the graded exercises: models, a slow training step, and recorders that watch an answer at work.
 
 Each exercise imports its own module.
 """

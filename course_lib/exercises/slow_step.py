@@ -1,4 +1,4 @@
-"""What the exercise *Mend a slow step* gives: the step, practice for counting, and a record of a learner's step.
+"""A slow training step, a step with known operator counts, and a trace of the operators that a step calls.
 
 The step stands here, and not on the page, so that its profile is the way to its faults.
 """
@@ -112,7 +112,7 @@ class _Watch(TorchDispatchMode):
     """Notes for each operator its name, the pass it runs in, and the shapes of its tensors."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call] # PyTorch has no types for it
         self.rows: Counter[tuple[str, str, tuple[tuple[int, ...], ...]]] = Counter()
 
     def __torch_dispatch__(

@@ -1,4 +1,4 @@
-"""What the exercise *A monitor of your own* gives: models to watch, and what asks a learner's functions about them.
+"""Modules that make NaN or write in place, and recorders for gradients, forward hooks and update ratios.
 
 Plain arrays go in and plain values come out, so whoever marks an answer sees no object of the learner's.
 """
@@ -13,7 +13,7 @@ __all__ = ["Cell", "Chain", "Pointwise", "Refused", "Residual", "Scale", "Warm",
 
 
 class Refused(Exception):  # noqa: N818 - learners read it: a model refuses
-    """What the module "refuse" raises."""
+    """Raised by a module that takes no input."""
 
 
 def refuse(x: Tensor) -> Tensor:

@@ -371,6 +371,7 @@ def check_gradient(learner, problem, name, *, where=""):
 
 
 @points(0.5)
+@rests_on(RIGHT_SOFTMAX)
 def test_gradient_of_v(learner, rng):
     """The gradient of the values is right, with as many keys as queries, and with more."""
     for sizes in (SIZES, {"t": 4, "s": 4, "d": 3, "e": 5}):
@@ -473,6 +474,8 @@ def blocks_of(learner, problem, size):
     t, s = problem.z.shape[-2:]
     sizes = {"t": t, "s": s, "d": problem.q.shape[-1], "e": problem.v.shape[-1], "size": size}
     by_hand(learner, "backward_in_blocks")
+    if "attention_backward" in learner.source("backward_in_blocks"):
+        by_hand(learner, "attention_backward")
     found = call(learner, "blocks_and_peak", *args, sizes=sizes)
     return form(found["gradients"], problem, "backward_in_blocks"), found["peak"]
 
@@ -572,6 +575,7 @@ def test_memory(learner, rng):
 
 
 @points(0.5, part="attention_backward")
+@rests_on(RIGHT_SOFTMAX)
 def test_dtype_and_arguments(learner, rng):
     """Float32 in, float32 out, and arguments are left as they were."""
     p, g = probabilities(rng, 3, 5)

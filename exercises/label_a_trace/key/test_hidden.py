@@ -117,6 +117,8 @@ def test_what_labels_hold(learner, rng):
         raise Mistake("the label `forward` holds the loss, too: that has a label of its own")
     if not within("loss", "aten::"):
         raise Mistake("the label `loss` holds nothing: is the loss computed inside the `with`?")
+    if held := [label for label in LABELS if within(label, "Optimizer.zero_grad")]:
+        raise Mistake(f"the label `{held[0]}` holds the clearing of the gradients, too: that belongs to no label")
 
 
 @points(0.5)

@@ -200,6 +200,13 @@ def test_overflow_shows(learner, rng):
             "a gradient of some millions comes back finite in float16, which ends at 65504: an overflow that is hidden "
             "cannot be skipped"
         )
+    x = x * np.float32(2.0**-9)  # here v does not fit float16, and a finite v would give a finite gradient of w
+    y = (outputs(params, x) - 1e3).astype(np.float32)
+    if np.isfinite(gradients_of(learner, params, x, y, 2.0**14)[1]["w"]).all():
+        raise Mistake(
+            "where v does not fit float16, the gradient of w comes back finite: v is rounded to float16 before the "
+            "products, and its overflow is left alone"
+        )
 
 
 def unscaled(learner, grads, scale):
@@ -448,13 +455,18 @@ def test_bound_of_the_true_gradient(learner, rng):
     scale = 512.0
     norm = np.linalg.norm(np.concatenate([g.ravel() for g in gradients(params, x, y)[1].values()]))
     for max_norm in (2 * norm, 0.25 * norm):
-        state = {"scale": scale, "good": 0}
+        state = {"scale": scale, "good": 9}  # the step that doubles the scale
         new, _ = stepped(learner, params, state, x, y, 0.5, float(max_norm), 10)
         right, _, _ = right_step(params, state, x, y, 0.5, float(max_norm), 10)
         moved, wanted = difference(new, params), difference(right, params)
         if agree_all(moved, wanted, tolerance=5e-2):
             continue
         length = np.linalg.norm(np.concatenate([m.ravel() for m in moved.values()]))
+        if max_norm > norm and agree_all(moved, {name: w / 2 for name, w in wanted.items()}, tolerance=5e-2):
+            raise Mistake(
+                "the step that doubles the scale is half as long: undo the scale that the loss was multiplied by, not "
+                "the new one"
+            )
         if length < 0.1 * 0.5 * min(max_norm, norm):
             raise Mistake("the step is far too short: `step` clips before it undoes the scale")
         if max_norm < norm and agree_all(moved, {name: 4 * w for name, w in wanted.items()}, tolerance=5e-2):

@@ -1,7 +1,7 @@
 """Computes everything in float32, and rounds the gradients at the end.
 
 expects: the weights go into the forward pass with more digits
-points: 9.5
+points: 9
 """
 
 
