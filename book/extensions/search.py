@@ -27,7 +27,7 @@ TEXT, CODE, OUTPUT = 1.0, 0.4, 0.15
 LISTINGS = {"glossary": 0.3, "cheat_sheet": 0.2, "references": 0.1, "intro": 0.2, "changelog": 0.05}
 EXERCISES = 0.15
 # In the API reference names are found, more than words; the engine's are torch's, and found where they are taught.
-REFERENCE, ENGINE = 0.3, 0.15
+REFERENCE, ENGINE, SHARED = 0.3, 0.15, 0.3
 ASIDE, QUESTIONS = 0.5, {"Check yourself", "Exercise", "Sources"}  # the subject goes before questions on it
 UNUSED = ("*-ui.*", "pagefind-highlight.js", "wasm.unknown.pagefind")  # boxes of its own; pages without a language
 TEX = {"cdot": "·", "times": "\N{MULTIPLICATION SIGN}", "approx": "≈", "le": "≤", "ge": "≥", "lambda": "λ", "eta": "η"}
@@ -101,7 +101,7 @@ def _is_written(target: Path, pages: int) -> bool:
 
 def _as_html(name: str, sections: list[Section]) -> str:
     """Return a page of nothing but words, as Pagefind reads it."""
-    starts = {"exercises/": EXERCISES, f"{FOLDER}/autograd": ENGINE, f"{FOLDER}/shared": EXERCISES}
+    starts = {"exercises/": EXERCISES, f"{FOLDER}/autograd": ENGINE, f"{FOLDER}/shared": SHARED}
     of_page = LISTINGS.get(name, next((weight for start, weight in starts.items() if name.startswith(start)), 1.0))
     body = []
     for section in sections:
