@@ -7,18 +7,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+
+if TYPE_CHECKING:
+    from torch.distributed import Store
 
 __all__ = ["run_processes"]
 
 _T = TypeVar("_T")
 MEETING, WORK = "meeting", "work.pickle"
+LAST_WAIT_SECONDS = 5
 # Not `python -m`: that warns, since the package has imported this module before, and an error would begin with it.
 JOIN = f"import sys; from {__name__} import _work_as; _work_as(int(sys.argv[3]), int(sys.argv[1]), float(sys.argv[2]))"
 
@@ -89,10 +93,22 @@ def _work_as(rank: int, count: int, timeout_seconds: float) -> None:
     from torch._C._distributed_c10d import FileStore
 
     limit = timedelta(seconds=timeout_seconds)
-    dist.init_process_group("gloo", store=FileStore(MEETING, count), rank=rank, world_size=count, timeout=limit)
+    store = FileStore(MEETING, count)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=count, timeout=limit)
     work = pickle.loads(Path(WORK).read_bytes())  # noqa: S301 written by run_processes
-    Path(f"{rank}.pickle").write_bytes(pickle.dumps(work(rank)))
+    try:
+        Path(f"{rank}.pickle").write_bytes(pickle.dumps(work(rank)))
+    finally:
+        _leave_together(store, count)
     dist.destroy_process_group()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # without tearing the interpreter down: a thread of Gloo that still ends would abort it
+
+
+def _leave_together(store: "Store", count: int) -> None:
+    """Wait for the others' end: who leaves first closes connections whose bytes the others may still count."""
+    if store.add("ready to leave", 1) == count:
+        store.set("all are ready", "")
+    with suppress(RuntimeError):  # one that was killed is not waited for
+        store.wait(["all are ready"], timedelta(seconds=LAST_WAIT_SECONDS))

@@ -42,7 +42,11 @@ def bytes_sent() -> float:
 
 def _acknowledged(descriptor: int) -> int:
     """Return the bytes that the other end of a TCP socket has received, when none are on their way; else 0."""
-    with socket.socket(fileno=os.dup(descriptor)) as connection:
+    try:
+        copy = os.dup(descriptor)
+    except OSError:  # closed since it was listed, by another thread of this process
+        return 0
+    with socket.socket(fileno=copy) as connection:
         if connection.type != socket.SOCK_STREAM or connection.family not in (socket.AF_INET, socket.AF_INET6):
             return 0
         while True:
