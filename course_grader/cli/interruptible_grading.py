@@ -69,6 +69,7 @@ class GradingRun:
             self.times = read_times(submitted)
         self._note_ungraded_files()
         self._note_unused_rules()
+        self._note_strangers()
         self._note_missing_times()
         reports.check_reports(self.out, self.reports)
 
@@ -96,7 +97,8 @@ class GradingRun:
         """Note rules and times that match no notebook: a name may be misspelled."""
         here = {(task.learner, task.exercise.slug) for task in self.tasks if task.exercise}
         slugs = {slug for _, slug in here}
-        for slug in sorted(self.policies.exercises.keys() - slugs):
+        ruled = {*self.policies.exercises, *(slug for _, slug in self.policies.extensions if slug)}
+        for slug in sorted(ruled - slugs):
             typer.echo(
                 f"note: there are rules for the exercise {slug}, but no notebook of it; is its name right?", err=True
             )
@@ -105,6 +107,22 @@ class GradingRun:
             more = f", and for {len(strange) - 1} more like it" if len(strange) > 1 else ""
             typer.echo(
                 f"note: there is a time for {slug} of {learner}, but no notebook{more}; are the names right?", err=True
+            )
+
+    def _note_strangers(self) -> None:
+        """Note learners of whom only one of the folders, the roster and the extensions knows."""
+        learners, roster = {task.learner for task in self.tasks}, {entry.username for entry in self.policies.roster}
+        if strange := sorted({learner for learner, _ in self.policies.extensions} - (roster or learners)):
+            place = "on the roster" if roster else "here"
+            typer.echo(
+                f"note: there are extensions for {join_names(strange)}, but nobody of that name {place}; is it right?",
+                err=True,
+            )
+        if roster and (strange := sorted(learners - roster)):
+            typer.echo(
+                f"note: {_names_with_verb(strange)} not on the roster; name the folder as the roster does, or add a "
+                "line there",
+                err=True,
             )
 
     def _note_missing_times(self) -> None:
@@ -182,8 +200,13 @@ class GradingRun:
         if counts[True]:
             line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
             console.print(line, markup=False)
-        if others := len(self.grades) - len(here):
+        rest = [each for each in self.grades if (each.report.learner, each.report.exercise) not in came]
+        absent = sum(each.report.status == "missing" and not each.manual for each in rest)
+        if others := len(rest) - absent:
             line = f"the reports also have {others} from the gradebook, not part of this run"
+            console.print(line, markup=False)
+        if absent:
+            line = f"the reports also have {absent} from the roster, where nothing was handed in"
             console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
 

@@ -165,6 +165,48 @@ def test_rules_are_found_and_applied(course, classroom):
     assert not (classroom / "grades" / "learners").exists()
 
 
+def test_whoever_is_on_the_roster_is_in_every_report(course, classroom):
+    """Also without a folder; a folder of nobody on it, and an extension for nobody, are pointed out."""
+    (classroom / "people.csv").write_text("Student,SIS Login ID\nAda,ada\nBob,bob\nCem,cem\nDan,dan\nZoe,zoe\n")
+    (classroom / "course.toml").write_text(
+        'roster = "people.csv"\n[exercises.double]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n'
+        "[extensions.ada]\nextra_days = 1000\n[extensions.zoee.double]\nextra_days = 1\n"
+    )
+    kinds = [word for kind in ("html", "junit", "canvas", "moodle", "gradescope") for word in ("--report", kind)]
+    status, out, err = course("grade", "submissions", "-j", 1, *kinds)
+    assert status == 0
+    assert "the reports also have 1 from the roster, where nothing was handed in" in out
+    extension, stranger = err.splitlines()
+    assert "extensions for zoee, but nobody of that name on the roster" in extension
+    assert "eva is not on the roster" in stranger
+    assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 1.5, "dan": 0, "eva": 1.5, "zoe": 0}
+    grades = classroom / "grades"
+    assert "zoe,double,0,3,missing,,nothing was handed in" in (grades / "grades.csv").read_text()
+    assert "zoe,,,zoe,,0" in (grades / "canvas.csv").read_text()
+    assert "zoe,0,nothing was handed in" in (grades / "moodle.csv").read_text()
+    assert "double: zoe" in (grades / "junit.xml").read_text()
+    assert (grades / "learners" / "zoe.html").is_file()
+    assert (grades / "gradescope" / "zoe" / "double.json").is_file()
+
+
+def test_an_attempt_too_many_is_recorded_and_told(course, classroom):
+    """It earns nothing, its reason is on the learner's page and in grades.json; with a higher maximum it counts."""
+    rules = "[exercises.double]\nmax_attempts = {}\n"
+    (classroom / "course.toml").write_text(rules.format(1))
+    right, mine = (classroom / "submissions" / name / "double.ipynb" for name in ("ada", "bob"))
+    os.utime(mine, (0, 0))
+    assert course("grade", "submissions", "-j", 1)[0] == 0
+    mine.write_bytes(right.read_bytes() + b" ")
+    assert "does not count: at most 1" in " ".join(course("grade", "submissions", "-j", 1)[1].replace("│", " ").split())
+    assert points_of(classroom)["bob"] == 0
+    assert "at most 1 attempt does" in (classroom / "grades" / "learners" / "bob.html").read_text()
+    entry = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"][1]["grade"]
+    assert ([each["rule"] for each in entry["not_counted"]], entry["attempts"]) == (["max_attempts"], 2)
+    (classroom / "course.toml").write_text(rules.format(2))
+    course("grade", "submissions", "-j", 1)
+    assert points_of(classroom)["bob"] == 3
+
+
 @pytest.mark.parametrize(("others", "more"), [((), "no notebook;"), (("evva",), "1 more like it")])
 def test_rules_and_times_for_nobody_are_pointed_out(course, classroom, others, more):
     """A misspelled name would switch a deadline off without a word."""
