@@ -13,13 +13,20 @@ from course_grader.grading.grade_class.roster import RosterEntry, read_roster
 from course_grader.grading.gradebook.late_policy import Policies, Policy
 from course_lib.errors import InputError
 
-__all__ = ["read_policies"]
+__all__ = ["find_policies", "read_policies"]
+
+RULES = Path("course.toml")  # in the folder where the command runs
 
 ATTEMPTS = ("best", "last")
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 DAY, WEEK = 24 * 60, 7 * 24 * 60  # in minutes
 MOST_DAYS = 1000  # after which a percentage for each day rises no more
 Rules = Mapping[str, Any]
+
+
+def find_policies(path: Path | None) -> Policies:
+    """Read the rules at ``path``, or else those of ``course.toml`` here, if there is one."""
+    return read_policies(path or RULES) if path is not None or RULES.is_file() else Policies()
 
 
 def read_policies(path: Path) -> Policies:
