@@ -69,11 +69,35 @@ def test_points_for_nobody_are_refused(course, classroom):
     assert "did you mean ada?" not in course("points", "ada", "triple", 1, "--why", "x")[2]
     assert_refused(course("points", "ada", "double", "nan", "--why", "x"), "found nan points")
     assert_refused(course("points", "ada", "double", "inf", "--why", "x"), "found inf points")
+    assert_refused(course("points", "ada", "double", "1e308", "--why", "x"), "to 1,000,000, found 1e+308 points")
     assert_refused(course("points", "ada", "double", 1, "--why", " "), "found no reason")
+    assert_refused(course("points", "ada", "double", "--why", "x"), "found no number")
+    assert_refused(course("points", "ada", "--why", "x"), "expected LEARNER and EXERCISE, found 'ada' alone")
     assert course("points", "ada", "double", "many", "--why", "x")[0] == 2
     absent = course("points", "zoe", "duoble", 1, "--why", "oral exam", "--absent")
     assert_refused(absent, "expected the text of exercise 'duoble' at exercises/duoble/key/source.md")
     assert course("points", "zoe", "double", 1, "--why", "oral exam", "--absent")[0] == 0
+
+
+def test_points_by_hand_are_listed_and_taken_back(course, classroom):
+    """All, or a learner's; the last first, until there are none; the next reports are without them."""
+    course("grade", "submissions", "-j", 1)
+    assert course("points", "--list")[:2] == (0, "no points were given by hand\n")
+    for learner, number, why in (("bob", 1.5, "at the [red]board"), ("bob", -0.5, "half of it"), ("cem", 1, "oral")):
+        course("points", learner, "double", number, "--why", why)
+    listed = course("points", "--list")[1]
+    assert [word in listed for word in ("+1.5", "at the [red]board", "-0.5", "cem", "UTC")] == [True] * 5
+    assert "cem" not in course("points", "bob", "--list")[1]
+    assert course("points", "bob", "double", "--undo")[1] == (
+        "bob, double: -0.5 taken back (half of it), by hand +1.5 in all\n"
+    )
+    assert "by hand +0 in all" in course("points", "bob", "double", "--undo")[1]
+    assert_refused(course("points", "bob", "double", "--undo"), "expected points by hand of bob for double, found none")
+    assert_refused(course("points", "bob", "--undo"), "expected LEARNER and EXERCISE")
+    assert_refused(course("points", "cem", "double", 1, "--undo"), "expected --undo without points")
+    assert_refused(course("points", "--list", "--undo"), "expected --list or --undo, found both")
+    course("grade", "submissions", "-j", 1)
+    assert (points_of(classroom)["bob"], points_of(classroom)["cem"]) == (0, 4)
 
 
 def test_points_for_who_handed_nothing_in_are_in_the_reports(course, classroom):
