@@ -71,8 +71,8 @@ def _check_words(learner: str, exercise: str, number: float | None, reason: str,
         if listed and undo:
             raise InputError("expected --list or --undo, found both; give one")
         if number is not None or reason:
-            option = "--list" if listed else "--undo"
-            raise InputError(f"expected {option} without points and reason, found {number or reason}; leave them out")
+            option, came = "--list" if listed else "--undo", "a reason" if number is None else f"{number:g} points"
+            raise InputError(f"expected {option} without points and a reason, found {came}; leave them out")
     if not listed and not exercise:
         came = f"{learner!r} alone" if learner else "neither"
         raise InputError(f"expected LEARNER and EXERCISE, found {came}; give both, or --list to see all points by hand")
