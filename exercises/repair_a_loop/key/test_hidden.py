@@ -227,8 +227,8 @@ def test_validation_modes(learner, rng):
         if not any(found["modes"].values()):
             raise Mistake("the model stays in evaluation mode after `validate`: give each module its own mode back")
         raise Mistake(
-            "after `validate`, a module is in another mode than before: train() wakes all of them, also those that "
-            "were in evaluation mode on purpose"
+            "after `validate`, a module is in another mode than before: train() puts all of them into training "
+            "mode, also those that were in evaluation mode on purpose"
         )
 
 
