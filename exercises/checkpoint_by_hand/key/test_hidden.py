@@ -130,7 +130,7 @@ def test_forward_frees(learner, rng):
         if len([j for j in alive if j not in keep and j < i - 1]) > 3:  # a name or two may linger
             raise Mistake(
                 "`forward` holds the inputs of all layers until it returns, so its peak is that without checkpoints: "
-                "let go of an input that is not kept as soon as its layer has run"
+                "free an input that is not kept as soon as its layer has run"
             )
 
 
@@ -211,7 +211,7 @@ def test_runs_again_once(learner, rng):
         raise Mistake("`backward` runs a layer's own `backward` more than once: one run gives both gradients")
 
 
-@points(0.25)
+@points(0.5)
 def test_ends_of_segments(learner, rng):
     """The last layer of a segment is not run again: nothing needs its output."""
     n, keep = 10, [0, int(rng.integers(2, 4)), int(rng.integers(5, 8))]
@@ -242,7 +242,7 @@ def test_one_segment_at_a_time(learner, rng):
     if most > limit:
         raise Mistake(
             "at its peak `backward` has the inputs of nearly all layers in memory, as without checkpoints: compute "
-            "those of one segment, go back through it and let go of them, then begin with the next one"
+            "those of one segment, go back through it and free them, then begin with the next one"
         )
 
 
@@ -331,7 +331,7 @@ def test_plan_peak(learner, rng):
             raise Mistake(f"the peak that `plan` returns is wrong with {which}: all inputs are in memory then")
 
 
-@points(0.25)
+@points(0.5)
 def test_plan_again(learner, rng):
     """The number of layers that run again is right."""
     for size in (2, 3, 5):
@@ -401,7 +401,7 @@ def draw_sizes(rng):
             return sizes, peaks, best
 
 
-@points(1)
+@points(0.75)
 @rests_on(RIGHT_PLAN)
 def test_choose(learner, rng):
     """The set fits the budget, and no set that fits runs fewer layers again."""
@@ -431,7 +431,7 @@ def test_choose(learner, rng):
         raise Mistake("`choose` returns a set that fits, but another one that fits runs fewer layers again")
 
 
-@points(0.5)
+@points(0.25)
 @rests_on(RIGHT_PLAN)
 def test_choose_refuses(learner, rng):
     """Where no set fits, choose raises a ValueError; where the peak is exactly the budget, it does not."""

@@ -1,7 +1,7 @@
 """Says that all layers but the last one run again.
 
 expects: counts all layers but one
-points: 9.75
+points: 9.5
 """
 
 

@@ -1,7 +1,7 @@
 """Says that every layer runs again.
 
 expects: counts all layers: the last one of each segment
-points: 9.75
+points: 9.5
 """
 
 

@@ -1,7 +1,7 @@
 """Chooses one segment, whatever the budget.
 
 expects: that is one segment of all layers
-points: 8.5
+points: 9
 """
 
 

@@ -1,7 +1,7 @@
 """Runs the whole network again from x, as if there were no other checkpoints.
 
 expects: runs all layers again before it goes back
-points: 5.75
+points: 5.5
 """
 
 

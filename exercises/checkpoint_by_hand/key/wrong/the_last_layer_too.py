@@ -1,7 +1,7 @@
 """Computes the output of the network a second time, for each segment is run as a whole.
 
 expects: runs the last layer of all again
-points: 9.75
+points: 9.5
 """
 
 

@@ -1,7 +1,7 @@
 """Runs the last layer of each segment again, too.
 
 expects: stop one layer before that
-points: 9.75
+points: 9.5
 """
 
 
