@@ -17,7 +17,7 @@ class Limits:
     exempts from that limit, by a control group). What only the operating system can limit is left alone unless
     ``enforced``: on a learner's own machine there is no need.
     ``hidden`` are folders to be covered with empty ones, as they lie where the sandbox shows what an interpreter
-    needs.
+    needs. ``by_hand``: nothing that differentiates is there, nor can be had by any code, since its files are covered.
     """
 
     cell_seconds: float = 60.0
@@ -35,6 +35,7 @@ class Limits:
     output_chars: int = 1_000_000
     enforced: bool = True
     hidden: tuple[str, ...] = ()
+    by_hand: bool = False
 
     def rlimits(self) -> dict[str, int]:
         """Return the limits the operating system enforces, by the names of :mod:`resource`.

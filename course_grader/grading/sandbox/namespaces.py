@@ -97,6 +97,7 @@ def build_view(
     shared: list[str],
     empty: list[str],
     hidden: list[str],
+    replaced: dict[str, str],
     read_only: list[str],
     size_bytes: int,
     files: int,
@@ -112,6 +113,8 @@ def build_view(
         Places to cover with an empty file system of at most ``size_bytes`` and so many ``files`` each.
     hidden : list of str
         Folders to cover with an empty one that stays so.
+    replaced : dict of str to str
+        Folders to cover with another one.
     read_only : list of str
         Parts of ``/proc`` that belong to the whole machine.
     home : str
@@ -129,6 +132,8 @@ def build_view(
         os.close(descriptor)
     for place in hidden:  # now, as it may lie in a folder that has only just come back
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
+    for place, other in replaced.items():
+        _mount(other, place, flags=BIND)  # read-only as that is
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
     for place in hidden:
