@@ -101,6 +101,7 @@ def build_view(
     read_only: list[str],
     size_bytes: int,
     files: int,
+    terminals: int,
     home: str,
 ) -> None:
     """Mount the sandbox's file systems: empty places in memory, devices, processes; the rest stays, read-only as it is.
@@ -117,6 +118,8 @@ def build_view(
         Folders to cover with another one.
     read_only : list of str
         Parts of ``/proc`` that belong to the whole machine.
+    terminals : int
+        How many pseudo-terminals there may be: the machine has some thousands for all.
     home : str
         The working directory.
     """
@@ -124,7 +127,7 @@ def build_view(
     descriptors = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes},nr_inodes={files}")
-    _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, f"newinstance,ptmxmode=0666,mode=620,max={terminals}")
     mount_proc()
     for folder, descriptor in descriptors.items():
         Path(folder).mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,8 @@ def _serve(
                 listener.close()
                 os.close(lifeline)
                 run_child(connection)
-            socket.send_fds(connection, [b"+"], [descriptor])
+            with contextlib.suppress(OSError):  # whoever asked is gone: so is, in a moment, the child
+                socket.send_fds(connection, [b"+"], [descriptor])
             os.close(descriptor)
 
 

@@ -105,6 +105,7 @@ def _make_order(connection_file: str, limits: Limits, folder: str) -> dict[str, 
         "replaced": dict.fromkeys(differentiating_packages(), ABSENT) if limits.by_hand else {},
         "size_bytes": limits.home_bytes,
         "files": limits.home_files,
+        "terminals": limits.terminals,
         "home": HOME,
     }
     return {"view": view, "rlimits": limits.rlimits(), "connection_file": connection_file}
