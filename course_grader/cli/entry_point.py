@@ -11,7 +11,7 @@ from typing import Any
 
 from course_grader.grading.text import one_line
 from course_lib import extras
-from course_lib.errors import CourseError
+from course_lib.errors import CourseError, InputError
 
 __all__ = ["main"]
 
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     try:
         _load_workers_early(sys.argv[1:] if arguments is None else arguments)
-        _build_app()(args=arguments, prog_name="course")
+        sys.exit(_run(arguments))
     except CourseError as error:
         print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
         sys.exit(BAD_INPUT)
@@ -37,6 +37,23 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run the command; a command line that it cannot read becomes one sentence, where Typer draws a box."""
+    app = _build_app()
+    typer: Any = extras.load("typer", extra="check")
+    usage_error = typer.BadParameter.__mro__[1]  # which all of its kind derive from, and which has no public name
+    try:
+        return app(args=arguments, prog_name="course", standalone_mode=False) or 0
+    except usage_error as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # that is no error: it has shown the help
+            error.show()
+            return BAD_INPUT
+        command = error.ctx.command_path if error.ctx else "course"
+        raise InputError(
+            f"expected a command as `{command} --help` describes it, found: {error.format_message()}; correct it"
+        ) from error
 
 
 def _load_workers_early(words: list[str]) -> None:
