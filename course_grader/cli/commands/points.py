@@ -34,10 +34,10 @@ def points(
     from course_grader.cli.terminal_output import make_console
     from course_grader.grading.gradebook.attempts import ManualPoints
     from course_grader.grading.gradebook.gradebook import Gradebook
-    from course_grader.grading.text import one_line
+    from course_grader.grading.text import normalize_name, one_line
     from course_lib.errors import InputError
 
-    reason = one_line(why)
+    learner, reason = normalize_name(learner), one_line(why)
     if not reason or not math.isfinite(number):
         wrong = f"found {number:g} points" if reason else "found no reason"
         raise InputError(f"expected a number of points and a reason for them, {wrong}; give both")
