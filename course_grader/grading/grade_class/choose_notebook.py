@@ -15,7 +15,7 @@ from course_grader.grading.exercises.submitted_notebook import (
 from course_grader.grading.text import join_names, one_line
 from course_lib.errors import NotebookError
 
-__all__ = ["Choice", "choose_notebook", "clean_name", "find_claims"]
+__all__ = ["SUFFIXES", "Choice", "choose_notebook", "clean_name", "find_claims", "read_claim"]
 
 SUFFIXES = (".ipynb", ".json", ".txt")  # browsers save a notebook as X.ipynb.json or X.ipynb.txt
 MOST_FILES, MOST_BYTES = 10, MAX_BYTES  # read of one learner, whose folder may hold any number of files
@@ -36,7 +36,7 @@ def find_claims(files: Iterable[Path]) -> dict[str, list[Path]]:
     """
     claims: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _bound(path for path in files if path.name.strip().casefold().endswith(SUFFIXES)):
-        if slug := _read_claim(path):
+        if slug := read_claim(path):
             claims[slug].append(path)
     return dict(claims)
 
@@ -77,7 +77,7 @@ def _bound(files: Iterable[Path]) -> Iterator[Path]:
                 yield path
 
 
-def _read_claim(path: Path) -> str:
+def read_claim(path: Path) -> str:
     """Return the one exercise that a notebook says it belongs to; nothing if it says none, or several."""
     try:
         submission = parse_submission(read_notebook_bytes(path))
