@@ -10,13 +10,14 @@ from rich.text import Text
 
 from course_grader.cli.terminal_output import WIDTH, printable_text
 from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.gradebook.attempts import ManualPoints
 from course_grader.grading.gradebook.final_grade import FinalGrade
-from course_grader.grading.text import join_names
+from course_grader.grading.text import format_time, join_names
 
 if TYPE_CHECKING:
     from course_grader.grading.collect import Collected
 
-__all__ = ["collected_table", "grades_table", "similar_pairs_table"]
+__all__ = ["collected_table", "grades_table", "manual_points_table", "similar_pairs_table"]
 
 # A learner's name can be as long as a file's, and is folded before the message for them is.
 NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
@@ -91,3 +92,17 @@ def collected_table(lines: "Sequence[Collected]") -> Group:
         table.add_row(*map(printable_text, [line.learner, line.result, said]))
     counts = Counter(line.result for line in lines)
     return Group(table, Text(", ".join(f"{count} {result}" for result, count in counts.items())))
+
+
+def manual_points_table(given: Sequence[ManualPoints]) -> Table:
+    """Make the table of points given by hand, in the order they were given."""
+    table = Table(expand=True)
+    for name in ("learner", "exercise"):
+        table.add_column(name, overflow="fold", max_width=NAME_WIDTH)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("given", no_wrap=True)
+    table.add_column("why", ratio=1, overflow="fold")
+    for each in given:
+        cells = [each.learner, each.exercise, f"{each.points:+g}", format_time(each.given_at), each.why]
+        table.add_row(*map(printable_text, cells))
+    return table

@@ -2,8 +2,9 @@
 
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-__all__ = ["excerpt", "join_names", "normalize_name", "one_line", "quote"]
+__all__ = ["excerpt", "format_time", "join_names", "normalize_name", "one_line", "quote"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -69,6 +70,17 @@ def normalize_name(name: str) -> str:
     True
     """
     return unicodedata.normalize("NFC", name)
+
+
+def format_time(time: datetime) -> str:
+    """Return a time as learners read it.
+
+    Examples
+    --------
+    >>> format_time(datetime.fromisoformat("2026-10-05T23:59:00+02:00"))
+    '2026-10-05 21:59 UTC'
+    """
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _printable(line: str) -> str:

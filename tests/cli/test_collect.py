@@ -13,14 +13,15 @@ ROSTER = (
 
 @pytest.fixture
 def download(classroom):
-    """A download of Canvas's in the working directory, and the roster."""
+    """A download of Canvas's in the working directory, and the roster, which the course's rules name."""
     raw = (classroom / "submissions" / "ada" / "double.ipynb").read_bytes()
     (classroom / "roster.csv").write_text(ROSTER)
+    (classroom / "course.toml").write_text('roster = "roster.csv"\n')
     with zipfile.ZipFile("submissions.zip", "w") as archive:
         archive.writestr("lovelaceada_4711_901_double (1).ipynb", raw)
         archive.writestr("obrienbob_LATE_4712_902_double.ipynb", b"PK\x03\x04")
         archive.writestr("strangerstan_99_903_double.ipynb", raw)
-    return ["collect", "submissions.zip", "--exercise", "double", "--roster", "roster.csv", "--out", "class"]
+    return ["collect", "submissions.zip", "--exercise", "double", "--out", "class"]
 
 
 def test_a_download_is_collected_and_graded(course, download):
@@ -39,7 +40,7 @@ def test_a_download_is_collected_and_graded(course, download):
     assert course("grade", "class", "-j", 1)[0] == 0
     entries = json.loads(Path("grades/grades.json").read_text())["submissions"]
     graded = {entry["learner"]: entry for entry in entries}
-    assert {learner: entry["points"] for learner, entry in graded.items()} == {"ada": 3, "bob": 0}
+    assert {learner: entry["points"] for learner, entry in graded.items()} == {"ada": 3, "bob": 0, "zed": 0}
     assert "found a zip archive under its name" in graded["bob"]["messages"][0]
 
 
@@ -59,4 +60,6 @@ def test_what_cannot_be_collected_is_one_line(course, download, classroom):
         assert err.startswith("course: ")
         assert came in err
     assert {path: path.read_bytes() for path in classroom.rglob("*") if path.is_file()} == before
-    assert course(*download, "--replace")[0] == 0
+    assert course(*download, "--replace", "--roster", "roster.csv")[0] == 0
+    (classroom / "course.toml").unlink()
+    assert "expected a roster, found none in course.toml here; name the CSV file with --roster" in course(*download)[2]

@@ -1,11 +1,16 @@
 """``course collect``: make the folders that grading expects from a learning system's download."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from course_grader.cli.options import Exercises, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from course_grader.grading.grade_class.roster import RosterEntry
 
 __all__ = ["collect"]
 
@@ -14,7 +19,13 @@ def collect(
     download: Annotated[Path, typer.Argument(help="All submissions of one assignment: the zip file, or its folder.")],
     *,
     exercise: Annotated[str, typer.Option(help="The exercise that they are of.")],
-    roster: Annotated[Path, typer.Option(help="The learners of the course (CSV), as a learning system exports them.")],
+    roster: Annotated[
+        Path | None,
+        typer.Option(
+            help="The learners of the course (CSV), as a learning system exports them.",
+            show_default="that of course.toml here",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for <learner>/<exercise>.ipynb.")] = Path("submissions"),
     replace: Annotated[
         bool, typer.Option("--replace", help="Let notebooks of an earlier download give way to different ones.")
@@ -40,9 +51,21 @@ def collect(
     slug = find_exercise(exercise, exercises=exercises, key=key).slug
     if out.resolve().is_relative_to(download.resolve()):
         raise InputError(f"expected --out outside of the download, found {out}; name another folder with --out")
-    learners = read_roster(roster)
+    learners = read_roster(roster) if roster else _read_roster_of_course()
     with open_download(download) as files:
         system, lines = collect_class(files, learners, exercise=slug, out=out, replace=replace)
     console = make_console()
     console.print(f"{slug}, from {system}, into {out}", markup=False, soft_wrap=True)
     console.print(collected_table(lines))
+
+
+def _read_roster_of_course() -> "Sequence[RosterEntry]":
+    """Return the roster that the course's rules name."""
+    from course_grader.cli.interruptible_grading import RULES
+    from course_grader.grading.gradebook import read_policies
+    from course_lib.errors import InputError
+
+    roster = read_policies(RULES).roster if RULES.is_file() else ()
+    if not roster:
+        raise InputError(f"expected a roster, found none in {RULES} here; name the CSV file with --roster, or there")
+    return roster

@@ -14,7 +14,7 @@ from course_grader.grading.gradebook.sql_tables import VERSION, Tables, VersionR
 from course_lib.errors import CourseError, InputError
 from course_lib.extras import load
 
-__all__ = ["database_url", "open_database", "retry_and_explain"]
+__all__ = ["database_url", "explain", "open_database", "retry_and_explain"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,19 +109,34 @@ def retry_and_explain(method: Callable[Concatenate[_Book, P], R]) -> Callable[Co
 
     @functools.wraps(method)
     def run(book: _Book, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        for seconds in [*PAUSES_SECONDS, None]:
+        for seconds in PAUSES_SECONDS:
             try:
                 return method(book, *args, **kwargs)
             except SQLAlchemyError as error:
-                if seconds is None or not _lost_connection(error):
-                    wrong = f"could not be read or written: {_database_message(error)}"
-                    raise InputError(
-                        f"the gradebook at {_shown_address(book.address)} {wrong}; run the same command again"
-                    ) from error
+                if not _lost_connection(error):
+                    raise _explain_error(book, error) from error
                 time.sleep(seconds)
-        raise AssertionError  # the last round returns or raises
+        return explain(method)(book, *args, **kwargs)
 
     return run
+
+
+def explain(method: Callable[Concatenate[_Book, P], R]) -> Callable[Concatenate[_Book, P], R]:
+    """Make one sentence of what goes wrong in a gradebook's method that is not to be run twice."""
+
+    @functools.wraps(method)
+    def run(book: _Book, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(book, *args, **kwargs)
+        except SQLAlchemyError as error:
+            raise _explain_error(book, error) from error
+
+    return run
+
+
+def _explain_error(book: _Addressed, error: SQLAlchemyError) -> InputError:
+    wrong = f"the gradebook at {_shown_address(book.address)} could not be read or written: {_database_message(error)}"
+    return InputError(f"{wrong}; run the same command again")
 
 
 def _lost_connection(error: SQLAlchemyError) -> bool:
