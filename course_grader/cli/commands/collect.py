@@ -61,11 +61,9 @@ def collect(
 
 def _read_roster_of_course() -> "Sequence[RosterEntry]":
     """Return the roster that the course's rules name."""
-    from course_grader.cli.interruptible_grading import RULES
-    from course_grader.grading.gradebook import read_policies
+    from course_grader.grading.gradebook import find_policies
     from course_lib.errors import InputError
 
-    roster = read_policies(RULES).roster if RULES.is_file() else ()
-    if not roster:
-        raise InputError(f"expected a roster, found none in {RULES} here; name the CSV file with --roster, or there")
-    return roster
+    if roster := find_policies(None).roster:
+        return roster
+    raise InputError("expected a roster, found none in course.toml here; name the CSV file with --roster, or there")
