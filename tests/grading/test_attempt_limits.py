@@ -60,11 +60,12 @@ def test_what_comes_too_soon_does_not_count_and_starts_no_pause():
 
 
 def test_what_came_too_soon_counts_from_when_it_comes_again():
-    """As late as it then is."""
-    tries = [attempt(1, minutes=0), attempt(8, minutes=20, again=40)]
+    """As late as it then is, and the next pause begins then."""
+    tries = [attempt(1, minutes=0), attempt(8, minutes=20, again=40), attempt(9, minutes=69)]
     policy = Policy(due=NOON + 30 * MINUTE, late_percent=(50,), pause=30 * MINUTE)
     grade = compute_final_grade(tries, policy, came=CAME)
-    assert (grade.points, grade.counted.submitted_at, grade.not_counted) == (4, NOON + 40 * MINUTE, ())
+    assert (grade.points, grade.counted.submitted_at) == (4, NOON + 40 * MINUTE)
+    assert [each.attempt.report.points for each in grade.not_counted] == [9]
 
 
 def test_without_another_attempt_nobody_is_told_to_hand_in_again():
