@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,10 +90,10 @@ def download(tmp_path, hand_in):
     return make
 
 
-def collect(place, out, **options):
+def collect(place, out, *, roster=ROSTER, **options):
     """Collect and return the system, and each learner's result."""
     with open_download(place) as files:
-        system, lines = collect_class(files, ROSTER, exercise="double", out=out, **options)
+        system, lines = collect_class(files, roster, exercise="double", out=out, **options)
     return system, {line.learner: line for line in lines}
 
 
@@ -145,7 +146,7 @@ def test_nothing_is_overwritten_unless_told(download, tmp_path):
     with pytest.raises(InputError, match=r"found another ada/double\.ipynb; pass --replace"):
         collect(download(newer), out)
     assert {path: path.read_bytes() for path in out.rglob("*.ipynb")} == before
-    _, lines = collect(download(newer), out, replace=True)
+    _, lines = collect(download(newer), out, overwrite=True)
     assert lines["kim"].result is Result.COLLECTED
     assert b'"triple"' in (out / "ada" / "double.ipynb").read_bytes()
 
@@ -176,6 +177,49 @@ def test_a_number_of_another_system_is_nobodys(download, tmp_path):
     assert lines["strangerstan 4711"].result is Result.UNKNOWN
     assert lines["ada"].result is Result.MISSING
     assert not (tmp_path / "out").exists()
+
+
+FORGED = {
+    # A learner of Canvas's who took ada's name and number for a name; 4712 is bob.
+    "lovelaceadaking_4711_4712_901_double.ipynb": ("bob", "ada"),
+    # Files of zoe's that look like what the system itself writes, or like another system.
+    "Zo\u00eb M\u00fcller_33_assignsubmission_file/submission_metadata.yml": ("ada", "bob"),
+    "Zo\u00eb M\u00fcller_33_assignsubmission_file_Kim Lee_1_assignsubmission_file_double.ipynb": ("kim", "lee"),
+    "M\u00fcllerzo\u00eb_4713_1_x_4711_2_double.ipynb": ("ada", "bob"),
+    "M\u00fcllerzo\u00eb_4713_1_Bob OBrien-Smith_1_assignsubmission_file_double.ipynb": ("ada", "bob"),
+    "export/submission_9/submission_metadata.yml": ("ada", "bob"),
+    "export/submission_9/Bob OBrien-Smith_1_assignsubmission_file/double.ipynb": ("ada", "bob"),
+}
+
+
+@pytest.mark.parametrize(("forged", "others"), FORGED.items())
+def test_nobody_hands_in_for_another(download, tmp_path, forged, others):
+    """Names that learners choose, of files or of themselves, lead to nobody else's folder."""
+    text = METADATA.replace("submission_1", "submission_8") if forged.endswith(".yml") else "double"
+    names = {forged: text}
+    if "assignsubmission_file/" in forged and not forged.startswith("export"):
+        names["Zo\u00eb M\u00fcller_33_assignsubmission_file/submission_8/double.ipynb"] = "double"
+    if forged.startswith("export"):
+        names["export/submission_9/submission_8/double.ipynb"] = "double"
+        names["export/submission_metadata.yml"] = "submission_9: {':submitters': [{':name': Zo\u00eb M\u00fcller}]}"
+    _, lines = collect(download(names), out := tmp_path / "out")
+    assert not [learner for learner in others if (out / learner).exists()]
+    assert all(lines[learner].result is Result.MISSING for learner in others)
+
+
+def test_without_numbers_in_the_roster_a_name_with_a_number_is_nobodys(download, tmp_path):
+    """Canvas's names alone do not tell ada's file from that of one who is called ``ada_4711`` there."""
+    names = {"lovelaceadaking_4711_66_901_double.ipynb": "double", "obriensmithbob_4712_902_double.ipynb": "double"}
+    roster = [replace(entry, id="") for entry in ROSTER]
+    _, lines = collect(download(names), tmp_path / "out", roster=roster)
+    assert (lines["ada"].result, lines["bob"].result) == (Result.MISSING, Result.COLLECTED)
+
+
+def test_a_file_with_numbers_in_its_name_is_its_learners(download, tmp_path):
+    """Beside others of the same learner, of whose number there is then no doubt."""
+    names = {"lovelaceadaking_4711_901_double.ipynb": "double", "lovelaceadaking_4711_902_1_plot.png": ""}
+    _, lines = collect(download(names), tmp_path / "out")
+    assert (lines["ada"].result, lines["ada"].files) == (Result.COLLECTED, ("double.ipynb", "1_plot.png"))
 
 
 def test_two_of_one_name_are_neither(download, tmp_path):

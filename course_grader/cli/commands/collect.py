@@ -53,7 +53,7 @@ def collect(
         raise InputError(f"expected --out outside of the download, found {out}; name another folder with --out")
     learners = read_roster(roster) if roster else _read_roster_of_course()
     with open_download(download) as files:
-        system, lines = collect_class(files, learners, exercise=slug, out=out, replace=replace)
+        system, lines = collect_class(files, learners, exercise=slug, out=out, overwrite=replace)
     console = make_console()
     console.print(f"{slug}, from {system}, into {out}", markup=False, soft_wrap=True)
     console.print(collected_table(lines))

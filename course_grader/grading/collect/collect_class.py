@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -51,7 +51,7 @@ class _Plan:
 
 
 def collect_class(
-    files: Mapping[str, Path], roster: Sequence[RosterEntry], *, exercise: str, out: Path, replace: bool = False
+    files: Mapping[str, Path], roster: Sequence[RosterEntry], *, exercise: str, out: Path, overwrite: bool = False
 ) -> tuple[str, list[Collected]]:
     """Collect the notebooks of one exercise; nothing is written if something else would be lost by it.
 
@@ -65,7 +65,7 @@ def collect_class(
         The exercise that the download is of.
     out : Path
         The class's submissions.
-    replace : bool
+    overwrite : bool
         Whether a notebook of an earlier download gives way to a different one.
 
     Returns
@@ -76,13 +76,13 @@ def collect_class(
     Raises
     ------
     InputError
-        If no system names files in this way, or without ``replace`` if another file is in the way.
+        If no system names files in this way, or without ``overwrite`` if another file is in the way.
     """
     system, hand_ins = read_hand_ins(files)
     plan = _make_plan(hand_ins, roster, exercise, out)
     changed = [target for target, (source, _) in plan.sources.items() if not _is_same(target, source)]
     taken = [target.relative_to(out).as_posix() for target in changed if target.exists() or target.is_symlink()]
-    if taken and not replace:
+    if taken and not overwrite:
         raise InputError(
             f"expected no other files in {out}, found another {join_names(taken)}; pass --replace if this download is "
             "the newer one, or name another --out"
@@ -97,10 +97,9 @@ def collect_class(
 
 
 def _make_plan(hand_ins: Sequence[HandIn], roster: Sequence[RosterEntry], exercise: str, out: Path) -> _Plan:
-    index, plan = RosterIndex(roster), _Plan()
-    owners = [index.find(hand_in.keys, hand_in.name) for hand_in in hand_ins]
-    times = Counter(owner for owner in owners if owner)
-    for hand_in, owner in sorted(zip(hand_ins, owners, strict=True), key=lambda pair: pair[0].shown):
+    plan, matched = _Plan(), _match(hand_ins, RosterIndex(roster))
+    times = Counter(owner for owner, _ in matched if owner)
+    for owner, hand_in in sorted(matched, key=lambda pair: pair[1].shown):
         names = tuple(clean_name(name) for name in hand_in.files)
         if owner is None or times[owner] > 1:
             note = f"{owner.username} or someone else of that name" if owner else ""
@@ -111,16 +110,25 @@ def _make_plan(hand_ins: Sequence[HandIn], roster: Sequence[RosterEntry], exerci
         plan.lines.append(Collected(owner.username, result, names, late))
         named = {f"{exercise}.ipynb": hand_in.files[chosen]} if chosen else _safe_names(hand_in.files)
         plan.sources |= {out / owner.username / name: (path, hand_in) for name, path in named.items()}
-    there = set(times)
-    plan.lines += [Collected(entry.username, Result.MISSING) for entry in roster if entry not in there]
+    plan.lines += [Collected(entry.username, Result.MISSING) for entry in roster if entry not in times]
     return plan
+
+
+def _match(hand_ins: Sequence[HandIn], index: RosterIndex) -> list[tuple[RosterEntry | None, HandIn]]:
+    """Return hand-ins with their learners; what the download has under the same name and number is one hand-in."""
+    found: dict[tuple[RosterEntry | None, str], HandIn] = {}
+    for hand_in in hand_ins:
+        key = index.find(hand_in.keys, hand_in.name), hand_in.shown
+        before = found.get(key)
+        found[key] = replace(before, files={**before.files, **hand_in.files}) if before else hand_in
+    return [(owner, hand_in) for (owner, _), hand_in in found.items()]
 
 
 def _choose(files: Mapping[str, Path], exercise: str) -> str | None:
     """Choose by the exercise's name, by what only one notebook says, or because there is only one; else none."""
-    looked_at = {name: path for name, path in islice(files.items(), MOST_FILES) if name.casefold().endswith(SUFFIXES)}
+    texts = [name for name in files if name.strip().casefold().endswith(SUFFIXES)]
     named = [name for name in files if PurePosixPath(name).name == f"{exercise}.ipynb"]
-    claiming = [name for name, path in looked_at.items() if read_claim(path) == exercise]
+    claiming = [name for name in texts[:MOST_FILES] if read_claim(files[name]) == exercise]
     only = [name for name in files if name.casefold().endswith(".ipynb")]
     return next((names[0] for names in (named, claiming, only) if len(names) == 1), None)
 

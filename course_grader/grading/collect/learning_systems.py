@@ -17,15 +17,17 @@ from course_lib.extras import load
 
 __all__ = ["HandIn", "read_hand_ins"]
 
-METADATA = "submission_metadata.yml"
-# <last name and first name, small letters alone>_[LATE_]<user>_<attachment>_<file>; what was typed in is no attachment.
+Files = Mapping[PurePosixPath, Path]
+METADATA = PurePosixPath("submission_metadata.yml")
+# <last and first name, small letters alone>_[LATE_]<user>_<attachment>_<file>; what was typed in is no attachment.
 CANVAS = re.compile(
     r"(?P<name>.+?)_(?P<late>LATE_)?(?P<user>\d+)_(?:\d+_(?P<file>.+)|(?P<typed>text\.html|link\.html))", re.DOTALL
 )
 CANVAS_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<name>anon_[^_]+)_(?:\d+_)?(?P<file>.+)", re.DOTALL)
+CANVAS_USERS = re.compile(r"_(\d+)(?=_\d+_)")
 # <full name>_<participant>_assignsubmission_file/<file>, once with "_" at its end; or _<file>, in no folder.
 MOODLE = re.compile(
-    r"(?P<name>.+)_(?P<participant>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
+    r"(?P<name>[^_]+)_(?P<participant>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
 )
 
 
@@ -65,8 +67,9 @@ def read_hand_ins(files: Mapping[str, Path]) -> tuple[str, list[HandIn]]:
     InputError
         If its names are those of no system, or Gradescope's own file cannot be read.
     """
+    placed = _strip_root({PurePosixPath(name): path for name, path in files.items()})
     for system, read in SYSTEMS.items():
-        if hand_ins := read(files):
+        if hand_ins := read(placed):
             return system, [replace(each, files=_drop_hidden(each.files)) for each in hand_ins]
     came = join_names([clean_name(name) for name in files], most=3) if files else "no files"
     raise InputError(
@@ -84,45 +87,58 @@ def _drop_hidden(files: Mapping[str, Path]) -> dict[str, Path]:
     }
 
 
-def _read_canvas(files: Mapping[str, Path]) -> list[HandIn]:
-    hand_ins: defaultdict[tuple[str, str, bool], dict[str, Path]] = defaultdict(dict)
-    for name, path in files.items():
-        given = PurePosixPath(name).name
-        if found := CANVAS_ANONYMOUS.fullmatch(given):
-            hand_ins[found["name"], "", bool(found["late"])][found["file"]] = path
-        elif found := CANVAS.fullmatch(given):
-            hand_ins[found["name"], found["user"], bool(found["late"])][found["file"] or found["typed"]] = path
+def _strip_root(files: Mapping[PurePosixPath, Path]) -> Files:
+    """Leave out the one folder that everything lies in, unless it is a learner's.
+
+    What is left begins with what the system wrote: only below that do learners choose names, and could forge others.
+    """
+    roots = {name.parts[0] for name in files}
+    if len(roots) == 1 and not any(MOODLE.fullmatch(root) for root in roots) and all(len(n.parts) > 1 for n in files):
+        return {PurePosixPath(*name.parts[1:]): path for name, path in files.items()}
+    return files
+
+
+def _read_canvas(files: Files) -> list[HandIn]:
+    """Read names of Canvas's, from whose beginning alone a learner can be told.
+
+    Who is called ``ada_4711`` there could pass for ada, so each number that may be a user's is a key: if the roster has
+    two of them, it is neither.
+    """
+    hand_ins: defaultdict[tuple[str, tuple[str, ...], bool], dict[str, Path]] = defaultdict(dict)
+    for given, path in files.items():
+        if found := CANVAS_ANONYMOUS.fullmatch(str(given)):
+            hand_ins[found["name"], (), bool(found["late"])][found["file"]] = path
+        elif found := CANVAS.fullmatch(str(given)):
+            users = dict.fromkeys([found["user"], *CANVAS_USERS.findall(str(given))])
+            hand_ins[found["name"], tuple(users), bool(found["late"])][found["file"] or found["typed"]] = path
     return [
-        HandIn(f"{name} {user}".strip(), (("id", user),) if user else (), squashed_key(name), theirs, late=late)
-        for (name, user, late), theirs in hand_ins.items()
+        HandIn(
+            " ".join([name, *users[:1]]), tuple(("id", user) for user in users), squashed_key(name), theirs, late=late
+        )
+        for (name, users, late), theirs in hand_ins.items()
     ]
 
 
-def _read_moodle(files: Mapping[str, Path]) -> list[HandIn]:
+def _read_moodle(files: Files) -> list[HandIn]:
     hand_ins: defaultdict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
     for name, path in files.items():
-        parts = PurePosixPath(name).parts
-        for depth, part in enumerate(parts, 1):
-            if found := MOODLE.fullmatch(part):
-                given = "/".join(parts[depth:]) or found["file"] or part
-                hand_ins[found["name"], found["participant"]][given] = path
-                break
+        folder, *inside = name.parts
+        if found := MOODLE.fullmatch(folder):
+            hand_ins[found["name"], found["participant"]]["/".join(inside) or found["file"] or folder] = path
     return [
         HandIn(f"{name} {participant}", (), name_key(name), theirs) for (name, participant), theirs in hand_ins.items()
     ]
 
 
-def _read_gradescope(files: Mapping[str, Path]) -> list[HandIn]:
-    found = next((name for name in files if PurePosixPath(name).name == METADATA), None)
-    if found is None:
+def _read_gradescope(files: Files) -> list[HandIn]:
+    if METADATA not in files:
         return []
-    root = PurePosixPath(found).parent
     hand_ins: defaultdict[str, dict[str, Path]] = defaultdict(dict)
     for name, path in files.items():
-        if name != found and PurePosixPath(name).is_relative_to(root):
-            folder, *inside = PurePosixPath(name).relative_to(root).parts
-            hand_ins[folder]["/".join(inside) or folder] = path
-    metadata = _read_metadata(files[found])
+        folder, *inside = name.parts
+        if inside:
+            hand_ins[folder]["/".join(inside)] = path
+    metadata = _read_metadata(files[METADATA])
     return [each for folder, theirs in hand_ins.items() for each in _submitters(folder, metadata.get(folder), theirs)]
 
 
@@ -157,7 +173,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-SYSTEMS: Mapping[str, Callable[[Mapping[str, Path]], list[HandIn]]] = {
+SYSTEMS: Mapping[str, Callable[[Files], list[HandIn]]] = {
     "Gradescope": _read_gradescope,
     "Moodle": _read_moodle,
     "Canvas": _read_canvas,

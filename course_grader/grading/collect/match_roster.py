@@ -6,7 +6,7 @@ could be meant, it is neither.
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.text import normalize_name
@@ -46,16 +46,17 @@ class RosterIndex:
             for key in _keys(entry):
                 self._entries[key].add(entry)
 
-    def find(self, keys: Iterable[Key], name: Key) -> RosterEntry | None:
+    def find(self, keys: Collection[Key], name: Key) -> RosterEntry | None:
         """Return the only learner whom a key fits, else the only one of that name.
 
-        Numbers are given by each system on its own, so one that fits another's name is not that learner's.
+        Numbers are given by each system on its own, so one that fits another's name is not that learner's. Where two
+        numbers could be meant, the name alone says nothing.
         """
         fitting = {entry for key in keys for entry in self._entries.get(key, ())}
-        named = self._entries.get(name, set())
-        if any(entry.name and entry not in named for entry in fitting) and any(kind == "id" for kind, _ in keys):
+        named, numbers = self._entries.get(name, set()), [value for kind, value in keys if kind == "id"]
+        if numbers and any(entry.name and entry not in named for entry in fitting):
             return None
-        found = fitting or named
+        found = fitting or (named if len(numbers) < 2 else set())
         return next(iter(found)) if len(found) == 1 else None
 
 
