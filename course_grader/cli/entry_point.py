@@ -1,12 +1,14 @@
 """Run the ``course`` command line: build it from the commands, and print an error as one line."""
 
 import atexit
+import errno
 import gc
 import importlib
 import inspect
 import re
 import signal
 import sys
+import tempfile
 from typing import Any
 
 from course_grader.grading.text import one_line
@@ -33,7 +35,10 @@ def main(arguments: list[str] | None = None) -> None:
         print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
         sys.exit(BAD_INPUT)
     except OSError as error:
-        print(f"course: expected a file or folder that can be used, found: {error}; check the path", file=sys.stderr)
+        wanted, fix = "a file or folder that can be used", "check the path"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # of which the system names no file
+            wanted, fix = "room to write", f"make room where the command writes, and in {tempfile.gettempdir()}"
+        print(f"course: expected {wanted}, found: {error}; {fix}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

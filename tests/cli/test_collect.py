@@ -32,11 +32,11 @@ def test_a_download_is_collected_and_graded(course, download):
     assert rows == [
         ["ada", "collected", "double (1).ipynb"],
         ["bob", "collected", "double.ipynb; late"],
-        ["strangerstan 99", "not in the roster", "double.ipynb"],
         ["zed", "missing", ""],
+        ["strangerstan 99", "not in the roster", "double.ipynb"],
     ]
     assert out.splitlines()[0] == "double, from Canvas, into class"
-    assert out.splitlines()[-1] == "2 collected, 1 not in the roster, 1 missing"
+    assert out.splitlines()[-1] == "2 collected, 1 missing, 1 not in the roster"
     assert course("grade", "class", "-j", 1)[0] == 0
     entries = json.loads(Path("grades/grades.json").read_text())["submissions"]
     graded = {entry["learner"]: entry for entry in entries}

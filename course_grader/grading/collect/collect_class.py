@@ -93,13 +93,14 @@ def collect_class(
             write_atomically(target, file.read(MAX_BYTES + 1))
         time = hand_in.submitted_at.timestamp() if hand_in.submitted_at else source.stat().st_mtime
         os.utime(target, (time, time))
-    return system, plan.lines
+    order = list(Result)  # what is to be looked at comes last, where one looks
+    return system, sorted(plan.lines, key=lambda line: (order.index(line.result), line.learner))
 
 
 def _make_plan(hand_ins: Sequence[HandIn], roster: Sequence[RosterEntry], exercise: str, out: Path) -> _Plan:
     plan, matched = _Plan(), _match(hand_ins, RosterIndex(roster))
     times = Counter(owner for owner, _ in matched if owner)
-    for owner, hand_in in sorted(matched, key=lambda pair: pair[1].shown):
+    for owner, hand_in in matched:
         names = tuple(clean_name(name) for name in hand_in.files)
         if owner is None or times[owner] > 1:
             note = f"{owner.username} or someone else of that name" if owner else ""
