@@ -57,6 +57,12 @@ def collect(
     console = make_console()
     console.print(f"{slug}, from {system}, into {out}", markup=False, soft_wrap=True)
     console.print(collected_table(lines))
+    if system != "Gradescope":
+        typer.echo(
+            f"note: {system}'s download does not say when notebooks were handed in, and files have its own time; where "
+            "a deadline counts, give the times with `course grade --submitted`",
+            err=True,
+        )
 
 
 def _read_roster_of_course() -> "Sequence[RosterEntry]":
