@@ -221,9 +221,11 @@ def test_an_attempt_too_many_is_recorded_and_told(course, classroom):
     os.utime(mine, (0, 0))
     assert course("grade", "submissions", "-j", 1)[0] == 0
     mine.write_bytes(right.read_bytes() + b" ")
-    assert "does not count: at most 1" in " ".join(course("grade", "submissions", "-j", 1)[1].replace("│", " ").split())
+    assert "does not count: the 1 attempt" in " ".join(
+        course("grade", "submissions", "-j", 1)[1].replace("│", " ").split()
+    )
     assert points_of(classroom)["bob"] == 0
-    assert "at most 1 attempt does" in (classroom / "grades" / "learners" / "bob.html").read_text()
+    assert "the 1 attempt allowed was used before it" in (classroom / "grades" / "learners" / "bob.html").read_text()
     entry = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"][1]["grade"]
     assert ([each["rule"] for each in entry["not_counted"]], entry["attempts"]) == (["max_attempts"], 2)
     (classroom / "course.toml").write_text(rules.format(2))

@@ -32,7 +32,7 @@ def test_what_comes_after_the_last_attempt_allowed_does_not_count():
         grade = compute_final_grade(tries, Policy(attempts=attempts, max_attempts=2), came=CAME)
         assert (grade.points, grade.attempts) == (5, 3)
         assert grade.messages == (
-            "the notebook handed in 2026-10-05 12:09 UTC does not count: at most 2 attempts do, made before it",
+            "the notebook handed in 2026-10-05 12:09 UTC does not count: the 2 attempts allowed were used before it",
         )
     assert compute_final_grade(tries, Policy(max_attempts=3), came=CAME).messages == ()
 

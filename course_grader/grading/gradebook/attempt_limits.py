@@ -34,11 +34,13 @@ class NotCounted:
         """Return what the learner is told."""
         came = f"the notebook handed in {format_time(self.attempt.last_submitted_at)} does not count: "
         if self.reason is Reason.TOO_MANY:
-            allowed = "1 attempt does" if policy.max_attempts == 1 else f"{policy.max_attempts} attempts do"
-            return f"{came}at most {allowed}, made before it"
+            allowed = (
+                "1 attempt allowed was" if policy.max_attempts == 1 else f"{policy.max_attempts} attempts allowed were"
+            )
+            return f"{came}the {allowed} used before it"
         minutes = policy.pause.total_seconds() / 60
         again = f"; hand it in again from {format_time(self.again_from)} on" if self.again_from else ""
-        return f"{came}it came less than {minutes:g} minutes after an attempt that does{again}"
+        return f"{came}it came less than {minutes:g} minutes after one that counts{again}"
 
 
 def limit_attempts(attempts: Sequence[Attempt], policy: Policy) -> tuple[list[Attempt], list[NotCounted]]:
