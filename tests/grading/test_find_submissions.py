@@ -74,10 +74,19 @@ def test_of_two_that_say_so_the_one_with_the_name_is_taken(classroom, exercises,
 def test_of_two_that_say_so_and_have_other_names_none_is_taken(classroom, exercises, hand_in):
     """Which one was meant nobody can know; both are named, and how to say it."""
     for name in ("double (1).ipynb", "Copy of double.ipynb"):
-        (classroom / "gil" / name).write_bytes(hand_in().read_bytes())
+        (classroom / "gil" / name).write_bytes(hand_in().read_bytes() + b" " * len(name))
     tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
     assert (tasks["gil"].path, tasks["gil"].exercise.slug) == (None, "double")
     assert "found Copy of double.ipynb and double (1).ipynb; hand in the one that is meant" in tasks["gil"].message
+
+
+def test_of_two_copies_either_will_do(classroom, exercises, hand_in):
+    """As they are when a notebook was uploaded twice."""
+    for name in ("double (1).ipynb", "double (2).ipynb"):
+        (classroom / "gil" / name).write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert (tasks["gil"].path.name, tasks["gil"].ungraded_names) == ("double (1).ipynb", ("double (2).ipynb",))
+    assert tasks["gil"].message.startswith("double (1).ipynb was graded: it says")
 
 
 def test_what_a_notebook_says_leads_to_no_key_elsewhere(classroom, exercises, exercise):

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from course_grader.grading.collect.learning_systems import HandIn, read_hand_ins
 from course_grader.grading.collect.match_roster import RosterIndex
 from course_grader.grading.exercises.submitted_notebook import MAX_BYTES
-from course_grader.grading.grade_class.choose_notebook import SUFFIXES, clean_name, read_claim
+from course_grader.grading.grade_class.choose_notebook import SUFFIXES, clean_name, drop_copies, read_claim
 from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.reports.safe_files import write_atomically
 from course_grader.grading.text import join_names
@@ -131,7 +131,10 @@ def _choose(files: Mapping[str, Path], exercise: str) -> str | None:
     named = [name for name in files if PurePosixPath(name).name == f"{exercise}.ipynb"]
     claiming = [name for name in texts[:MOST_FILES] if read_claim(files[name]) == exercise]
     only = [name for name in files if name.casefold().endswith(".ipynb")]
-    return next((names[0] for names in (named, claiming, only) if len(names) == 1), None)
+    for names in (named, claiming, only):
+        if len(drop_copies([files[name] for name in names])) == 1:
+            return names[0]
+    return None
 
 
 def _safe_names(files: Mapping[str, Path]) -> dict[str, Path]:

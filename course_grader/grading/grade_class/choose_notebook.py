@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_grader.grading.exercises.hashes import hash_notebook
 from course_grader.grading.exercises.submitted_notebook import (
     MAX_BYTES,
     course_metadata,
@@ -15,7 +16,7 @@ from course_grader.grading.exercises.submitted_notebook import (
 from course_grader.grading.text import join_names, one_line
 from course_lib.errors import NotebookError
 
-__all__ = ["SUFFIXES", "Choice", "choose_notebook", "clean_name", "find_claims", "read_claim"]
+__all__ = ["SUFFIXES", "Choice", "choose_notebook", "clean_name", "drop_copies", "find_claims", "read_claim"]
 
 SUFFIXES = (".ipynb", ".json", ".txt")  # browsers save a notebook as X.ipynb.json or X.ipynb.txt
 MOST_FILES, MOST_BYTES = 10, MAX_BYTES  # read of one learner, whose folder may hold any number of files
@@ -54,12 +55,26 @@ def choose_notebook(slug: str, named: Path | None, claimants: Sequence[Path]) ->
     if named is not None:
         passed_over = f"{slug}.ipynb was graded, and not {names}; if another is meant, hand it in as {slug}.ipynb"
         return Choice(named, passed_over if claimants else "")
-    if len(claimants) == 1:
-        note = f"{names} was graded: it says that it is the notebook of {slug}; next time, call it {slug}.ipynb"
-        return Choice(claimants[0], note)
+    if len(different := drop_copies(claimants)) == 1:
+        name = clean_name(different[0].name)
+        note = f"{name} was graded: it says that it is the notebook of {slug}; next time, call it {slug}.ipynb"
+        return Choice(different[0], note)
     return Choice(
         None, f"expected one notebook of {slug}, found {names}; hand in the one that is meant as {slug}.ipynb"
     )
+
+
+def drop_copies(files: Sequence[Path]) -> list[Path]:
+    """Leave out what has the same bytes as a file before it: of two copies, either will do."""
+    if len(files) < 2:
+        return list(files)
+    different: dict[str, Path] = {}
+    for path in files:
+        content = str(path)  # one that cannot be read is like no other
+        with contextlib.suppress(NotebookError):
+            content = hash_notebook(read_notebook_bytes(path))
+        different.setdefault(content, path)
+    return list(different.values())
 
 
 def clean_name(name: str) -> str:
