@@ -1,7 +1,7 @@
 """Lets torch go back through the whole network.
 
 expects: runs no layer's own `backward`
-points: 4.5
+points: 3.5
 """
 
 
