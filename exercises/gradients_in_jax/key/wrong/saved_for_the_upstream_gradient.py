@@ -1,7 +1,7 @@
 """Takes what was saved for the upstream gradient.
 
 expects: is given what was saved, and then v
-points: 7
+points: 7.5
 """
 
 import jax
