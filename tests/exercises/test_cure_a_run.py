@@ -2,6 +2,10 @@
 
 import pytest
 
+from course_grader.grading.exercises.exercise import find_exercise
+from course_grader.grading.grade_one.pytest_session import collect_tests
+from tests.exercises.test_keys import EXERCISES
+
 BY_CONSEQUENCE = {
     "diagnose": """
 GUESS = math.log(4)
@@ -136,3 +140,11 @@ def treat(settings, run, most):
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
     """Signs of the end, and recursion; lists, other healthy values; features of logarithms, and settings kept apart."""
     earns_every_point(style)
+
+
+def test_each_row_of_the_report_says_which_run_it_is_of(tmp_path):
+    """The ten runs that are to be diagnosed, and the three lots that are to be cured."""
+    tests = find_exercise("cure_a_run", exercises=EXERCISES).tests
+    titles = [row.title for row in collect_tests(tests, folder=tmp_path, compiled=tmp_path / "compiled")]
+    assert len(titles) == len(set(titles))
+    assert any('"rate too high"' in title for title in titles)

@@ -1,5 +1,6 @@
 """Award the points of a hidden test by its outcome, and choose what its learner is told."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from course_grader.grading.text import one_line
 __all__ = ["award_points"]
 
 MESSAGE_CHARS = 1000  # a test's sentence may quote the learner twice
+CASE = re.compile(r"\{(\w+)\}")  # in the title of a parametrized test: what this case has
 UNNAMED = "this hidden test did not pass"
 KEY_BROKE = "this hidden test itself failed: tell your instructor, it is not your answer's fault"
 
@@ -41,6 +43,8 @@ def award_points(
     function = getattr(item, "function", None)
     worth = points_of(function) if function is not None else 0
     title = (getattr(function, "__doc__", None) or item.name).strip().splitlines()[0]
+    if (case := getattr(item, "callspec", None)) is not None:
+        title = CASE.sub(lambda name: str(case.params.get(name[1], name[0])), title)
     tell = show_confided if tells_all else cut_confided
     status, message = _judge(error, getattr(item, "funcargs", {}).get("learner"), ungraded, tell)
     return Row(

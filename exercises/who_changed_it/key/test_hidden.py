@@ -103,12 +103,9 @@ def inputs(rng):
 
 
 def named(rng, kinds):
-    """Give drawn names to kinds; some of them come into a block."""
+    """Give drawn names to kinds, in a plain chain: names with dots are the business of their own tests."""
     names = rng.permutation(WORDS)[: len(kinds)].tolist()
-    parts = list(zip(names, kinds, strict=True))
-    cut = sorted(rng.choice(len(kinds) + 1, size=2, replace=False).tolist())
-    inner = parts[cut[0] : cut[1]]
-    return [*parts[: cut[0]], ("block", inner), *parts[cut[1] :]]
+    return list(zip(names, kinds, strict=True))
 
 
 def drawn(rng, make, telling):
@@ -144,19 +141,27 @@ def look(learner, driver, parts, x, *hidden):
         raise mistake.reworded(str(mistake).replace(f"`{driver}`", f"`{own}`", 1), function=own) from None
 
 
-def known_names(own, names, parts):
-    """Check that these are names of modules without children."""
+def known_names(own, names, parts, *, containers=False):
+    """Return the names of modules without children; to name others is a mistake in the tests of containers alone."""
     leaves, others = paths(parts)
     for name in names:
         if not isinstance(name, str):
             raise Mistake(f"`{own}` names something that is {expect.describe(name)}: names are text, with dots")
-        if name in leaves:
+        if name in leaves or (not containers and name in ("", *others)):
             continue
         if name == "" or name in others:
             raise Mistake(f"`{own}` names a module that has children: only those without are to be named")
         if any(leaf.endswith(f".{name}") for leaf in leaves):
             raise Mistake(f"`{own}` gives the last part of a name: it must be the whole name, with its dots")
         raise Mistake(f"`{own}` names what this model does not have: names are those of model.named_modules()")
+    return [name for name in names if name in leaves]
+
+
+LATE = (
+    "`{}` names the model's last module, whichever it was: a hook that is made in a loop sees the loop's `name` as it "
+    "is when the hook runs, and that is the last one. Make each hook in a function that takes the name, or keep it as "
+    "a default, `name=name`"
+)
 
 
 def left_as_found(own, found, *, when="", but=()):
@@ -177,12 +182,12 @@ def left_as_found(own, found, *, when="", but=()):
 # 1. Who writes into its input.
 
 
-def wrote(learner, parts, x):
+def wrote(learner, parts, x, *, containers=False):
     """Return who writes, as a dict of names."""
     said = look(learner, "wrote", parts, x)["said"]
     if not isinstance(said, dict):
         raise Mistake(f"`writers` must return a dict; it returned {expect.describe(said)}")
-    known_names("writers", said, parts)
+    said = {name: said[name] for name in known_names("writers", said, parts, containers=containers)}
     wrong = [word for word in said.values() if word not in ("counted", "silent")]
     if wrong:
         raise Mistake('a value in the dict of `writers` is neither "counted" nor "silent"')
@@ -209,9 +214,11 @@ def one_of(rng, culprits, *, safe=("tanh", "add", "scale", "exp", "copied"), ste
     return kinds
 
 
-@points(0.75)
+@points(0.5)
 def test_counted_writes(learner, rng):
     """In-place operations are found, also through a view, and where no number changes much."""
+    if finds_somebody(learner, rng) == ["tail"]:
+        raise Mistake(LATE.format("writers"))
     missed = {
         "double_": "that writes in place",
         "first_": "that writes through a view of its input",
@@ -223,25 +230,44 @@ def test_counted_writes(learner, rng):
     zero = [("gate", "mask"), ("mix", "double_"), ("tail", "add")]
     said = wrote(learner, zero, -np.abs(inputs(rng)))
     writers_are(said, {"mix": "counted"}, "whose write changes no number, as it doubles zeros")
-    several = [("gate", "exp"), ("block", [("mix", "double_"), ("tail", "add")]), ("fold", "first_")]
+    several = [("pool", "same"), ("gate", "exp"), ("mix", "double_"), ("tail", "add"), ("fold", "first_")]
     said = wrote(learner, several, inputs(rng))
     if len(said) == 1:
         raise Mistake("`writers` names one of several modules that write")
-    writers_are(said, {"block.mix": "counted", "fold": "counted"}, "among several that write")
+    writers_are(said, {"mix": "counted", "fold": "counted"}, "among several that write")
 
 
 @points(1)
 def test_silent_writes(learner, rng):
     """Writes that no version counter sees are found, and told from the others."""
+    late = finds_somebody(learner, rng) == ["tail"]
     for kind, how in (("data_", "that writes through .data"), ("numpy_", "that writes through NumPy")):
         parts, x, truth = drawn(rng, lambda kind=kind: named(rng, one_of(rng, [kind])), lambda t: len(t.writers) == 1)
         said = wrote(learner, parts, x)
         if not said:
             raise Mistake(f"`writers` overlooks a module {how}: no counter tells, so compare copies of the numbers")
+        if late:
+            raise Mistake(LATE.format("writers"))
         writers_are(said, truth.writers, how)
-    both = [("gate", "exp"), ("block", [("mix", "data_"), ("tail", "double_")]), ("fold", "add")]
-    said = {name: word for name, word in wrote(learner, both, inputs(rng)).items() if name != "block.tail"}
-    writers_are(said, {"block.mix": "silent"}, "that writes silently, before one whose write is counted")
+    both = [("gate", "exp"), ("mix", "data_"), ("tail", "double_"), ("fold", "add")]
+    said = {name: word for name, word in wrote(learner, both, inputs(rng)).items() if name != "tail"}
+    writers_are(said, {"mix": "silent"}, "that writes silently, before one whose write is counted")
+
+
+@points(0.5)
+def test_writers_within_a_block(learner, rng):
+    """Modules within others are watched, and named by their whole names; those with children are not named."""
+    if finds_somebody(learner, rng) == ["tail"]:
+        raise Mistake(LATE.format("writers"))
+    parts = [("gate", "exp"), ("block", [("mix", "tanh"), ("block", [("act", "double_")])]), ("tail", "add")]
+    said = wrote(learner, parts, inputs(rng), containers=True)
+    if not said:
+        raise Mistake(
+            "`writers` overlooks a module that stands within another one: model.named_modules() has all of them, "
+            "model.named_children() the outermost alone"
+        )
+    writers_are(said, {"block.block.act": "counted"}, "that stands within another one")
+    wrote(learner, [("gate", "exp"), ("plus", [("mix", "tanh")])], inputs(rng), containers=True)
 
 
 @points(0.5)
@@ -271,10 +297,13 @@ def test_nobody_is_accused_falsely(learner, rng):
 
 
 def finds_somebody(learner, rng):
-    """Refuse a tool that accuses nobody: what it does not say means nothing."""
-    said = wrote(learner, [("gate", "exp"), ("mix", "double_"), ("tail", "add")], inputs(rng))
-    if "mix" not in said:
+    """Return whom a tool names where mix writes; refuse one that says the same where nobody does."""
+    said = list(wrote(learner, [("gate", "exp"), ("mix", "double_"), ("tail", "add")], inputs(rng)))
+    if not said:
         raise Mistake("`writers` overlooks a module that writes in place, so what it spares says nothing")
+    if list(wrote(learner, [("gate", "exp"), ("mix", "tanh"), ("tail", "add")], inputs(rng))) == said:
+        raise Mistake("`writers` names the same modules whether one of them writes or none does")
+    return said
 
 
 @points(0.5)
@@ -282,8 +311,8 @@ def test_writers_runs_once_on_a_copy(learner, rng):
     """The model runs once, on a copy of x, and its first module may be the one that writes."""
     for kind in ("double_", "data_"):
         parts, x = [("gate", kind), ("mix", "tanh")], inputs(rng)
-        if kind == "double_":
-            writers_are(wrote(learner, parts, x), {"gate": "counted"}, "that writes into the model's own input")
+        if kind == "double_" and not wrote(learner, parts, x):
+            raise Mistake("`writers` overlooks a module that writes into the model's own input")
         found = look(learner, "wrote", parts, x)
         if found["runs"] != 1:
             raise Mistake(f"`writers` runs the model {found['runs']} times: once is enough, and it may have a state")
@@ -291,7 +320,7 @@ def test_writers_runs_once_on_a_copy(learner, rng):
             raise Mistake("after `writers`, x has changed: the first module wrote into it, so give the model a copy")
 
 
-@points(0.75)
+@points(0.5)
 def test_writers_leaves_no_trace(learner, rng):
     """Hooks are gone afterwards, also when the model raises, and its error comes through."""
     finds_somebody(learner, rng)
@@ -317,37 +346,56 @@ def spoiled(learner, parts, x, *hidden):
     if said is not None and not isinstance(said, str):
         raise Mistake(f"`spoiler` must return one name or None; it returned {expect.describe(said)}")
     if said is not None:
-        known_names("spoiler", [said], parts)
+        known_names("spoiler", [said], parts, containers=True)
     return said
+
+
+def watches_the_last(learner, rng):
+    """Refuse hooks that all have the last name, which is also said of a gradient that is finite where it ends."""
+    parts = [("gate", "tanh"), ("act", "relu"), ("mix", "root"), ("tail", "scale")]
+    if spoiled(learner, parts, inputs(rng)) == "tail" and spoiled(learner, parts[:2] + parts[3:], inputs(rng)) is None:
+        raise Mistake(LATE.format("spoiler"))
 
 
 SMOOTH = ("tanh", "scale", "add", "exp")
 
 
 def find(parts, mark):
-    """Return the whole name of the step of this kind."""
-    for name, kind in parts:
-        if kind == mark:
-            return name
-        if not isinstance(kind, str) and (inner := find(kind, mark)):
-            return f"{name}.{inner}"
-    return None
+    """Return the name of the step of this kind."""
+    return next(name for name, kind in parts if kind == mark)
 
 
-@points(1)
+@points(0.75)
 def test_the_spoiler_is_named(learner, rng):
     """The module that made the first bad gradient is named, wherever it is."""
+    watches_the_last(learner, rng)
     for _ in range(2):
-        parts, x, _ = drawn_spoiled(rng, ["blow up"])
+        parts, x = drawn_spoiled(rng, ["blow up"])
         names(spoiled(learner, parts, x), find(parts, "blow up"), "that makes an infinite gradient")
-    parts, x, _ = drawn_spoiled(rng, ["mask", "root"])
+    parts, x = drawn_spoiled(rng, ["mask", "root"])
     names(spoiled(learner, parts, x), find(parts, "root"), "that takes the root of 0, where the slope is infinite")
+
+
+@points(0.25)
+def test_spoiler_within_a_block(learner, rng):
+    """Modules within others are watched, and named by their whole names."""
+    watches_the_last(learner, rng)
+    for within in ("block", "skip"):
+        parts = [("gate", "exp"), (within, [("mix", "tanh"), ("block", [("fold", "blow up")])]), ("tail", "scale")]
+        said = spoiled(learner, parts, inputs(rng))
+        if said is None:
+            raise Mistake(
+                "`spoiler` overlooks a module that stands within another one: model.named_modules() has all of them, "
+                "model.named_children() the outermost alone"
+            )
+        names(said, f"{within}.block.fold", "that stands within another one and makes a bad gradient")
 
 
 @points(0.5)
 def test_a_hidden_hook(learner, rng):
     """A module on which somebody left a hook that spoils its gradient is named."""
-    parts, x, _ = drawn_spoiled(rng, ["square"])
+    watches_the_last(learner, rng)
+    parts, x = drawn_spoiled(rng, ["square"])
     hidden = find(parts, "square")
     names(spoiled(learner, parts, x, hidden), hidden, "on which somebody left a hook that makes its gradient nan")
 
@@ -362,32 +410,18 @@ def drawn_spoiled(rng, culprits):
 
     while True:
         parts, x = make(), inputs(rng)
-        smooth = plain(parts)
-        truth = Truth(smooth, x)
-        if truth.finite and ("root" not in culprits or zeros_at_the_root(smooth, x)):
-            return parts, x, truth
-
-
-def plain(parts):
-    """Return the same chain for the forward pass alone, in which "blow up" does nothing."""
-    return [
-        (name, "copied" if kind == "blow up" else kind if isinstance(kind, str) else plain(kind))
-        for name, kind in parts
-    ]
+        forward = [(name, "copied" if kind == "blow up" else kind) for name, kind in parts]
+        if Truth(forward, x).finite and ("root" not in culprits or zeros_at_the_root(parts, x)):
+            return parts, x
 
 
 def zeros_at_the_root(parts, x):
     """Tell whether the step before the root makes zeros of negative numbers."""
-    steps, h = [kind for _, kind in flattened(parts)], np.array(x, dtype=float)
+    h = np.array(x, dtype=float)
     with np.errstate(all="ignore"):
-        for kind in steps[: steps.index("root")]:
+        for _, kind in parts[: parts.index((find(parts, "root"), "root"))]:
             h = NEW[kind](h)
     return bool((h == 0).any() and (h > 0).any())
-
-
-def flattened(parts):
-    """Return all steps in their order."""
-    return [step for name, kind in parts for step in ([(name, kind)] if isinstance(kind, str) else flattened(kind))]
 
 
 def names(said, right, who):
@@ -401,7 +435,8 @@ def names(said, right, who):
 
 @points(0.5)
 def test_the_first_in_the_backward_pass(learner, rng):
-    """Of two, the one that the backward pass meets first is named, also in a residual branch."""
+    """Of two, the one that the backward pass meets first is named."""
+    watches_the_last(learner, rng)
     parts = [("gate", "tanh"), ("mix", "blow up"), ("act", "relu"), ("fold", "root"), ("tail", "exp")]
     said = spoiled(learner, parts, inputs(rng))  # relu cleans what the root of 0 has made
     if said == "mix":
@@ -409,16 +444,15 @@ def test_the_first_in_the_backward_pass(learner, rng):
             "`spoiler` names a module that the backward pass meets after another one that makes a bad gradient"
         )
     names(said, "fold", "that the backward pass meets first")
-    parts = [("gate", "exp"), ("skip", [("mix", "tanh"), ("fold", "blow up")]), ("tail", "scale")]
-    names(spoiled(learner, parts, inputs(rng)), "skip.fold", "that makes a bad gradient in one of two branches")
 
 
 @points(0.5)
 def test_nobody_spoils(learner, rng):
     """None where all is finite, or a container made it; a gradient that is cleaned on its way was bad all the same."""
     x = inputs(rng)
-    said = spoiled(learner, [("gate", "tanh"), ("act", "relu"), ("mix", "root"), ("tail", "scale")], x)
-    names(said, "mix", "whose bad gradient is cleaned by the next one: ask each module, not the result")
+    if spoiled(learner, [("gate", "tanh"), ("act", "relu"), ("mix", "root"), ("tail", "scale")], x) is None:
+        who = "whose bad gradient is cleaned by the next one: ask each module, not the result"
+        raise Mistake(f"`spoiler` returns None where there is a module {who}")
     if spoiled(learner, [("gate", "tanh"), ("block", [("mix", "exp")]), ("tail", "scale")], x) is not None:
         raise Mistake("`spoiler` names a module though all gradients are finite: it must return None")
     said = spoiled(learner, [("gate", "mask"), ("rooted", [("mix", "scale")]), ("tail", "tanh")], x)
@@ -429,10 +463,15 @@ def test_nobody_spoils(learner, rng):
 
 
 def finds_a_nan(learner, rng):
-    """Refuse a tool that finds nothing: what it leaves behind says nothing."""
+    """Refuse a tool that finds nothing, or the same in each model: what it leaves behind says nothing."""
+    x = -np.abs(inputs(rng))  # so that relu cleans whatever mix has made, and the result says nothing
+    models = {
+        kind: [("gate", "tanh"), ("act", "relu"), ("mix", kind), ("tail", "scale")] for kind in ("exp", "blow up")
+    }
+    spared = look(learner, "spoiled", models["exp"], x)["said"]
     for kind, hidden in (("exp", ["mix"]), ("blow up", [])):
-        found = look(learner, "spoiled", [("gate", "tanh"), ("mix", kind), ("tail", "scale")], inputs(rng), *hidden)
-        if found["said"] == "mix":
+        found = look(learner, "spoiled", models[kind], x, *hidden)
+        if found["said"] is not None and found["said"] != spared:
             return found
     raise Mistake("`spoiler` does not find a module that spoils its gradient, so what it leaves behind says nothing")
 
@@ -458,13 +497,12 @@ def test_spoiler_and_errors(learner, rng):
 # 3. Whose saved tensor is it.
 
 
-def went_stale(learner, parts, x):
+def went_stale(learner, parts, x, *, containers=False):
     """Return the names that came."""
     said = look(learner, "went_stale", parts, x)["said"]
     if isinstance(said, (str, dict)) or not isinstance(said, (list, tuple)):
         raise Mistake(f"`stale` must return a list of names; it returned {expect.describe(said)}")
-    known_names("stale", said, parts)
-    return list(said)
+    return known_names("stale", said, parts, containers=containers)
 
 
 def owners_are(said, right, missed):
@@ -476,9 +514,10 @@ def owners_are(said, right, missed):
     raise Mistake("`stale` names a module whose saved tensors are as they were")
 
 
-@points(1.5)
+@points(1)
 def test_owners_are_named(learner, rng):
     """The module that saved what was written to later is named, not the one that wrote."""
+    watches_each(learner, rng)
     for saver in ("tanh", "exp", "root"):
         writer = str(rng.choice(["double_", "first_"]))
 
@@ -491,18 +530,32 @@ def test_owners_are_named(learner, rng):
         said = went_stale(learner, parts, x)
         if set(said) & set(truth.writers):
             raise Mistake("`stale` names the module that writes: it is the one that saved the tensor before")
-        if not said and "scale" not in dict(flattened(parts)).values():
+        if not said:
             raise Mistake(
                 "`stale` overlooks a module whose result was overwritten: does the model's input require a gradient, "
                 "so that every module saves what it needs?"
             )
         owners_are(said, truth.stale, "that saved its result, into which the next one writes")
-    for saver in ("square", "scale"):
-        parts = [("gate", "add"), ("plus", [("mix", saver), ("act", "add")]), ("tail", "add")]
-        said = went_stale(learner, parts, inputs(rng))
-        owners_are(said, ["plus.mix"], "that saved its input, into which the container around it writes")
     several = [("pool", "exp"), ("gate", "exp"), ("mix", "double_"), ("fold", "tanh"), ("tail", "first_")]
     owners_are(went_stale(learner, several, inputs(rng)), ["gate", "fold"], "among several")
+
+
+@points(0.5)
+def test_owners_within_a_block(learner, rng):
+    """Modules within others are watched, and named by their whole names, also where the container writes."""
+    watches_each(learner, rng)
+    parts = [("gate", "scale"), ("block", [("mix", "tanh"), ("block", [("act", "exp")])]), ("tail", "double_")]
+    said = went_stale(learner, parts, inputs(rng), containers=True)
+    if not said:
+        raise Mistake(
+            "`stale` overlooks a module that stands within another one: model.named_modules() has all of them, "
+            "model.named_children() the outermost alone"
+        )
+    owners_are(said, ["block.block.act"], "that stands within another one")
+    for saver in ("square", "scale"):
+        parts = [("gate", "scale"), ("plus", [("mix", saver), ("act", "add")]), ("tail", "add")]
+        said = went_stale(learner, parts, inputs(rng), containers=True)
+        owners_are(said, ["plus.mix"], "that saved its input, into which the container around it writes")
 
 
 @points(0.5)
@@ -527,16 +580,34 @@ def test_harmless_writes(learner, rng):
         if went_stale(learner, parts, x):
             raise Mistake(f"`stale` names a module {who}")
     two = [("pool", "scale"), ("gate", "exp"), ("mix", "double_"), ("tail", "double_")]
-    owners_are(went_stale(learner, two, inputs(rng)), ["gate"], "whose result is written to twice")
+    if not went_stale(learner, two, inputs(rng)):
+        raise Mistake("`stale` overlooks a module whose result is written to twice")
     said = went_stale(learner, [("pool", "scale"), ("plus", [("mix", "square"), ("act", "add")])], inputs(rng))
     if len(said) > len(set(said)):
         raise Mistake("`stale` names a module twice: each name stands in the list once")
 
 
+SAVES, SPARES = (
+    [("gate", "scale"), ("mix", "exp"), ("tail", writer), ("fold", "add")] for writer in ("double_", "copied")
+)
+
+
 def saves_somebody(learner, rng):
-    """Refuse a tool that names nobody: whom it spares says nothing."""
-    if "mix" not in went_stale(learner, [("gate", "scale"), ("mix", "exp"), ("tail", "double_")], inputs(rng)):
+    """Return whom a tool names of whom mix is right; refuse one whose names say nothing."""
+    said = went_stale(learner, SAVES, inputs(rng))
+    if not said:
         raise Mistake("`stale` overlooks a module whose result was overwritten, so what it spares says nothing")
+    if "tail" in said:
+        raise Mistake("`stale` names the module that writes: it is the one that saved the tensor before")
+    if set(went_stale(learner, SPARES, inputs(rng))) == set(said):
+        raise Mistake("`stale` names a module whose saved tensors are as they were: compare each version afterwards")
+    return said
+
+
+def watches_each(learner, rng):
+    """Refuse hooks that all have the last name."""
+    if saves_somebody(learner, rng) == ["fold"]:
+        raise Mistake(LATE.format("stale"))
 
 
 @points(0.5)

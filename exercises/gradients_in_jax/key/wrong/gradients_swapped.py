@@ -1,7 +1,7 @@
 """Returns the gradient of the input before that of the parameters.
 
 expects: returns dx before dparams
-points: 7.5
+points: 9.75
 """
 
 import jax

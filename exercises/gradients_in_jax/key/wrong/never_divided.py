@@ -1,7 +1,7 @@
 """Adds up, and never divides.
 
 expects: is the sum over all rows
-points: 8
+points: 8.5
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Divides by all rows, those of padding included.
 
 expects: counts the padding, too
-points: 8
+points: 8.5
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Loops in Python, which is unrolled when it is traced.
 
 expects: a Python loop is unrolled
-points: 8.5
+points: 9
 """
 
 import jax

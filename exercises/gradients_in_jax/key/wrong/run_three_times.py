@@ -1,7 +1,7 @@
 """Asks for each gradient by itself, and for the loss as well.
 
 expects: runs the loss 3 times: one value_and_grad
-points: 9.75
+points: 9
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Returns the tuple of both gradients as that of the input.
 
 expects: dx must be one array
-points: 9
+points: 9.25
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Lazy: names all modules that save anything.
 
 expects: names a module whose saved tensors are as they were
-points: 7.5
+points: 7
 """
 
 import torch

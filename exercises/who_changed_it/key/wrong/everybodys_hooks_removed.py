@@ -1,7 +1,7 @@
 """Clears all hooks of each module, also those of others.
 
 expects: after `writers`, the hooks are not
-points: 9.25
+points: 9.5
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Puts a function of its own in the place of each forward method.
 
 expects: the forward method of a module has been replaced
-points: 9.25
+points: 9.5
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Removes its hooks after the run, which an error skips.
 
 expects: after `writers` and an error in the model, the hooks
-points: 9.25
+points: 9.5
 """
 
 import torch

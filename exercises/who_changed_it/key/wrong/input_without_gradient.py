@@ -1,7 +1,7 @@
 """Gives the model an input that requires no gradient, so modules before the first parameter save nothing.
 
 expects: does the model's input require a gradient
-points: 8.5
+points: 9
 """
 
 import torch

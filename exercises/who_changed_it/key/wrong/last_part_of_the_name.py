@@ -1,7 +1,7 @@
 """Gives the last part of a name.
 
 expects: `writers` gives the last part of a name
-points: 8.25
+points: 9.5
 """
 
 import torch

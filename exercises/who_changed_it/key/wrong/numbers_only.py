@@ -1,7 +1,7 @@
 """Compares numbers alone, which a counted write need not change.
 
 expects: whose write changes no number
-points: 8.25
+points: 8.5
 """
 
 import torch

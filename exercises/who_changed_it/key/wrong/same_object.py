@@ -1,7 +1,7 @@
 """Lazy: takes each module that returns its input for one that writes.
 
 expects: accuses a module that returns the tensor it was given
-points: 8.5
+points: 8
 """
 
 import torch

@@ -1,0 +1,35 @@
+"""Watches the outermost modules alone.
+
+expects: `stale` overlooks a module that stands within another one: model.named_modules
+points: 9.5
+"""
+
+import torch
+
+
+# %% stale
+def stale(model, x):
+    running, saved, handles = [], [], []
+
+    def watch(name, module):
+        handles.append(module.register_forward_pre_hook(lambda module, inputs: running.append(name)))
+        handles.append(module.register_forward_hook(leave))
+
+    def leave(module, inputs, output):
+        running.pop()
+
+    def pack(t):
+        if running:
+            saved.append((running[-1], t, t._version))
+        return t
+
+    try:
+        for name, module in model.named_children():
+            if not list(module.children()):
+                watch(name, module)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+            model(x.detach().requires_grad_().clone())
+    finally:
+        for handle in handles:
+            handle.remove()
+    return list(dict.fromkeys(name for name, t, version in saved if t._version != version))
