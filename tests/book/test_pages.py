@@ -97,10 +97,9 @@ def test_the_list_of_contents_opens_where_the_code_has_its_room(visit):
 def test_the_tables_of_pitfalls_need_no_scrolling_sideways_on_a_phone(visit):
     """Each row is a paragraph there."""
     page = visit("chapters/reference/pitfalls", width=PHONE)
-    widths = "tables => tables.map(each => [each.scrollWidth, each.closest('.pst-scrollable-table-container').clientWidth])"
-    tables = page.eval_on_selector_all("article table", widths)
-    assert len(tables) == 6
-    assert [table for table in tables if table[0] > table[1]] == []
+    boxes = page.locator("article .pst-scrollable-table-container:has(table)")
+    assert boxes.count() == 6
+    assert not any(boxes.evaluate_all("boxes => boxes.map(each => each.scrollWidth > each.clientWidth)"))
     first = page.locator("article tbody tr").first.locator("td, th")
     assert first.nth(0).bounding_box()["width"] == first.nth(1).bounding_box()["width"] > 300
 
