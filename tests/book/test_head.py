@@ -68,7 +68,7 @@ def test_a_lost_reader_finds_style_and_search(build):
     assert "Page not found" in text
 
 
-@pytest.fixture(params=["/the-backward-pass/", "/", "/courses/2027/"])
+@pytest.fixture(params=["/" + SITE.split("/", 3)[3], "/", "/courses/2027/"])
 def hosted(request, build):
     """Serve the book below an address, with its page for lost readers in place of what is not there."""
 
