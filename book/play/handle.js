@@ -1,4 +1,5 @@
 // A point of the figure that can be dragged, by pointer or by keys: {label, x, y, area}, with a range for x, y or both.
+// `say` tells where it stands, where numbers alone would not.
 import { format } from "../machine/numbers.js";
 import { make } from "./plot.js";
 import { rangeOf } from "./range.js";
@@ -8,8 +9,8 @@ const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], Arrow
 const FAR_KEYS = { Home: -Infinity, PageDown: -10, PageUp: 10, End: Infinity };
 
 export class Handle {
-  constructor({ label, x, y, at, area }, frame) {
-    Object.assign(this, { frame, x, y, area, isElsewhere: Boolean(at) });
+  constructor({ label, x, y, at, area, say }, frame) {
+    Object.assign(this, { frame, x, y, area, say: say ?? this.list, isElsewhere: Boolean(at) });
     this.at = at ?? ((state) => [x, y].map((setting) => (setting ? state[setting.name] : 0)));
     this.ranges = { ...(x && { x: rangeOf(x) }), ...(y && { y: rangeOf(y) }) };
     this.shape = make("circle", { r: FINGER, class: "finger" });
@@ -26,12 +27,15 @@ export class Handle {
     const area = this.frame.plot.areas[this.area];
     const [x, y] = this.at(state, numbers);
     this.element.setAttribute("transform", `translate(${area.px(x)} ${area.py(y)})`);
-    const spoken = this.axes.map(([, setting]) => `${setting.label ?? setting.name} ${format(state[setting.name])}`);
-    this.element.setAttribute("aria-valuetext", spoken.join(", "));
+    this.element.setAttribute("aria-valuetext", this.say(state, numbers));
     const [axis, { name }] = this.axes[0];
     const { low, high, valueAt } = this.ranges[axis];
     const values = { now: state[name], min: valueAt(low), max: valueAt(high) };
     for (const [key, value] of Object.entries(values)) this.element.setAttribute(`aria-value${key}`, value);
+  }
+
+  list(state) {
+    return this.axes.map(([, { label, name }]) => `${label ?? name} ${format(state[name])}`).join(", ");
   }
 
   get axes() {

@@ -16,7 +16,8 @@ const controls = [
   {
     label: "Operation",
     area: "step",
-    x: { name: "share", label: "part of the step", min: 0, max: 1, step: 0.005 },
+    x: { name: "share", min: 0, max: 1, step: 0.005 },
+    say: ({ share }, { live, operations }) => tellOperation(cursorAt(share, live), live, operations),
   },
 ];
 
@@ -225,6 +226,9 @@ function list(arrays, kind, at) {
 }
 
 const whereIs = ({ phase, label }) => (PASSES[phase] ? `after ${label} (${PASSES[phase]})` : "at the start");
+
+const tellOperation = (at, live, operations) =>
+  `${at} of ${live.length - 1}, ${whereIs(operations[at])}: ${size(live[at])} alive`;
 
 function describe({ share }, numbers) {
   const { live, peak, peakAt, operations, arrays } = numbers;

@@ -82,7 +82,18 @@ def _convert_to_lists(data: Any) -> Any:
 
 
 def from_numpy(ndarray: Array) -> Tensor:
-    """Wrap an array; it and the tensor share memory."""
+    """Wrap an array; it and the tensor share memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from course_lib.autograd import from_numpy
+    >>> array = np.zeros(2)
+    >>> x = from_numpy(array)
+    >>> array[0] = 1.0
+    >>> x
+    tensor([1., 0.], dtype=torch.float64)
+    """
     if not isinstance(ndarray, np.ndarray):
         raise AutogradError(
             f"from_numpy() takes a NumPy array, but got a {type(ndarray).__name__}. Use tensor(...), which copies."
@@ -91,25 +102,55 @@ def from_numpy(ndarray: Array) -> Tensor:
 
 
 def zeros(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create a tensor of zeros."""
+    """Create a tensor of zeros.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import zeros
+    >>> zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
     return Tensor(np.zeros(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def ones(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create a tensor of ones."""
+    """Create a tensor of ones.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import ones
+    >>> ones(3, requires_grad=True)
+    tensor([1., 1., 1.], requires_grad=True)
+    """
     return Tensor(np.ones(unpack_sizes(size), dtype or float32), requires_grad)
 
 
 def full(
     size: int | Sequence[int], fill_value: Operand, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """Create a tensor filled with a value."""
+    """Create a tensor filled with a value.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import full
+    >>> full((2, 2), 7.0)
+    tensor([[7., 7.],
+            [7., 7.]])
+    """
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
 def zeros_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create zeros of the shape and dtype of another tensor."""
+    """Create zeros of the shape and dtype of another tensor.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor, zeros_like
+    >>> zeros_like(tensor([1, 2]))
+    tensor([0, 0])
+    """
     return Tensor(np.zeros_like(input.value, dtype), requires_grad)
 
 
@@ -119,7 +160,15 @@ def ones_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: buil
 
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None."""
+    """Create an identity matrix of ``n`` rows and ``m`` columns, or ``n`` columns if ``m`` is None.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import eye
+    >>> eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     return Tensor(np.eye(n, m, dtype=dtype or float32), requires_grad)
 
 
@@ -130,7 +179,14 @@ def arange(
     dtype: DTypeLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
-    """Create a range, as ``range`` does: ``arange(end)``, or from ``start``, in steps."""
+    """Create a range, as ``range`` does: ``arange(end)``, or from ``start``, in steps.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import arange
+    >>> arange(4), arange(1.0, 2.0, 0.25)
+    (tensor([0, 1, 2, 3]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
+    """
     start, end = (0, start) if end is None else (start, end)
     dtype = dtype or (float32 if any(isinstance(a, float) for a in (start, end, step)) else int64)
     return Tensor(np.arange(start, end, step, dtype=dtype), requires_grad)
@@ -139,22 +195,56 @@ def arange(
 def linspace(
     start: float, end: float, steps: int, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """Create evenly spaced numbers, both ends included; for integers, ends and results are cut off towards 0."""
+    """Create evenly spaced numbers, both ends included; for integers, ends and results are cut off towards 0.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import linspace
+    >>> linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     dtype = np.dtype(dtype or float32)
     start, end = (start, end) if dtype.kind == "f" else (int(start), int(end))
     return Tensor(np.linspace(start, end, steps).astype(dtype), requires_grad)  # with dtype= it would round down
 
 
 def randn(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create a tensor of standard normal random numbers."""
+    """Create a tensor of standard normal random numbers.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import manual_seed, randn
+    >>> manual_seed(0)
+    >>> x = randn(1000)
+    >>> x.shape, x.dtype, abs(x.mean().item()) < 0.1
+    ((1000,), dtype('float32'), True)
+    """
     return Tensor(np.asarray(generator.standard_normal(unpack_sizes(size)), dtype or float32), requires_grad)
 
 
 def rand(*size: int | Sequence[int], dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create a tensor of uniform random numbers from [0, 1)."""
+    """Create a tensor of uniform random numbers from [0, 1).
+
+    Examples
+    --------
+    >>> from course_lib.autograd import rand
+    >>> x = rand(100, 2)
+    >>> x.shape, 0 <= x.amin().item(), x.amax().item() < 1
+    ((100, 2), True, True)
+    """
     return Tensor(np.asarray(generator.random(unpack_sizes(size)), dtype or float32), requires_grad)
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the random numbers. They are NumPy's, not torch's: the same seed yields different numbers there."""
+    """Seed the random numbers. They are NumPy's, not torch's: the same seed yields different numbers there.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import equal, manual_seed, rand
+    >>> manual_seed(0)
+    >>> x = rand(3)
+    >>> manual_seed(0)
+    >>> equal(x, rand(3))
+    True
+    """
     generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state

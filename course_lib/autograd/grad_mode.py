@@ -44,7 +44,15 @@ unusual_modes: set[_Mode] = set()
 
 
 def is_grad_enabled() -> bool:
-    """Return whether operations are recorded in this thread."""
+    """Return whether operations are recorded in this thread.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import is_grad_enabled, no_grad
+    >>> with no_grad():
+    ...     print(is_grad_enabled())
+    False
+    """
     return not unusual_modes or here.mode.recording
 
 
@@ -119,13 +127,33 @@ class no_grad(_GradMode):  # noqa: N801 - torch's name
 
 
 class enable_grad(_GradMode):  # noqa: N801 - torch's name
-    """Record again, inside a ``no_grad`` block."""
+    """Record again, inside a ``no_grad`` block.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import enable_grad, no_grad, tensor
+    >>> x = tensor(1.0, requires_grad=True)
+    >>> with no_grad(), enable_grad():
+    ...     y = 2 * x
+    >>> y.requires_grad
+    True
+    """
 
     mode = True
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - torch's name
-    """Record or not, as ``mode`` says, from here on or, used with ``with``, until the block ends."""
+    """Record or not, as ``mode`` says, from here on or, used with ``with``, until the block ends.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import set_grad_enabled, tensor
+    >>> x = tensor(1.0, requires_grad=True)
+    >>> with set_grad_enabled(False):
+    ...     y = 2 * x
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         super().__init__()

@@ -38,6 +38,15 @@ class Tensor(
         The gradient that :meth:`backward` accumulated for a leaf, or after :meth:`retain_grad` for any tensor.
     grad_fn : Node or None
         The node of the operation that made the tensor; None for a leaf.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> loss = (x**2).sum()
+    >>> loss.backward()
+    >>> x.grad, loss.grad_fn.name()
+    (tensor([2., 4.]), 'SumBackward0')
     """
 
     __slots__ = ()

@@ -1,7 +1,9 @@
 """What search engines, previews of links, and lost readers see."""
 
 import html
+import http.server
 import re
+import threading
 import tomllib
 from xml.etree import ElementTree
 
@@ -64,6 +66,47 @@ def test_a_lost_reader_finds_style_and_search(build):
     assert len(local) > 20
     assert [link for link in local if not link.startswith(root)] == []
     assert "Page not found" in text
+
+
+@pytest.fixture(params=["/" + SITE.split("/", 3)[3], "/", "/courses/2027/"])
+def hosted(request, build):
+    """Serve the book below an address, with its page for lost readers in place of what is not there."""
+
+    class Host(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path):
+            inside = path.partition("?")[0].removeprefix(request.param)
+            return str(build.html / ("missing" if inside.startswith("/") else inside))
+
+        def send_error(self, code, *_):
+            page = (build.html / "404.html").read_bytes()
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page if self.command == "GET" else b"")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Host) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}{request.param}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("missing", ["gone.html", "chapters/no/such/page.html"])
+def test_a_lost_reader_is_helped_wherever_the_book_stands(browser, hosted, missing):
+    """At its own address and at others, at every depth: with its look, its links, and its search."""
+    page = browser.new_page()
+    page.goto(hosted + missing)
+    page.wait_for_function("getComputedStyle(document.querySelector('h1')).fontFamily.includes('Source Serif')")
+    page.wait_for_load_state("networkidle")
+    link = page.locator("nav.bd-links a[href*=what_backward_does]")
+    assert link.evaluate("each => each.href") == f"{hosted}chapters/mechanics/what_backward_does.html"
+    page.keyboard.press("Control+k")
+    page.locator("dialog input[type=search]").fill("no_grad")
+    page.locator("[role=option]").first.wait_for()
+    page.close()
 
 
 def test_how_to_cite_is_at_the_foot_and_in_a_file(visit):

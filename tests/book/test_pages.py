@@ -43,6 +43,67 @@ def test_a_page_opens_without_trouble_and_fits_a_phone(visit, name):
     assert page.troubles == []
 
 
+def _open_all(page) -> None:
+    """Show what is folded away, and every tab."""
+    page.add_style_tag(content=".sd-tab-content { display: block !important }")
+    page.evaluate("document.querySelectorAll('article details').forEach(each => { each.open = true })")
+
+
+def test_the_words_of_drawings_are_legible_on_a_phone(visit, build):
+    """No label below nine and a half pixels; an exponent or index may be a little smaller, as in the text."""
+    page = visit(PAGES[0], width=PHONE)
+    read = """() => [...document.querySelectorAll(".bp-figure text")].map(text => {
+      const { a, b } = text.getScreenCTM();
+      const parts = text.children.length ? [...text.children] : [text];
+      const sizes = parts.map(each => parseFloat(getComputedStyle(each).fontSize) * Math.hypot(a, b));
+      return [text.textContent, Math.max(...sizes), Math.min(...sizes)];
+    })"""
+    seen = {}
+    for name in (each for each in PAGES if each.startswith(("chapters/", "exercises/"))):
+        page.goto((build.html / f"{name}.html").as_uri())
+        _open_all(page)
+        seen[name] = page.evaluate(read)
+    assert sum(map(len, seen.values())) > 1000
+    small = [(name, *text) for name, texts in seen.items() for text in texts if text[1] < 9.5 or text[2] < 7.5]
+    assert small == []
+
+
+def test_code_is_seen_whole_on_a_laptop(visit, build):
+    """No line of it stands outside of its box, folded code and every tab's included."""
+    page = visit(PAGES[0], width=1200)
+    read = """() => [...document.querySelectorAll("article pre")].filter(each => !each.closest(".cell_output"))
+      .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent.slice(0, 80))"""
+    cut_off = {}
+    for name in PAGES:
+        page.goto((build.html / f"{name}.html").as_uri())
+        _open_all(page)
+        if found := page.evaluate(read):
+            cut_off[name] = found
+    assert cut_off == {}
+
+
+def test_the_list_of_contents_opens_where_the_code_has_its_room(visit):
+    """On a laptop by its button, on a larger screen it stands beside the text."""
+    page = visit("chapters/clipping/clip_the_gradient", width=1280)
+    contents = page.locator("nav.page-toc")
+    assert not contents.is_visible()
+    page.locator("button.secondary-toggle").click()
+    assert contents.is_visible()
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert contents.is_visible()
+
+
+def test_the_tables_of_pitfalls_need_no_scrolling_sideways_on_a_phone(visit):
+    """Each row is a paragraph there."""
+    page = visit("chapters/reference/pitfalls", width=PHONE)
+    boxes = page.locator("article .pst-scrollable-table-container:has(table)")
+    assert boxes.count() == 6
+    assert not any(boxes.evaluate_all("boxes => boxes.map(each => each.scrollWidth > each.clientWidth)"))
+    first = page.locator("article tbody tr").first.locator("td, th")
+    assert first.nth(0).bounding_box()["width"] == first.nth(1).bounding_box()["width"] > 300
+
+
 def test_choosing_a_framework_once_chooses_it_everywhere(visit):
     """The tabs of a page are synced, and the choice outlives the page."""
     page = visit("chapters/mechanics/what_backward_does")

@@ -91,6 +91,20 @@ def test_checkpointing_halves_the_peak_of_many_tokens_and_not_that_of_many_words
     assert "of block 2 (forward pass). Peak:" in said.text_content()
 
 
+def test_the_cursor_of_the_memory_figure_says_where_it_stands(figure):
+    """To a screen reader: which operation of how many, and what is alive after it."""
+    page = figure("memory")
+    cursor = page.root.get_by_role("slider", name="Operation")
+    cursor.focus()
+    told = []
+    for key in ("Home", "PageUp", "End"):
+        page.keyboard.press(key)
+        told.append(cursor.get_attribute("aria-valuetext"))
+    assert told[0].startswith("0 of ")
+    assert re.fullmatch(r"\d+ of \d+, after .+ \(forward pass\): [\d.]+ MB alive", told[1])
+    assert "(optimizer)" in told[2]
+
+
 def test_memory_of_a_real_step_is_that_of_the_figure():
     """The figure's tensors have no data; one with data takes as much."""
     memory = load_figure("memory")

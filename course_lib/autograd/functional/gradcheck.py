@@ -92,7 +92,14 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
 ) -> bool:
-    """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``."""
+    """Check second derivatives: :func:`gradcheck` of the function that returns the gradients of ``func``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import float64, gradgradcheck, tensor
+    >>> gradgradcheck(lambda x: x**3, tensor([1.0, 2.0], dtype=float64, requires_grad=True))
+    True
+    """
     xs = list_tensors(inputs)
     ys = list_outputs(func(*xs))
     rng = np.random.default_rng(0)

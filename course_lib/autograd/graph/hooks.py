@@ -23,7 +23,19 @@ _Hooks: TypeAlias = "dict[RemovableHandle, Hook]"
 
 
 class RemovableHandle:
-    """Handle of a registered hook; :meth:`remove` unregisters it."""
+    """Handle of a registered hook; :meth:`remove` unregisters it.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor
+    >>> x = tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda g: 10 * g)
+    >>> (x * x).backward()
+    >>> handle.remove()
+    >>> (x * x).backward()
+    >>> x.grad  # 60, and 6 without the hook
+    tensor(66.)
+    """
 
     def __init__(self, hooks: _Hooks, hook: Hook) -> None:
         self.hooks = hooks

@@ -23,6 +23,14 @@ class Node:
 
     A node keeps arrays, never tensors, so a tensor that only the forward pass needed dies as soon as the forward pass
     drops it.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor
+    >>> x = tensor(3.0, requires_grad=True)
+    >>> node = (x * x + 1).grad_fn
+    >>> node.name(), [parent and parent.name() for parent in node.parents]
+    ('AddBackward0', ['MulBackward0', None])
     """
 
     __slots__ = ("__weakref__", "grad", "hooks", "op", "parents", "saved", "seq")

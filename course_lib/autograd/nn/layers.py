@@ -28,7 +28,15 @@ def _draw_parameter(bound: float, *size: int) -> Parameter:
 
 
 class Linear(Module):
-    """Linear layer :math:`y = x W^T + b`, with W of shape ``(out_features, in_features)``."""
+    """Linear layer :math:`y = x W^T + b`, with W of shape ``(out_features, in_features)``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> layer = nn.Linear(3, 2)
+    >>> layer.weight.shape, layer.bias.shape, layer(ones(5, 3)).shape
+    ((2, 3), (2,), (5, 2))
+    """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
@@ -47,7 +55,16 @@ class Linear(Module):
 
 
 class RNNCell(Module):
-    r"""Recurrent cell :math:`h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})`."""
+    r"""Recurrent cell :math:`h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> cell = nn.RNNCell(3, 4)
+    >>> h = cell(ones(5, 3))
+    >>> cell(ones(5, 3), h).shape
+    (5, 4)
+    """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -70,7 +87,15 @@ class RNNCell(Module):
 
 
 class LayerNorm(Module):
-    """Normalize over the last dimensions; see :func:`layer_norm`."""
+    """Normalize over the last dimensions; see :func:`layer_norm`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> nn.LayerNorm(2)(tensor([[1.0, 3.0], [10.0, 30.0]])).detach()
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
 
     def __init__(self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5) -> None:
         super().__init__()
@@ -117,7 +142,14 @@ class BatchNorm1d(Module):
 
 
 class Dropout(Module):
-    """Drop elements in training; see :func:`dropout`."""
+    """Drop elements in training; see :func:`dropout`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> nn.Dropout(0.9).eval()(ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -134,7 +166,15 @@ class Dropout(Module):
 
 
 class Sequential(Module):
-    """Container of modules that are called one after another, and named by number."""
+    """Container of modules that are called one after another, and named by number.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    >>> model(ones(5, 3)).shape, len(model), [name for name, _ in model.named_parameters()]
+    ((5, 1), 3, ['0.weight', '0.bias', '2.weight', '2.bias'])
+    """
 
     def __init__(self, *modules: Module) -> None:
         super().__init__()

@@ -10,7 +10,15 @@ __all__ = ["Module", "Parameter"]
 
 
 class Parameter(Tensor):
-    """Parameter: a leaf that a module owns and an optimizer updates."""
+    """Parameter: a leaf that a module owns and an optimizer updates.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, zeros
+    >>> nn.Parameter(zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+    """
 
     __slots__ = ()
 
@@ -22,7 +30,21 @@ class Parameter(Tensor):
 
 
 class Module:
-    """Base class of networks and layers: set parameters and modules as attributes, and define ``forward``."""
+    """Base class of networks and layers: set parameters and modules as attributes, and define ``forward``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> class Double(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Linear(2, 1)
+    ...     def forward(self, x):
+    ...         return 2 * self.layer(x)
+    >>> model = Double()
+    >>> [name for name, _ in model.named_parameters()], model(ones(5, 2)).shape
+    (['layer.weight', 'layer.bias'], (5, 1))
+    """
 
     def __init__(self) -> None:
         self.training = True

@@ -81,22 +81,50 @@ def _tanh_gelu_slope(x: Value, t: Value) -> Value:
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    r"""Gaussian error linear unit :math:`x\, \Phi(x)`, or its approximation by tanh (Hendrycks and Gimpel, 2016)."""
+    r"""Gaussian error linear unit :math:`x\, \Phi(x)`, or its approximation by tanh (Hendrycks and Gimpel, 2016).
+
+    Examples
+    --------
+    >>> from course_lib.autograd import gelu, tensor
+    >>> gelu(tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
     if approximate not in ("none", "tanh"):
         raise AutogradError(f'approximate must be "none" or "tanh", but it is {approximate!r}. Pass one of the two.')
     return _erf_gelu(input) if approximate == "none" else _tanh_gelu(input)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    r"""Softplus :math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold."""
+    r"""Softplus :math:`\ln(1 + e^{\beta x}) / \beta`, and x itself where :math:`\beta x` is above the threshold.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import softplus, tensor
+    >>> softplus(tensor([-1.0, 0.0, 100.0]))
+    tensor([  0.3133,   0.6931, 100.0000])
+    """
     return _softplus_of(input, beta, threshold)
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    r"""Exponential linear unit: x above 0, and :math:`\alpha (e^x - 1)` below."""
+    r"""Exponential linear unit: x above 0, and :math:`\alpha (e^x - 1)` below.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import elu, tensor
+    >>> elu(tensor([-100.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
     return _elu_of(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """Leaky ReLU: x above 0, and x times the slope below."""
+    """Leaky ReLU: x above 0, and x times the slope below.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import leaky_relu, tensor
+    >>> leaky_relu(tensor([-10.0, 10.0]))
+    tensor([-0.1000, 10.0000])
+    """
     return _leaky_relu_of(input, negative_slope)

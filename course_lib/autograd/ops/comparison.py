@@ -51,10 +51,24 @@ logical_not: Op = _predicate("logical_not", np.logical_not, "Logical not")
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    r"""Return whether :math:`|x - y| \le atol + rtol\,|y|` everywhere; with ``equal_nan`` NaN is close to NaN."""
+    r"""Return whether :math:`|x - y| \le atol + rtol\,|y|` everywhere; with ``equal_nan`` NaN is close to NaN.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import allclose, tensor
+    >>> allclose(tensor(1.0), tensor(1.000001)), allclose(tensor(1.0), tensor(1.001))
+    (True, False)
+    """
     return bool(np.allclose(input.value, other.value, rtol, atol, equal_nan))
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether shapes and elements are equal."""
+    """Return whether shapes and elements are equal.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import equal, tensor, zeros
+    >>> equal(zeros(2), tensor([0.0, 0.0])), equal(zeros(2), zeros(2, 1))
+    (True, False)
+    """
     return bool(np.array_equal(input.value, other.value))

@@ -116,17 +116,38 @@ _tensor_power: Op = binary(
 
 
 def add(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
-    r"""Add: :math:`x + \alpha y`, :math:`g_x = g`, :math:`g_y = \alpha g`."""
+    r"""Add: :math:`x + \alpha y`, :math:`g_x = g`, :math:`g_y = \alpha g`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import add, tensor
+    >>> add(tensor([1.0, 2.0]), tensor([10.0, 20.0]), alpha=2)
+    tensor([21., 42.])
+    """
     return plus(input, other if alpha == 1 else mul(other, alpha))
 
 
 def sub(input: Operand, other: Operand, *, alpha: float = 1) -> Tensor:
-    r"""Subtract: :math:`x - \alpha y`, :math:`g_x = g`, :math:`g_y = -\alpha g`."""
+    r"""Subtract: :math:`x - \alpha y`, :math:`g_x = g`, :math:`g_y = -\alpha g`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import sub, tensor
+    >>> sub(tensor([10, 20]), 1)
+    tensor([ 9, 19])
+    """
     return minus(input, other if alpha == 1 else mul(other, alpha))
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    r"""Divide: :math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0."""
+    r"""Divide: :math:`x / y`; with ``rounding_mode`` "floor" or "trunc" rounded, which has a gradient of 0.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import div, tensor
+    >>> div(tensor([7, -7]), 2), div(tensor([7, -7]), 2, rounding_mode="floor")
+    (tensor([ 3.5000, -3.5000]), tensor([ 3, -4]))
+    """
     if rounding_mode not in (None, *_rounding_divisions):
         raise AutogradError(f'rounding_mode must be None, "floor" or "trunc", but it is {rounding_mode!r}. Pass one.')
     return divide(input, other) if rounding_mode is None else _rounding_divisions[rounding_mode](input, other)
@@ -155,6 +176,14 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     """Clamp each element to ``[min, max]``; the gradient is 1 inside and at the bounds, 0 outside.
 
     If the bounds are tensors, they get it there.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import clamp, tensor
+    >>> x = tensor([-1.0, 0.5, 1.0, 3.0], requires_grad=True)
+    >>> clamp(x, 0, 1).sum().backward()
+    >>> x.grad
+    tensor([0., 1., 1., 0.])
     """
     if min is None and max is None:
         raise AutogradError("clamp() needs a bound, but min and max are both None. Pass at least one of them.")
@@ -165,13 +194,32 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
-    """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0."""
+    """Raise each element to a power, a number or a tensor; at ``exponent == 0`` the gradient is 0.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import pow, tensor
+    >>> x = tensor(3.0, requires_grad=True)
+    >>> pow(x, 2).backward()
+    >>> x.grad
+    tensor(6.)
+    """
     if not isinstance(exponent, (int, float)) or not isinstance(input, Variable) or input.dtype.kind != "f":
         return _tensor_power(input, exponent)
     return power(input, exponent)
 
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
-    """Choose ``input`` where ``condition`` holds and ``other`` elsewhere; the one chosen gets the gradient."""
+    """Choose ``input`` where ``condition`` holds and ``other`` elsewhere; the one chosen gets the gradient.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import tensor, where
+    >>> x = tensor([-1.0, 2.0], requires_grad=True)
+    >>> y = where(x > 0, x, 0.1 * x)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([0.1000, 1.0000])
+    """
     like = input if isinstance(input, Variable) else other if isinstance(other, Variable) else new_tensor(np.False_)
     return select(*promote(as_tensor_like(input, like), as_tensor_like(other, like)), condition)

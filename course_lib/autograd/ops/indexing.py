@@ -168,7 +168,14 @@ def _check_positions(index: Tensor, shape: Shape, dim: int, *, fits: bool, needs
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Select entries along one dimension, with a 1-D tensor of integers."""
+    """Select entries along one dimension, with a 1-D tensor of integers.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import index_select, tensor
+    >>> index_select(tensor([[1, 2, 3]]), 1, tensor([2, 0]))
+    tensor([[3, 1]])
+    """
     dim = normalize_dim(dim, input.ndim)
     needs = "index_select() needs an index of one dimension"
     i = np.atleast_1d(_check_positions(index, input.shape, dim, fits=index.ndim < 2, needs=needs))
@@ -176,7 +183,15 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Gather one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``."""
+    """Gather one element for each element of ``index``: ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import gather, tensor
+    >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
+    """
     dim = normalize_dim(dim, input.ndim)
     if input.ndim and not index.value.size:  # of any shape and dtype
         return _picks["gather"](input, (np.zeros(index.shape, np.int64),) * input.ndim)

@@ -83,6 +83,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Multiply matrices, stacks of matrices (their leading dimensions broadcast) and vectors, as ``@`` does.
 
     :math:`Y = X W`, :math:`G_X = G W^T`, :math:`G_W = X^T G`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import matmul, ones
+    >>> matmul(ones(5, 2, 3), ones(3, 4)).shape, matmul(ones(3), ones(3))
+    ((5, 2, 4), tensor(3.))
     """
     x = as_tensor_like(input, other)
     y = as_tensor_like(other, x)
@@ -109,13 +115,27 @@ def _broadcast_stack(x: Tensor, lead: Shape) -> Tensor:
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Multiply two matrices."""
+    """Multiply two matrices.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import mm, tensor
+    >>> mm(tensor([[1, 2]]), tensor([[3], [4]]))
+    tensor([[11]])
+    """
     _check_shapes("mm", input, mat2, dims=(2, 2))
     return _mm_of(input, mat2)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Multiply two stacks of matrices of the same length."""
+    """Multiply two stacks of matrices of the same length.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import bmm, ones
+    >>> bmm(ones(5, 2, 3), ones(5, 3, 4)).shape
+    (5, 2, 4)
+    """
     _check_shapes("bmm", input, mat2, dims=(3, 3))
     if len(input.value) != len(mat2.value):
         raise AutogradError(
@@ -126,19 +146,41 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Multiply a matrix and a vector."""
+    """Multiply a matrix and a vector.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import mv, tensor
+    >>> mv(tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    tensor([21, 43])
+    """
     _check_shapes("mv", input, vec, dims=(2, 1))
     return _mv_of(input, vec)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Dot product of two vectors."""
+    """Dot product of two vectors.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import dot, tensor
+    >>> dot(tensor([1, 2]), tensor([3, 4]))
+    tensor(11)
+    """
     _check_shapes("dot", input, tensor, dims=(1, 1))
     return _dot_of(input, tensor)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Outer product of two vectors."""
+    """Outer product of two vectors.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import outer, tensor
+    >>> outer(tensor([1, 2]), tensor([3, 4, 5]))
+    tensor([[ 3,  4,  5],
+            [ 6,  8, 10]])
+    """
     if input.ndim != 1 or vec2.ndim != 1:
         raise AutogradError(
             f"outer() needs two vectors, but the shapes are {input.shape} and {vec2.shape}. Flatten them first."
@@ -147,7 +189,14 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    r"""Matrix product plus a matrix, :math:`\beta\, input + \alpha\, mat_1 mat_2`."""
+    r"""Matrix product plus a matrix, :math:`\beta\, input + \alpha\, mat_1 mat_2`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import addmm, ones, tensor
+    >>> addmm(tensor([10.0, 20.0]), ones(1, 3), ones(3, 2), alpha=2)
+    tensor([[16., 26.]])
+    """
     product = mm(mat1, mat2)
     input = input if input.shape == product.shape else expand_to(input, product.shape)
     return add(input if beta == 1 else mul(input, beta), product if alpha == 1 else mul(product, alpha))

@@ -91,18 +91,40 @@ def _norm_vjp(g: Value, x: Value, out: Value, dim: Shape, keepdim: bool, p: floa
 
 
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
-    r"""Log-sum-exp :math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow."""
+    r"""Log-sum-exp :math:`y = \ln \sum_i e^{x_i}`, :math:`g_{x_i} = g\, e^{x_i - y}`, without overflow.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import logsumexp, tensor
+    >>> logsumexp(tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
     return _logsumexp_of(cast_to_floating(input), normalize_dims(dim, input.ndim), keepdim)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Softmax :math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`."""
+    r"""Softmax :math:`y_i = e^{x_i} / \sum_j e^{x_j}`, :math:`g_{x_i} = y_i (g_i - \sum_j g_j y_j)`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import softmax, tensor
+    >>> softmax(tensor([[0.0, 0.0], [1000.0, 0.0]]), 1)
+    tensor([[0.5000, 0.5000],
+            [1.0000, 0.0000]])
+    """
     input = input if dtype is None else cast_to(input, dtype)
     return softmax_of(require_floating(input, "softmax"), normalize_dim(dim, input.ndim))
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Log-softmax :math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`."""
+    r"""Log-softmax :math:`y_i = x_i - \ln \sum_j e^{x_j}`, :math:`g_{x_i} = g_i - e^{y_i} \sum_j g_j`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import log_softmax, tensor
+    >>> log_softmax(tensor([0.0, 0.0]), 0)
+    tensor([-0.6931, -0.6931])
+    """
     input = input if dtype is None else cast_to(input, dtype)
     return _log_softmax_of(require_floating(input, "log_softmax"), normalize_dim(dim, input.ndim))
 
@@ -110,7 +132,16 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> T
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    r"""Vector norm :math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. At a norm of 0 its gradient is 0."""
+    r"""Vector norm :math:`\|x\|_p = (\sum_i |x_i|^p)^{1/p}`; p may be infinite. At a norm of 0 its gradient is 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> from course_lib.autograd import tensor, vector_norm
+    >>> x = tensor([3.0, -4.0])
+    >>> vector_norm(x), vector_norm(x, 1), vector_norm(x, math.inf)
+    (tensor(5.), tensor(7.), tensor(4.))
+    """
     x, dim = require_floating(x, "vector_norm"), normalize_dims(dim, x.ndim)
     if ord < 0 or math.isinf(ord):
         require_elements(x, dim, "vector_norm")

@@ -139,7 +139,15 @@ def _reduce_in_dtype(reduce: Op, input: Tensor, *args: Any, dtype: DTypeLike) ->
 
 
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Sum :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`."""
+    r"""Sum :math:`y = \sum_i x_i`, :math:`g_{x_i} = g`.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import sum, tensor
+    >>> x = tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> sum(x), sum(x, 0), sum(x, 1, keepdim=True).shape
+    (tensor(10.), tensor([4., 6.]), (2, 1))
+    """
     if dtype is not None:
         return _reduce_in_dtype(sum, input, dim, keepdim, dtype=dtype)
     return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
@@ -198,7 +206,16 @@ std: Op = _measure_spread(
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
-    r"""Product :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0."""
+    r"""Product :math:`y = \prod_i x_i`, :math:`g_{x_i} = g \prod_{j \ne i} x_j`, even where elements are 0.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import prod, tensor
+    >>> x = tensor([2.0, 0.0, 3.0], requires_grad=True)
+    >>> prod(x).backward()
+    >>> x.grad
+    tensor([0., 6., 0.])
+    """
     if dtype is not None:
         return _reduce_in_dtype(prod, input, dim, keepdim, dtype=dtype)
     if dim is None:

@@ -44,7 +44,15 @@ def normalize_dim(dim: int, ndim: int) -> int:
 
 
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Reshape: the same elements in another shape; one size may be -1. A view where NumPy can make one."""
+    """Reshape: the same elements in another shape; one size may be -1. A view where NumPy can make one.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import arange, reshape
+    >>> reshape(arange(6), 2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     shape = unpack_sizes(shape)
     n, known = input.numel(), prod(size for size in shape if size != -1)
     if shape.count(-1) > 1 or (known != n if -1 not in shape else known == 0 or n % known):
@@ -60,7 +68,14 @@ view = reshape
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Flatten: join the dimensions from ``start_dim`` to ``end_dim`` into one."""
+    """Flatten: join the dimensions from ``start_dim`` to ``end_dim`` into one.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import flatten, zeros
+    >>> flatten(zeros(2, 3, 4), start_dim=1).shape
+    (2, 12)
+    """
     first, last = normalize_dim(start_dim, input.ndim), normalize_dim(end_dim, input.ndim)
     if first > last:
         raise AutogradError(f"flatten() joins dimensions from the first to the last, but {first} > {last}. Swap them.")
@@ -71,12 +86,26 @@ ravel = flatten
 
 
 def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """Permute the dimensions."""
+    """Permute the dimensions.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import permute, zeros
+    >>> permute(zeros(2, 3, 4), 2, 0, 1).shape
+    (4, 2, 3)
+    """
     return _permute_dims(input, tuple(normalize_dim(dim, input.ndim) for dim in unpack_sizes(dims)))
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions."""
+    """Swap two dimensions.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import transpose, zeros
+    >>> transpose(zeros(2, 3, 4), 0, -1).shape
+    (4, 3, 2)
+    """
     return (
         swap_dims(input, normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim))
         if input.ndim
@@ -94,20 +123,45 @@ def t(input: Tensor) -> Tensor:
 
 
 def squeeze(input: Tensor, dim: int | Shape | None = None) -> Tensor:
-    """Drop all dimensions of size 1, or those of ``dim`` that have size 1."""
+    """Drop all dimensions of size 1, or those of ``dim`` that have size 1.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import squeeze, zeros
+    >>> x = zeros(1, 3, 1)
+    >>> squeeze(x).shape, squeeze(x, 0).shape
+    ((3,), (3, 1))
+    """
     dim = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [normalize_dim(d, input.ndim) for d in dim]
     return _squeeze_to(input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Insert a dimension of size 1."""
+    """Insert a dimension of size 1.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import unsqueeze, zeros
+    >>> unsqueeze(zeros(3), 0).shape, unsqueeze(zeros(3), -1).shape
+    ((1, 3), (3, 1))
+    """
     i = normalize_dim(dim, input.ndim + 1)
     return _unsqueeze_to(input, (*input.shape[:i], 1, *input.shape[i:]))
 
 
 def expand(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size."""
+    """Repeat dimensions of size 1, without copying, up to a shape; -1 keeps a size.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import expand, tensor
+    >>> x = tensor([[1.0], [2.0]], requires_grad=True)
+    >>> expand(x, -1, 3).sum().backward()
+    >>> x.grad
+    tensor([[3.],
+            [3.]])
+    """
     shape = unpack_sizes(shape)
     old = (-1,) * (len(shape) - input.ndim) + input.shape
     return expand_to(input, tuple(o if n == -1 else n for n, o in zip(shape, old, strict=False)))
@@ -122,7 +176,15 @@ def cat_of(n: int) -> Primitive:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Join tensors along a dimension."""
+    """Join tensors along a dimension.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import cat, ones, zeros
+    >>> cat([zeros(2, 1), ones(2, 2)], dim=1)
+    tensor([[0., 1., 1.],
+            [0., 1., 1.]])
+    """
     if not tensors:
         raise AutogradError(
             "cat() and stack() need at least one tensor, but the list is empty. Skip the call where nothing is joined."
@@ -145,7 +207,15 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Join tensors along a new dimension."""
+    """Join tensors along a new dimension.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import ones, stack, zeros
+    >>> stack([zeros(2), ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     if len({x.shape for x in tensors}) > 1:
         raise AutogradError(
             f"stack() joins tensors of the same shape, but the shapes are {', '.join(str(x.shape) for x in tensors)}. "
@@ -155,7 +225,16 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into pieces of one size (the last may be smaller), or of the sizes listed."""
+    """Split into pieces of one size (the last may be smaller), or of the sizes listed.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import arange, split
+    >>> split(arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    >>> split(arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     i, size = normalize_dim(dim, tensor.ndim), split_size_or_sections
     n, sizes = (*tensor.shape, 0)[i], [size] if isinstance(size, int) else list(size)
     if isinstance(size, int) and size > 0:

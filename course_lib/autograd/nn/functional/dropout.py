@@ -9,7 +9,14 @@ __all__ = ["dropout"]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Dropout (Srivastava et al., 2014): set elements to 0 with probability ``p``, divide the others by ``1 - p``."""
+    """Dropout (Srivastava et al., 2014): set elements to 0 with probability ``p``, divide the others by ``1 - p``.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones
+    >>> sorted(set(nn.functional.dropout(ones(1000), 0.75).tolist()))
+    [0.0, 4.0]
+    """
     check_probability(p)
     if not training or p == 0:
         return input

@@ -36,6 +36,15 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     r"""Mean squared error :math:`\frac1n \sum_i (x_i - t_i)^2`, :math:`g_{x_i} = \frac{2 g}{n} (x_i - t_i)`.
 
     With ``weight``, of the shape of ``input``, the mean is weighted: divided by the sum of the weights.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> x = tensor([1.0, 4.0], requires_grad=True)
+    >>> loss = nn.functional.mse_loss(x, tensor([0.0, 2.0]))
+    >>> loss.backward()
+    >>> loss.item(), x.grad
+    (2.5, tensor([1., 2.]))
     """
     if input.shape != target.shape:
         warnings.warn(
@@ -118,7 +127,14 @@ def cross_entropy(
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy."""
+    r"""Negative log-likelihood :math:`-\sum_i w_{y_i} x_{i, y_i} / \sum_i w_{y_i}`; options as cross_entropy.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> nn.functional.nll_loss(tensor([[-0.5, -1.0], [-2.0, -0.25]]), tensor([0, 1]))
+    tensor(0.3750)
+    """
     rows, y, w, kept = _align_targets(input, target, weight, ignore_index)
     loss = select(rows[np.arange(len(y)), y] * -w, 0, kept)
     return _reduce_loss(loss if reduction != "none" else reshape(loss, target.shape), reduction, w.sum())
@@ -172,6 +188,12 @@ def binary_cross_entropy_with_logits(
     r"""Binary cross-entropy of logits: :math:`-t \ln \sigma(x) - (1 - t) \ln(1 - \sigma(x))`, without overflow.
 
     ``weight`` multiplies each loss, ``pos_weight`` the first of the two terms.
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> nn.functional.binary_cross_entropy_with_logits(tensor([0.0, 100.0]), tensor([1.0, 1.0]))
+    tensor(0.3466)
     """
     x, t, _ = take_arrays("binary_cross_entropy_with_logits", input, target)
     if x.shape != t.shape:

@@ -40,6 +40,13 @@ def layer_norm(
     :math:`\hat x = (x - \bar x) / \sqrt{\sigma^2 + \epsilon}`,
     :math:`g_x = (h - \bar h - \hat x\, \overline{h \hat x}) / \sqrt{\sigma^2 + \epsilon}`, :math:`h = w g` (Ba et
     al., 2016).
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, tensor
+    >>> nn.functional.layer_norm(tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
     """
     shape, n = tuple(normalized_shape), len(normalized_shape)
     if input.shape[input.ndim - n :] != shape:
@@ -71,6 +78,14 @@ def batch_norm(
 
     In training the running statistics move towards those of the batch: ``running += momentum * (batch - running)``
     (Ioffe and Szegedy, 2015).
+
+    Examples
+    --------
+    >>> from course_lib.autograd import nn, ones, tensor, zeros
+    >>> x = tensor([[1.0, 10.0], [3.0, 30.0]])
+    >>> nn.functional.batch_norm(x, zeros(2), ones(2), training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
     ours = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     shapes = {name: x.shape for name, x in ours.items() if x is not None}
