@@ -4,6 +4,7 @@ from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
 from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade, compute_final_grades
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.incremental_grading import Outcome, grade_into
+from course_grader.grading.gradebook.kept_attempts import KeptAttempts, count_outdated, find_kept_attempts
 from course_grader.grading.gradebook.late_policy import Policies, Policy, read_policies
 from course_grader.grading.gradebook.submission_times import read_times
 
@@ -11,12 +12,15 @@ __all__ = [
     "Attempt",
     "FinalGrade",
     "Gradebook",
+    "KeptAttempts",
     "ManualPoints",
     "Outcome",
     "Policies",
     "Policy",
     "compute_final_grade",
     "compute_final_grades",
+    "count_outdated",
+    "find_kept_attempts",
     "grade_into",
     "read_policies",
     "read_times",

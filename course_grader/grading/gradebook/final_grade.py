@@ -69,7 +69,7 @@ def compute_final_grade(
     Parameters
     ----------
     attempts : sequence of Attempt
-        Theirs at this exercise.
+        Theirs at this exercise, as :meth:`course_grader.grading.gradebook.Gradebook.attempts` orders them.
     policy : Policy
         The rules.
     manual : sequence of ManualPoints
@@ -82,7 +82,8 @@ def compute_final_grade(
     if not attempts:
         return FinalGrade(came, manual=given)
     if policy.attempts == "last":
-        counted = max(attempts, key=lambda attempt: (attempt.last_submitted_at, attempt.graded_at))
+        # Of equal times the attempt that was recorded later: when it was graded says nothing, since it may be again.
+        counted = max(reversed(attempts), key=lambda attempt: attempt.last_submitted_at)
     else:
         counted = max(attempts, key=lambda each: (_late_points(each, policy), -each.submitted_at.timestamp()))
     report = counted.report

@@ -5,14 +5,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 
-from sqlalchemy import Engine, Select, delete, func, insert, select
+from sqlalchemy import Engine, Select, delete, exists, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from course_grader.grading.grade_one.report import Row, SubmissionReport
-from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
+from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader, ManualPoints
 from course_grader.grading.gradebook.database import explain_database_errors, open_database
-from course_grader.grading.gradebook.sql_tables import AttemptRow, ManualPointsRow, ResultRow, SubmissionTimeRow
+from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
+from course_grader.grading.gradebook.sql_tables import (
+    AttemptRow,
+    ManualPointsRow,
+    NotebookRow,
+    ResultRow,
+    SubmissionTimeRow,
+)
 
 __all__ = ["Gradebook"]
 
@@ -48,20 +55,29 @@ class Gradebook:
     def __exit__(self, *exc_info: object) -> None:
         self._engine.dispose()
 
-    def record(self, attempt: Attempt) -> None:
+    def record(self, attempt: Attempt, notebook: bytes | None = None) -> None:
         """Record an attempt; the same notebook of the same learner replaces its former results, and keeps its place.
 
         All of it is written, or nothing: a process killed here leaves the gradebook as it was.
+
+        Parameters
+        ----------
+        attempt : Attempt
+            With its report.
+        notebook : bytes, optional
+            What was handed in, to be kept, so that it can be graded again when the file is gone.
         """
         with explain_database_errors():
             with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
-                self._record(attempt)
+                self._record(attempt, notebook)
                 return
-            self._record(attempt)
+            self._record(attempt, notebook)
 
-    def _record(self, attempt: Attempt) -> None:
+    def _record(self, attempt: Attempt, notebook: bytes | None) -> None:
         values = _attempt_columns(attempt)
         with Session(self._engine) as session, session.begin():
+            if notebook is not None:
+                keep_notebook(session, notebook)
             row = session.scalar(_select_attempt(attempt))
             if row is None:
                 session.add(row := AttemptRow(**values))
@@ -77,9 +93,11 @@ class Gradebook:
             if rows := [{"attempt_id": row.id, "position": position, **result} for position, result in results]:
                 session.execute(insert(ResultRow), rows)
 
-    def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime) -> None:
-        """Record that a notebook was handed in again, at this time."""
+    def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime, notebook: bytes | None = None) -> None:
+        """Record that a notebook was handed in again, at this time; keep its bytes, if given."""
         with explain_database_errors(), Session(self._engine) as session, session.begin():
+            if notebook is not None:
+                keep_notebook(session, notebook)
             row = session.scalar(_select_attempt(attempt))
             if row is not None and not row.submitted_at <= submitted_at <= row.last_submitted_at:
                 row.submitted_at = min(row.submitted_at, submitted_at)
@@ -110,6 +128,19 @@ class Gradebook:
             rows = session.scalars(query.order_by(AttemptRow.id))
             found = [_read_attempt(row, times.get((row.learner, row.notebook_hash))) for row in rows]
         return sorted(found, key=lambda attempt: attempt.submitted_at)
+
+    def notebook(self, notebook_hash: str) -> bytes | None:
+        """Return the notebook with this hash, as it was handed in, or None if it is not kept or is damaged."""
+        with explain_database_errors(), Session(self._engine) as session:
+            return load_notebook(session, notebook_hash)
+
+    def attempt_headers(self, *, exercise: str) -> list[AttemptHeader]:
+        """Return the attempts at an exercise without their reports, in the order they were first recorded."""
+        names = ("learner", "notebook_hash", "key_hash", "submitted_at", "last_submitted_at")
+        kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash).label("notebook_kept")
+        query = select(*(getattr(AttemptRow, name) for name in names), kept).where(AttemptRow.exercise == exercise)
+        with explain_database_errors(), Session(self._engine) as session:
+            return [AttemptHeader(**row._asdict()) for row in session.execute(query.order_by(AttemptRow.id))]
 
     def exercises(self) -> list[str]:
         """Return every exercise with an attempt or with points given by hand, by name."""
