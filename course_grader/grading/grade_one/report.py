@@ -1,6 +1,6 @@
 """The report of one submission: one row for each hidden test and each cell."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from course_grader.grading.sandbox.limits import StopCause
@@ -10,7 +10,7 @@ __all__ = ["SCHEMA_VERSION", "Row", "SubmissionReport"]
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # a class has a hundred thousand of them
 class Row:
     """The outcome of one hidden test (``kind="test"``), visible check (``"check"``) or other cell.
 
@@ -31,9 +31,10 @@ class Row:
 
     def as_record(self) -> dict[str, Any]:
         """Return what is kept of it, as plain data."""
-        data = asdict(self)
-        del data["unwritten"]
-        return data
+        return {name: getattr(self, name) for name in _RECORDED}
+
+
+_RECORDED = tuple(each.name for each in fields(Row) if each.name != "unwritten")
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,6 @@ class SubmissionReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        data = asdict(self) | {"rows": tuple(row.as_record() for row in self.rows)}
+        data = vars(self) | {"rows": tuple(row.as_record() for row in self.rows)}
         del data["starved"], data["causes"]
         return data

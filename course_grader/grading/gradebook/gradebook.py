@@ -2,17 +2,17 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 
 from sqlalchemy import Engine, Select, delete, exists, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader, ManualPoints
 from course_grader.grading.gradebook.database import explain_database_errors, open_database
 from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
+from course_grader.grading.gradebook.read_rows import read_attempt, read_results
 from course_grader.grading.gradebook.sql_tables import (
     AttemptRow,
     ManualPointsRow,
@@ -117,16 +117,27 @@ class Gradebook:
                 )
                 session.merge(row)
 
-    def attempts(self, *, exercise: str, learner: str | None = None) -> list[Attempt]:
-        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in."""
-        query = select(AttemptRow).where(AttemptRow.exercise == exercise)
-        if learner is not None:
-            query = query.where(AttemptRow.learner == learner)
+    def attempts(self, *, exercise: str, learner: str | None = None, with_rows: bool = True) -> list[Attempt]:
+        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in.
+
+        Parameters
+        ----------
+        exercise : str
+            Its name.
+        learner : str, optional
+            Theirs alone.
+        with_rows : bool
+            Whether with the results of tests and cells, which are most of what there is to read.
+        """
+        mine = [AttemptRow.exercise == exercise, *([AttemptRow.learner == learner] if learner is not None else [])]
         with explain_database_errors(), Session(self._engine) as session:
             set_times = session.scalars(select(SubmissionTimeRow).where(SubmissionTimeRow.exercise == exercise))
             times = {(row.learner, row.notebook_hash): row.submitted_at for row in set_times}
-            rows = session.scalars(query.order_by(AttemptRow.id))
-            found = [_read_attempt(row, times.get((row.learner, row.notebook_hash))) for row in rows]
+            results = read_results(session, mine) if with_rows else {}
+            rows = session.execute(select(*AttemptRow.__table__.columns).where(*mine).order_by(AttemptRow.id))
+            found = [
+                read_attempt(row, results.get(row.id, ()), times.get((row.learner, row.notebook_hash))) for row in rows
+            ]
         return sorted(found, key=lambda attempt: attempt.submitted_at)
 
     def notebook(self, notebook_hash: str) -> bytes | None:
@@ -141,6 +152,13 @@ class Gradebook:
         query = select(*(getattr(AttemptRow, name) for name in names), kept).where(AttemptRow.exercise == exercise)
         with explain_database_errors(), Session(self._engine) as session:
             return [AttemptHeader(**row._asdict()) for row in session.execute(query.order_by(AttemptRow.id))]
+
+    def count_outdated(self, *, exercise: str, key_hash: str) -> int:
+        """Count the attempts at an exercise that another key graded, and that can be graded again."""
+        kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash)
+        query = select(func.count()).where(AttemptRow.exercise == exercise, AttemptRow.key_hash != key_hash, kept)
+        with explain_database_errors(), Session(self._engine) as session:
+            return session.scalar(query) or 0
 
     def exercises(self) -> list[str]:
         """Return every exercise with an attempt or with points given by hand, by name."""
@@ -197,18 +215,3 @@ def _attempt_columns(attempt: Attempt) -> dict[str, object]:
         "max_points": report.max_points,
         "messages": list(report.messages),
     }
-
-
-def _read_attempt(row: AttemptRow, submitted_at: datetime | None) -> Attempt:
-    """Build an attempt from its row, with the submission time that was set for it, if any."""
-    names = ("name", "kind", "status", "points", "max_points", "title", "message", "detail")
-    results = tuple(Row(**{name: getattr(result, name) for name in names}) for result in row.results)
-    report = SubmissionReport(
-        row.learner, row.exercise, row.status, row.points, row.max_points, tuple(row.messages), results, row.sandbox
-    )
-    hashes = (row.notebook_hash, row.key_hash)
-    times = (row.submitted_at, row.last_submitted_at, row.graded_at)
-    attempt = Attempt(report, *hashes, *times, row.grader_version)
-    if submitted_at is None:
-        return attempt
-    return replace(attempt, submitted_at=submitted_at, last_submitted_at=submitted_at)

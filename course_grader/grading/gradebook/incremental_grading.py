@@ -53,7 +53,7 @@ class _Run:
         attempts = {
             (attempt.report.learner, slug, attempt.notebook_hash): attempt
             for slug in slugs
-            for attempt in self.book.attempts(exercise=slug)
+            for attempt in self.book.attempts(exercise=slug, with_rows=False)
         }
         found = {}
         for task in tasks:

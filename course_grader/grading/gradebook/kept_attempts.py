@@ -79,9 +79,5 @@ def _place(header: AttemptHeader) -> Path:
 
 def count_outdated(book: Gradebook, tasks: Sequence[Task]) -> int:
     """Count the attempts at a run's exercises that another key graded, and that can be graded again."""
-    keys = {task.exercise.slug: hash_key(task.exercise) for task in tasks if task.exercise}
-    return sum(
-        header.notebook_kept and header.key_hash != key
-        for slug, key in keys.items()
-        for header in book.attempt_headers(exercise=slug)
-    )
+    exercises = {task.exercise for task in tasks if task.exercise}
+    return sum(book.count_outdated(exercise=each.slug, key_hash=hash_key(each)) for each in exercises)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import JSON, DateTime, ForeignKey, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 __all__ = [
@@ -91,9 +91,6 @@ class AttemptRow(Tables):
     points: Mapped[float]
     max_points: Mapped[float]
     messages: Mapped[list[str]] = mapped_column(JSON)
-    results: Mapped[list["ResultRow"]] = relationship(
-        order_by="ResultRow.position", lazy="selectin", passive_deletes=True
-    )
 
 
 class ResultRow(Tables):

@@ -89,13 +89,17 @@ def _plain_cell(cell: str) -> str:
     return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
 
 
-def write_atomically(path: Path, text: str) -> Path:
-    """Write a file beside its place and rename it, so that a reader never sees half of it; return the path."""
+def write_atomically(path: Path, text: str | Iterable[str]) -> Path:
+    """Write a file beside its place and rename it, so that a reader never sees half of it; return the path.
+
+    Text that comes in pieces is written as it comes: if making one fails, the file stays what it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
+            pieces = [text] if isinstance(text, str) else text
+            file.writelines(piece.encode("utf-8", "backslashreplace") for piece in pieces)
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
