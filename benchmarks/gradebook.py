@@ -4,7 +4,7 @@ A class of 300, of 3,000 and of 30,000 is one graded submission, copied. Each si
 finding what is graded already, standings and reports, first all of them, then with one more notebook handed in.
 
     python -m benchmarks.gradebook                  # about ten minutes, and 2 GB of disk
-    python -m benchmarks.gradebook --learners 300 3000 --gradebook postgresql://USER@HOST/EMPTY_DATABASE
+    python -m benchmarks.gradebook --learners 3000 --gradebook postgresql://USER@HOST/EMPTY_DATABASE
 """
 
 import argparse
@@ -74,7 +74,8 @@ def copy_attempts(book: Gradebook, report: SubmissionReport, key: str, learners:
     with Session(book._engine) as session, session.begin():
         for start in range(1, learners + 1, ROWS_AT_ONCE):
             ids = range(start, min(start + ROWS_AT_ONCE, learners + 1))
-            rows = [attempt | {"id": n, "learner": f"learner{n:06}", "notebook_hash": f"{n:064}"} for n in ids]
+            # Numbered from 1 on by the database, which is empty.
+            rows = [attempt | {"learner": f"learner{n:06}", "notebook_hash": f"{n:064}"} for n in ids]
             session.execute(insert(AttemptRow), rows)
             session.execute(insert(ResultRow), [row | {"attempt_id": n} for n in ids for row in results])
 
@@ -119,15 +120,15 @@ def main() -> None:
     parser.add_argument("--learners", type=int, nargs="+", default=SIZES)
     parser.add_argument("--gradebook", help="an empty database of PostgreSQL, for one size; else SQLite")
     arguments = parser.parse_args()
+    if arguments.gradebook and len(arguments.learners) > 1:
+        parser.error("expected one size for an empty database, found several; give --learners one number")
     if len(arguments.learners) == 1:
         with tempfile.TemporaryDirectory() as folder:
             address = arguments.gradebook or f"{folder}/gradebook.sqlite"
             print(json.dumps(measure(address, Path(folder), arguments.learners[0])), flush=True)
         return
-    options = ["--gradebook", arguments.gradebook] if arguments.gradebook else []
     for learners in arguments.learners:
-        command = [sys.executable, "-m", "benchmarks.gradebook", "--learners", str(learners), *options]
-        subprocess.run(command, check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.gradebook", "--learners", str(learners)], check=True)
 
 
 if __name__ == "__main__":
