@@ -52,6 +52,7 @@ notebooks: .venv/installed ## run the pages whose text changed, and write their 
 bench: .venv/installed ## measure each claim of speed beside its peers
 	@.venv/bin/python -m benchmarks.autograd
 	@.venv/bin/python -m benchmarks.monitoring
+	@.venv/bin/python -m benchmarks.clipping
 	@if command -v "$${CXX:-g++}" >/dev/null; then .venv/bin/python -m benchmarks.compile; fi
 	@.venv/bin/python -m benchmarks.grading
 

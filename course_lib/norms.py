@@ -20,6 +20,7 @@ from course_lib.types import Array
 if TYPE_CHECKING:
     import jax
     from torch import Tensor
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "LEAST_DOUBLE",
@@ -27,8 +28,11 @@ __all__ = [
     "array_norm",
     "combine_norms",
     "exponent_limit",
+    "gather_parts",
     "group_alike",
     "jax_norm",
+    "local_part",
+    "split_over",
     "tensor_norms",
     "total_norms",
 ]
@@ -137,9 +141,47 @@ def array_norm(array: Array, p: float = 2) -> Magnitude:
 def tensor_norms(tensors: Sequence["Tensor"], p: float = 2) -> list[Magnitude]:
     """Return the p-norm of each torch tensor, of any device, dtype and layout; wait for the devices once.
 
-    Euclidean norms of float32 or less are taken by one kernel for all, in float64, which their squares fit.
+    Euclidean norms of float32 or less are taken by one kernel for all, in float64, which their squares fit. Of DTensors
+    every process measures its part, and all of them must ask for the same: the parts' norms are gathered.
     """
     torch = load("torch", extra="torch")
+    norms, split = _local_norms(torch, [local_part(tensor) for tensor in tensors], p), defaultdict(list)
+    for i, tensor in enumerate(tensors):
+        if groups := split_over(tensor):
+            split[groups].append(i)
+    for groups, places in split.items():
+        pairs = torch.tensor([(norms[i].scale, norms[i].scaled) for i in places], dtype=torch.float64)
+        device = local_part(tensors[places[0]]).device
+        for i, parts in zip(places, gather_parts(pairs.to(device), groups).transpose(0, 1).tolist(), strict=True):
+            norms[i] = combine_norms([Magnitude(scale, scaled) for scale, scaled in parts], p)
+    return norms
+
+
+def local_part(tensor: Any) -> "Tensor":
+    """Return what this process holds of a DTensor; another tensor as it is."""
+    part: Tensor = tensor.to_local() if hasattr(tensor, "device_mesh") else tensor
+    return part
+
+
+def split_over(tensor: Any) -> "tuple[ProcessGroup, ...]":
+    """Return the groups of processes, each over one axis of its mesh, among which a DTensor is split; else none."""
+    if (mesh := getattr(tensor, "device_mesh", None)) is None:
+        return ()
+    return tuple(mesh.get_group(axis) for axis, placed in enumerate(tensor.placements) if placed.is_shard())
+
+
+def gather_parts(numbers: "Tensor", groups: "Iterable[ProcessGroup]") -> "Tensor":
+    """Return the numbers of every process among which a tensor is split, stacked; all must call this."""
+    distributed, numbers = load("torch.distributed", extra="torch"), numbers.unsqueeze(0)
+    for group in groups:
+        found = [numbers.new_empty(numbers.shape) for _ in range(group.size())]
+        distributed.all_gather(found, numbers, group=group)
+        numbers = load("torch", extra="torch").cat(found)
+    return numbers
+
+
+def _local_norms(torch: ModuleType, tensors: Sequence["Tensor"], p: float) -> list[Magnitude]:
+    """Return the p-norm of each tensor of this process."""
     on_host: list[tuple[list[int], Tensor]] = []
     on_device: list[tuple[list[int], Tensor]] = []
     with torch.no_grad():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from course_grader.cli.name_notes import note_names
 from course_grader.cli.progress import Progress
 from course_grader.cli.result_tables import grades_table, similar_pairs_table
 from course_grader.cli.terminal_output import make_console
@@ -28,8 +29,8 @@ from course_grader.grading.gradebook import (
     compute_final_grades,
     count_outdated,
     find_kept_attempts,
+    find_policies,
     grade_into,
-    read_policies,
     read_times,
 )
 from course_grader.grading.gradebook.database import database_url
@@ -37,9 +38,9 @@ from course_grader.grading.gradebook.submission_times import SubmissionTimes
 from course_grader.grading.text import join_names
 from course_lib.errors import InputError
 
-__all__ = ["BOOK", "RULES", "GradingRun"]
+__all__ = ["BOOK", "GradingRun"]
 
-BOOK, RULES = "gradebook.sqlite", Path("course.toml")
+BOOK = "gradebook.sqlite"
 INTERRUPTED = 130
 
 
@@ -69,13 +70,11 @@ class GradingRun:
                 f"expected --report to be one of {', '.join(reports.REPORT_KINDS)}, found {strange[0]!r}; correct it"
             )
         self._check_out()
-        if rules is not None or RULES.is_file():
-            self.policies = read_policies(rules or RULES)
+        self.policies = find_policies(rules)
         if submitted is not None:
             self.times = read_times(submitted)
         self._note_ungraded_files()
-        self._note_unused_rules()
-        self._note_missing_times()
+        note_names(self.tasks, self.policies, self.times)
         reports.check_reports(self.out, self.reports)
 
     def _note_ungraded_files(self) -> None:
@@ -95,34 +94,6 @@ class GradingRun:
                 f"note: {learner}: {_names_with_verb(names)} graded, {_names_with_verb(ungraded_names)} passed over: "
                 "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, "
                 "move it there or rename it",
-                err=True,
-            )
-
-    def _note_unused_rules(self) -> None:
-        """Note rules and times that match no notebook: a name may be misspelled."""
-        here = {(task.learner, task.exercise.slug) for task in self.tasks if task.exercise}
-        slugs = {slug for _, slug in here}
-        for slug in sorted(self.policies.exercises.keys() - slugs):
-            typer.echo(
-                f"note: there are rules for the exercise {slug}, but no notebook of it; is its name right?", err=True
-            )
-        if strange := sorted(self.times.keys() - here):
-            learner, slug = strange[0]
-            more = f", and for {len(strange) - 1} more like it" if len(strange) > 1 else ""
-            typer.echo(
-                f"note: there is a time for {slug} of {learner}, but no notebook{more}; are the names right?", err=True
-            )
-
-    def _note_missing_times(self) -> None:
-        """Note notebooks that the table of times leaves out: a file's own time may be that of a copy."""
-        missing: dict[str, list[str]] = {}
-        for task in self.tasks if self.times else ():
-            if task.exercise and task.path is not None and (task.learner, task.exercise.slug) not in self.times:
-                missing.setdefault(task.exercise.slug, []).append(task.learner)
-        for slug, learners in missing.items():
-            typer.echo(
-                f"note: --submitted has no time for {slug} of {join_names(learners)}: what an earlier table said "
-                "counts, else when the file was last changed; add what is missing",
                 err=True,
             )
 
@@ -222,8 +193,13 @@ class GradingRun:
         if self.outdated:
             line = f"{_count_attempts(self.outdated)} graded by another key; --regrade grades all again"
             console.print(line, markup=False)
-        if others := len(self.grades) - len(here):
+        rest = [each for each in self.grades if (each.report.learner, each.report.exercise) not in came]
+        absent = sum(each.report.status == "missing" and not each.manual for each in rest)
+        if others := len(rest) - absent:
             line = f"the reports also have {others} from the gradebook, not part of this run"
+            console.print(line, markup=False)
+        if absent:
+            line = f"the reports also have {absent} from the roster, where nothing was handed in"
             console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
 

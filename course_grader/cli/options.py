@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Book", "Exercises", "Key", "Out", "Sandbox", "Submissions"]
+__all__ = ["Book", "Exercises", "Key", "Out", "Rules", "Sandbox", "Submissions"]
 
 Submissions = Annotated[Path, typer.Argument(help="A folder with <learner>/<exercise>.ipynb.")]
 Exercises = Annotated[Path, typer.Option(help="The folder of exercises.")]
@@ -24,4 +24,8 @@ Book = Annotated[
         "--gradebook",
         help="The gradebook, if not gradebook.sqlite among the grades: a file, or postgresql://USER@HOST/DATABASE.",
     ),
+]
+Rules = Annotated[
+    Path | None,
+    typer.Option("--course", help="The course's rules (TOML).", show_default="course.toml here, if there is one"),
 ]

@@ -8,9 +8,11 @@ from rich.text import Text
 
 from course_grader.cli.terminal_output import WIDTH, printable_text
 from course_grader.grading.grade_class.similarity import Pair
+from course_grader.grading.gradebook.attempts import ManualPoints
 from course_grader.grading.gradebook.final_grade import FinalGrade
+from course_grader.grading.text import format_time
 
-__all__ = ["grades_table", "similar_pairs_table"]
+__all__ = ["grades_table", "manual_points_table", "similar_pairs_table"]
 
 # A learner's name can be as long as a file's, and is folded before the message for them is.
 NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
@@ -72,3 +74,17 @@ def similar_pairs_table(pairs: Sequence[Pair]) -> Group:
         cells = [pair.first, pair.second, *([pair.exercise] if several else [])]
         table.add_row(*map(printable_text, [*cells, f"{pair.alike:.0%}", ", ".join(pair.cells)]))
     return Group(table)
+
+
+def manual_points_table(given: Sequence[ManualPoints]) -> Table:
+    """Make the table of points given by hand, in the order they were given."""
+    table = Table(expand=True)
+    for name in ("learner", "exercise"):
+        table.add_column(name, overflow="fold", max_width=NAME_WIDTH)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("given", no_wrap=True)
+    table.add_column("why", ratio=1, overflow="fold")
+    for each in given:
+        cells = [each.learner, each.exercise, f"{each.points:+g}", format_time(each.given_at), each.why]
+        table.add_row(*map(printable_text, cells))
+    return table

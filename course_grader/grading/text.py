@@ -1,8 +1,9 @@
 """Clean text for display: printable, encodable, of bounded length."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-__all__ = ["excerpt", "join_names", "one_line", "quote"]
+__all__ = ["excerpt", "format_time", "join_names", "one_line", "quote"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -57,6 +58,17 @@ def join_names(names: Sequence[str], *, most: int = 5) -> str:
     more = len(names) - most
     *first, last = names if more <= 0 else [*names[:most], f"{more} more"]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def format_time(time: datetime) -> str:
+    """Return a time as learners read it.
+
+    Examples
+    --------
+    >>> format_time(datetime.fromisoformat("2026-10-05T23:59:00+02:00"))
+    '2026-10-05 21:59 UTC'
+    """
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _printable(line: str) -> str:

@@ -73,8 +73,9 @@ def clip_by_global_norm(
 
     Returns
     -------
-    norm : 0-d tensor, float64, on the CPU
-        The norm *before* clipping, for torch (read it without waiting for a GPU) and for :mod:`course_lib.autograd`.
+    norm : 0-d tensor, float64
+        The norm *before* clipping, for torch and for :mod:`course_lib.autograd`. It is on the CPU, to be read without
+        waiting; only ``"skip"`` and ``"zero"`` on a GPU leave it there, since they need not know it.
     (clipped, norm) : tuple
         For NumPy, new arrays and a float64; for JAX, a pytree and a scalar, float32 unless a gradient is float64: the
         norm of finite gradients can be beyond its range and is then infinite, while the clipped gradients are right.
@@ -83,7 +84,7 @@ def clip_by_global_norm(
     ------
     InputError
         If ``max_norm`` is not above 0, nothing in ``target`` has a gradient, or a gradient is of a kind that is not
-        supported: integer, complex, sparse, distributed.
+        supported: integer, complex, sparse, a shard of FSDP1.
     NonFiniteError
         If an entry is not finite and ``nonfinite`` is ``"error"``.
 
@@ -92,9 +93,12 @@ def clip_by_global_norm(
     ``torch.nn.utils.clip_grad_norm_`` has other norms and passes what is not finite on, unless ``error_if_nonfinite``
     is set; here the norm is the Euclidean one, and the error comes unless ``nonfinite`` says otherwise.
 
-    Torch: one host synchronisation per call, one pass to measure, accumulated in float64, and one to scale, if needed;
-    float64 gradients, and all on Apple's GPUs, are divided by their largest entry first. XLA treats subnormal numbers
-    as zero on many devices, so JAX measures them as zero there.
+    Torch: the norm is measured in float32 and, where that is not finite or squares may have vanished, again in float64,
+    in units of the largest entry. To raise ``"error"`` the host waits for the device, once or in that case twice.
+    ``"skip"`` and ``"zero"`` wait for nothing: a GPU measures in float64 once, decides, and scales, also within the
+    capture of a CUDA graph; a factor below float32's range makes zeros there. Of DTensors, as FSDP2 makes them, every
+    process clips its part by the norm of the whole: all must call this, and exchange one number for each of their
+    meshes. XLA treats subnormal numbers as zero on many devices, so JAX measures them as zero there.
 
     Torch's gradients are those in ``.grad``. What ``torch.func.grad`` and ``torch.autograd.grad`` return belongs to no
     parameter, and is refused: a list of ``p.grad`` looks the same, and would stay as it is. Scale it by hand:

@@ -72,7 +72,10 @@ def _is_jax_target(target: object) -> bool:
 
 def _is_list_of_torch(target: object) -> TypeGuard["list[torch.Tensor]"]:
     """Return whether the target is a list of torch's tensors alone, in which nothing has to be looked for."""
-    return isinstance(target, (list, tuple)) and bool(target) and all(map(is_torch_tensor, target))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(target, (list, tuple)):
+        return False
+    return bool(target) and all(isinstance(p, torch.Tensor) for p in target)
 
 
 def _is_leaf(x: object) -> bool:

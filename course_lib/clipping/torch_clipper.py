@@ -1,26 +1,39 @@
 """Clip gradients of torch parameters, in place."""
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
+from course_lib.clipping.arguments import Bound, Nonfinite
 from course_lib.clipping.clipper import FLOATS, EagerClipper, missing_gradient_error, unsupported_error
 from course_lib.extras import load
 from course_lib.instrument.backward_hooks import explain_missing_gradients
-from course_lib.norms import LEAST_DOUBLE, Magnitude, group_alike, tensor_norms
+from course_lib.norms import LEAST_DOUBLE, Magnitude, gather_parts, local_part, split_over, tensor_norms
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, dtype
 
 __all__ = ["TorchClipper"]
 
 LEAST_FLOAT = -125  # the exponent of the smallest normal float32, in which torch also scales half precision
+LEAST_SQUARE = 1e-21  # of a norm: below it, squares of entries that count may be zero in float32
+COPY = 1 << 16  # entries of small tensors to measure at once: a copy that stays in a CPU's cache
+PIECE = 1 << 18  # entries: a CPU adds up float32 one after another, and in longer rows rounding adds up as well
+DEVICE, DTYPE, LAYOUT, NESTED, META = map(attrgetter, ("device", "dtype", "layout", "is_nested", "is_meta"))
 
 
 class TorchClipper(EagerClipper):
-    """The ``.grad`` of parameters that have one; of any devices and floating-point dtypes."""
+    """The ``.grad`` of parameters that have one; of any devices and floating-point dtypes.
+
+    The norm is measured in float32 first, and again with more care if that is not finite, or so small that squares may
+    have vanished.
+    """
 
     def __init__(self, named: Iterable[tuple[str, "Tensor"]]) -> None:
         self.torch = load("torch", extra="torch")
+        self.floats = {getattr(self.torch, name) for name in FLOATS}
         parameters = {id(p): (name, p) for name, p in named}
         with_grad = [
             (name, g) for name, p in parameters.values() if (p.is_leaf or p.retains_grad) and (g := p.grad) is not None
@@ -31,14 +44,80 @@ class TorchClipper(EagerClipper):
                 len(tensors), explain_missing_gradients(tensors) or self._explain_gradients(tensors)
             )
         for name, p in parameters.values():
-            if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
+            if hasattr(p, "_fsdp_flattened"):  # as FullyShardedDataParallel marks them
                 raise unsupported_error(
                     name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_()."
                 )
-        for name, g in with_grad:
-            self._refuse_unsupported(name, g)
-        self.names = [name for name, g in with_grad if g.numel()]
-        self.grads = [g for _, g in with_grad if g.numel()]
+        self.names, self.grads = map(list, zip(*with_grad, strict=True))
+        if not (usual := self._are_usual()):
+            for name, g in with_grad:
+                self._refuse_unsupported(name, g)
+        if 0 in map(self.torch.Tensor.numel, self.grads):
+            self.names = [name for name, g in with_grad if g.numel()]
+            self.grads = [g for g in self.grads if g.numel()]
+        self.parts = self.grads if usual else list(map(local_part, self.grads))  # what this process holds of them
+        self.alike = self._group(usual=usual)
+
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
+        """Bound the global norm: on the device, unless the host must know the norm to raise."""
+        with self.torch.no_grad():
+            if nonfinite != "error" and not all(part.is_cpu for part in self.parts):
+                return self._clip_there(float(bound), nonfinite)
+            totals = self._totals()
+            on_host, elsewhere = [t for t in totals if t.is_cpu], [t for t in totals if not t.is_cpu]
+            norm = math.hypot(*map(float, on_host), *([float(self._join(elsewhere))] if elsewhere else []))
+        if not LEAST_SQUARE < norm * norm < math.inf:
+            return super().clip_norm(bound, nonfinite)
+        self.multiply(Magnitude(norm, 1.0), float(bound))
+        return self.answer(norm)
+
+    def _totals(self, *, once: bool = False) -> "list[Tensor]":
+        """Return norms that together are that of all, where the gradients are: in float32, or ``once`` for all.
+
+        The first are infinite, or lose what is small, where squares are out of range.
+        """
+        torch, totals = self.torch, []
+        for places in self.alike:
+            parts, groups = [self.parts[i] for i in places], split_over(self.grads[places[0]])
+            double = torch.float32 if parts[0].is_mps else torch.float64  # Apple's GPUs have no float64
+            wide = double if once else torch.promote_types(parts[0].dtype, torch.float32)
+            norms = self._norms_on_cpu(parts, wide) if parts[0].is_cpu else torch._foreach_norm(parts, 2, dtype=wide)
+            total = torch.linalg.vector_norm(torch.stack(norms), dtype=double)
+            totals.append(torch.linalg.vector_norm(gather_parts(total, groups)) if groups else total)
+        return totals
+
+    def _join(self, totals: "list[Tensor]") -> "Tensor":
+        """Return the norm of all together, on a device if one is there."""
+        if len(totals) == 1:
+            return totals[0]
+        hub = next((total.device for total in totals if not total.is_cpu), totals[0].device)
+        joined: Tensor = self.torch.linalg.vector_norm(self.torch.stack([total.to(hub) for total in totals]))
+        return joined
+
+    def _norms_on_cpu(self, parts: "list[Tensor]", dtype: "dtype") -> "list[Tensor]":
+        """Return norms that together are that of all: of pieces of long ones, and of small ones copied into one."""
+        torch = self.torch
+        if max(map(torch.Tensor.numel, parts)) > PIECE:
+            parts = [piece for part in parts for piece in part.reshape(-1).split(PIECE)]
+        if dtype != parts[0].dtype:  # half precision is copied anyway
+            each = max(1, COPY // max(map(torch.Tensor.numel, parts)))
+            batches = (parts[start : start + each] for start in range(0, len(parts), each))
+            parts = [torch._utils._flatten_dense_tensors(batch) if each > 1 else batch[0] for batch in batches]
+        return cast("list[Tensor]", torch._foreach_norm(parts, 2, dtype=dtype))
+
+    def _clip_there(self, bound: float, nonfinite: Nonfinite) -> "Tensor":
+        """Multiply by a factor that the host never sees."""
+        torch, norm = self.torch, self._join(self._totals(once=True))
+        finite = norm.isfinite()
+        factor = torch.where(finite, (bound / norm).clamp(max=1), 1.0)
+        for places in self._once():
+            parts = [self.parts[i] for i in places]
+            dtype = torch.promote_types(parts[0].dtype, torch.float32)
+            torch._foreach_mul_(parts, factor.to(parts[0].device, dtype))
+            if nonfinite == "zero":
+                for part in parts:
+                    part.masked_fill_(~finite.to(part.device), 0.0)
+        return norm
 
     def _explain_gradients(self, tensors: Sequence["Tensor"]) -> str:
         """Say what to do with tensors that look like gradients themselves; else return an empty string."""
@@ -58,48 +137,73 @@ class TorchClipper(EagerClipper):
     def multiply(self, norm: Magnitude, bound: float) -> None:
         """Multiply all by ``bound / norm``, if that is below 1."""
         with self.torch.no_grad():
-            for group in group_alike(self.grads, self._each_once()):
-                grads = [self.grads[i] for i in group]
-                least = LEAST_DOUBLE if grads[0].dtype == self.torch.float64 else LEAST_FLOAT
+            for places in self._once():
+                parts = [self.parts[i] for i in places]
+                least = LEAST_DOUBLE if parts[0].dtype == self.torch.float64 else LEAST_FLOAT
                 for factor in norm.factors(bound, least=least):
-                    self._multiply(grads, factor)
+                    self._multiply(parts, factor)
 
-    def _multiply(self, grads: Sequence["Tensor"], factor: float) -> None:
-        if grads[0].device.type == "cpu":  # where _foreach_mul_ rounds the factor to half precision, and mul_ does not
-            for g in grads:
-                g.mul_(factor)
+    def _multiply(self, parts: Sequence["Tensor"], factor: float) -> None:
+        first = parts[0]
+        if first.is_cpu:  # one number as a tensor: a float would be made into one for each gradient
+            dtype = self.torch.promote_types(first.dtype, self.torch.float32)
+            self.torch._foreach_mul_(parts, self.torch.tensor(factor, dtype=dtype, device="cpu"))
         else:
-            self.torch._foreach_mul_(grads, factor)
+            self.torch._foreach_mul_(parts, factor)
 
     def clamp(self, bound: float, norms: Sequence[Magnitude]) -> None:
         """Move all entries into ``[-bound, bound]``; skip gradients whose norm is within, by more than rounding."""
-        beyond = [i for i in self._each_once() if not norms[i].value < bound * (1 - 1e-6)]
         with self.torch.no_grad():
-            for group in group_alike(self.grads, beyond):
-                grads = [self.grads[i] for i in group]
-                within = min(bound, self.torch.finfo(grads[0].dtype).max)
-                self.torch._foreach_clamp_max_(grads, within)
-                self.torch._foreach_clamp_min_(grads, -within)
+            for places in self._once():
+                parts = [self.parts[i] for i in places if not norms[i].value < bound * (1 - 1e-6)]
+                if parts:
+                    within = min(bound, self.torch.finfo(parts[0].dtype).max)
+                    self.torch._foreach_clamp_max_(parts, within)
+                    self.torch._foreach_clamp_min_(parts, -within)
 
     def zero(self) -> None:
         """Set all entries to 0."""
         with self.torch.no_grad():
-            self.torch._foreach_zero_(self.grads)
+            self.torch._foreach_zero_(self.parts)
 
     def answer(self, norm: float) -> "Tensor":
         """Return the norm as torch does, as a tensor."""
         tensor: Tensor = self.torch.tensor(norm, dtype=self.torch.float64, device="cpu")  # not the default device
         return tensor
 
-    def _each_once(self) -> list[int]:
-        """Leave out a tensor that is the gradient of a second parameter too: it counts twice and is changed once."""
-        return list({id(g): i for i, g in enumerate(self.grads)}.values())
+    def _group(self, *, usual: bool) -> list[list[int]]:
+        """Return the places of gradients of one device and dtype each, split over the same processes."""
+        places = list(range(len(self.parts)))
+        if usual and len(set(map(DEVICE, self.parts))) == len(set(map(DTYPE, self.parts))) == 1:
+            return [places]
+        alike = defaultdict(list)
+        for i in places:
+            alike[split_over(self.grads[i]), self.parts[i].device, self.parts[i].dtype].append(i)
+        return list(alike.values())
 
-    def _refuse_unsupported(self, name: str, g: "Tensor") -> None:
+    def _once(self) -> list[list[int]]:
+        """Leave out a tensor that is the gradient of a second parameter too: it counts twice and is changed once."""
+        if len(set(map(id, self.grads))) == len(self.grads):
+            return self.alike
+        first = set({id(g): i for i, g in reversed(list(enumerate(self.grads)))}.values())
+        return [[i for i in places if i in first] for places in self.alike]
+
+    def _are_usual(self) -> bool:
+        """Return whether all are as nearly all gradients are: nothing else has to be asked of each then."""
+        torch, grads = self.torch, self.grads
+        strided = set(map(type, grads)) == {torch.Tensor} and set(map(LAYOUT, grads)) == {torch.strided}
+        if not (strided and set(map(DTYPE, grads)) <= self.floats and all(map(torch.Tensor.is_contiguous, grads))):
+            return False
+        odd = any(map(NESTED, grads)) or any(map(torch.Tensor.is_inference, grads)) or any(map(META, grads))
+        return not odd
+
+    def _refuse_unsupported(self, name: str, g: Any) -> None:
         torch, dtype = self.torch, str(g.dtype).removeprefix("torch.")
         if hasattr(g, "device_mesh"):  # DTensor, without its import
-            instead = "Each process holds a part: use torch.nn.utils.clip_grad_norm_."
-            raise unsupported_error(name, "distributed (a DTensor)", instead)
+            if any(placed.is_partial() for placed in g.placements):
+                instead = "Add it up first: p.grad = p.grad.redistribute(placements=[Replicate()])."
+                raise unsupported_error(name, "a sum that the processes have not added up (Partial)", instead)
+            g = local_part(g)
         if g.layout != torch.strided or g.is_nested:
             layout = "nested" if g.is_nested else str(g.layout).removeprefix("torch.")
             instead = "Make it dense first, p.grad = p.grad.to_dense(), or leave it out."

@@ -16,7 +16,7 @@ from course_lib.errors import InputError
 from course_lib.extras import load
 
 if TYPE_CHECKING:
-    from torch.distributed import Store
+    from torch._C._distributed_c10d import Store
 
 __all__ = ["run_processes"]
 

@@ -69,11 +69,35 @@ def test_points_for_nobody_are_refused(course, classroom):
     assert "did you mean ada?" not in course("points", "ada", "triple", 1, "--why", "x")[2]
     assert_refused(course("points", "ada", "double", "nan", "--why", "x"), "found nan points")
     assert_refused(course("points", "ada", "double", "inf", "--why", "x"), "found inf points")
+    assert_refused(course("points", "ada", "double", "1e308", "--why", "x"), "to 1,000,000, found 1e+308 points")
     assert_refused(course("points", "ada", "double", 1, "--why", " "), "found no reason")
+    assert_refused(course("points", "ada", "double", "--why", "x"), "found no number")
+    assert_refused(course("points", "ada", "--why", "x"), "expected LEARNER and EXERCISE, found 'ada' alone")
     assert course("points", "ada", "double", "many", "--why", "x")[0] == 2
     absent = course("points", "zoe", "duoble", 1, "--why", "oral exam", "--absent")
     assert_refused(absent, "expected the text of exercise 'duoble' at exercises/duoble/key/source.md")
     assert course("points", "zoe", "double", 1, "--why", "oral exam", "--absent")[0] == 0
+
+
+def test_points_by_hand_are_listed_and_taken_back(course, classroom):
+    """All, or a learner's; the last first, until there are none; the next reports are without them."""
+    course("grade", "submissions", "-j", 1)
+    assert course("points", "--list")[:2] == (0, "no points were given by hand\n")
+    for learner, number, why in (("bob", 1.5, "at the [red]board"), ("bob", -0.5, "half of it"), ("cem", 1, "oral")):
+        course("points", learner, "double", number, "--why", why)
+    listed = course("points", "--list")[1]
+    assert [word in listed for word in ("+1.5", "at the [red]board", "-0.5", "cem", "UTC")] == [True] * 5
+    assert "cem" not in course("points", "bob", "--list")[1]
+    assert course("points", "bob", "double", "--undo")[1] == (
+        "bob, double: -0.5 taken back (half of it), by hand +1.5 in all\n"
+    )
+    assert "by hand +0 in all" in course("points", "bob", "double", "--undo")[1]
+    assert_refused(course("points", "bob", "double", "--undo"), "expected points by hand of bob for double, found none")
+    assert_refused(course("points", "bob", "--undo"), "expected LEARNER and EXERCISE")
+    assert_refused(course("points", "cem", "double", 1, "--undo"), "expected --undo without points")
+    assert_refused(course("points", "--list", "--undo"), "expected --list or --undo, found both")
+    course("grade", "submissions", "-j", 1)
+    assert (points_of(classroom)["bob"], points_of(classroom)["cem"]) == (0, 4)
 
 
 def test_points_for_who_handed_nothing_in_are_in_the_reports(course, classroom):
@@ -163,6 +187,50 @@ def test_rules_are_found_and_applied(course, classroom):
     assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 1.5, "dan": 0, "eva": 1.5}
     assert "late: 50 % of 3 points taken off" in " ".join(out.replace("│", " ").split())
     assert not (classroom / "grades" / "learners").exists()
+
+
+def test_whoever_is_on_the_roster_is_in_every_report(course, classroom):
+    """Also without a folder; a folder of nobody on it, and an extension for nobody, are pointed out."""
+    (classroom / "people.csv").write_text("Student,SIS Login ID\nAda,ada\nBob,bob\nCem,cem\nDan,dan\nZoe,zoe\n")
+    (classroom / "course.toml").write_text(
+        'roster = "people.csv"\n[exercises.double]\ndue = 2026-01-01T00:00:00Z\nlate_percent = [50]\n'
+        "[extensions.ada]\nextra_days = 1000\n[extensions.zoee.double]\nextra_days = 1\n"
+    )
+    kinds = [word for kind in ("html", "junit", "canvas", "moodle", "gradescope") for word in ("--report", kind)]
+    status, out, err = course("grade", "submissions", "-j", 1, *kinds)
+    assert status == 0
+    assert "the reports also have 1 from the roster, where nothing was handed in" in out
+    extension, stranger = err.splitlines()
+    assert "extensions for zoee, but nobody of that name on the roster" in extension
+    assert "not on the roster: eva;" in stranger
+    assert points_of(classroom) == {"ada": 3, "bob": 0, "cem": 1.5, "dan": 0, "eva": 1.5, "zoe": 0}
+    grades = classroom / "grades"
+    assert "zoe,double,0,3,missing,,nothing was handed in" in (grades / "grades.csv").read_text()
+    assert "zoe,,,zoe,,0" in (grades / "canvas.csv").read_text()
+    assert "zoe,0,nothing was handed in" in (grades / "moodle.csv").read_text()
+    assert "double: zoe" in (grades / "junit.xml").read_text()
+    assert (grades / "learners" / "zoe.html").is_file()
+    assert (grades / "gradescope" / "zoe" / "double.json").is_file()
+
+
+def test_an_attempt_too_many_is_recorded_and_told(course, classroom):
+    """It earns nothing, its reason is on the learner's page and in grades.json; with a higher maximum it counts."""
+    rules = "[exercises.double]\nmax_attempts = {}\n"
+    (classroom / "course.toml").write_text(rules.format(1))
+    right, mine = (classroom / "submissions" / name / "double.ipynb" for name in ("ada", "bob"))
+    os.utime(mine, (0, 0))
+    assert course("grade", "submissions", "-j", 1)[0] == 0
+    mine.write_bytes(right.read_bytes() + b" ")
+    assert "does not count: the 1 attempt" in " ".join(
+        course("grade", "submissions", "-j", 1)[1].replace("│", " ").split()
+    )
+    assert points_of(classroom)["bob"] == 0
+    assert "the 1 attempt allowed was used before it" in (classroom / "grades" / "learners" / "bob.html").read_text()
+    entry = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"][1]["grade"]
+    assert ([each["rule"] for each in entry["not_counted"]], entry["attempts"]) == (["max_attempts"], 2)
+    (classroom / "course.toml").write_text(rules.format(2))
+    course("grade", "submissions", "-j", 1)
+    assert points_of(classroom)["bob"] == 3
 
 
 @pytest.mark.parametrize(("others", "more"), [((), "no notebook;"), (("evva",), "1 more like it")])

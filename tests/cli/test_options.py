@@ -123,6 +123,21 @@ def test_a_demo_and_an_autograder_are_told_of_the_sandbox(course, classroom, san
         assert json.loads(packed.read("settings.json"))["sandbox"] is sandbox
 
 
+def test_the_rules_say_when_gradescope_shows_the_tests(course, classroom):
+    """In the autograder, and in what it would get; all is shown at once where they are silent."""
+    for words, rules, expected in (
+        ([], "", "visible"),
+        (["--course", "r.toml"], "gradescope_visibility = 'hidden'", "hidden"),
+    ):
+        (classroom / "r.toml").write_text(f"[exercises.double]\n{rules}\n")
+        assert course("package", "gradescope", "double", "--out", f"{expected}.zip", *words)[0] == 0
+        with zipfile.ZipFile(f"{expected}.zip") as packed:
+            assert json.loads(packed.read("settings.json"))["visibility"] == expected
+        assert course("grade", "submissions", "-j", 1, "--report", "gradescope", *words)[0] == 0
+        written = json.loads((classroom / "grades" / "gradescope" / "bob" / "double.json").read_text())
+        assert written["visibility"] == expected
+
+
 def test_a_key_that_cannot_be_used_is_not_packaged(course, classroom):
     """It is better found here than there."""
     (classroom / "exercises" / "double" / "key" / "test_hidden.py").write_text("import nothing_of_this_name\n")

@@ -4,10 +4,13 @@ import math
 
 import pytest
 import torch
-from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 
-from course_lib.clipping import clip_by_global_norm
+from course_lib.clipping import clip_by_global_norm, clip_by_value
 from course_lib.errors import InputError, NonFiniteError
+from course_lib.training import run_processes
 
 
 def test_a_gradient_with_gaps_between_its_entries_is_clipped():
@@ -19,13 +22,55 @@ def test_a_gradient_with_gaps_between_its_entries_is_clipped():
     assert whole.tolist() == [[1.5, 9.0, 0.0, 9.0], [0.0, 9.0, 2.0, 9.0]]
 
 
-def test_the_part_of_one_process_is_refused():
-    """Its norm is that of the whole only if the processes talk to each other, which nothing here does."""
+def split_and_clipped(rank, clip, scale, dtype):
+    """Clip the same gradients split by FSDP2 and whole, in one of two processes; return both, with their norms."""
+    split, whole = (nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 1, bias=False)).to(dtype) for _ in "ab")
+    mesh, generator = init_device_mesh("cpu", (2,)), torch.Generator().manual_seed(0)
+    fully_shard(split, mesh=mesh)
+    for p, q in zip(split.parameters(), whole.parameters(), strict=True):
+        q.grad = scale * torch.randn(q.shape, generator=generator, dtype=dtype)
+        p.grad = distribute_tensor(q.grad, mesh, p.placements)
+    norms = [clip(model, 0.5 * scale).item() for model in (split, whole)]
+    return norms, [(p.grad.full_tensor(), q.grad) for p, q in zip(split.parameters(), whole.parameters(), strict=True)]
+
+
+@pytest.mark.parametrize("clip", [clip_by_global_norm, clip_by_value])
+def test_gradients_that_fsdp2_splits_are_clipped_as_whole_ones(clip):
+    """In both processes alike, one of which holds no part of the last layer; also where squares are out of range."""
+
+    def work(rank):
+        return [split_and_clipped(rank, clip, s, d) for d in (torch.float32, torch.bfloat16) for s in (1, 1e-25, 1e25)]
+
+    for found in run_processes(work):
+        for norms, grads in found:
+            assert norms[0] == pytest.approx(norms[1], rel=1e-6)
+            for split, whole in grads:
+                torch.testing.assert_close(split, whole, rtol=2e-2 if whole.dtype == torch.bfloat16 else 1e-6, atol=0)
+
+
+def test_what_is_not_finite_in_one_process_is_known_to_all():
+    """So that none clips, and none waits for another."""
+
+    def work(rank):
+        p = nn.Parameter(distribute_tensor(torch.zeros(4), mesh := init_device_mesh("cpu", (2,)), [Shard(0)]))
+        p.grad = distribute_tensor(torch.tensor([1.0, 2.0, 3.0, math.nan]), mesh, [Shard(0)])
+        try:
+            clip_by_global_norm([p], 1.0)
+        except NonFiniteError as error:
+            return str(error), p.grad.full_tensor().tolist()
+
+    for message, grad in run_processes(work):
+        assert "holds NaN" in message
+        assert grad[:3] == [1, 2, 3]
+
+
+def test_a_gradient_that_is_not_added_up_yet_is_refused():
+    """Each process has a summand, whose norm says nothing of the sum's."""
     torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     try:
-        part = distribute_tensor(torch.ones(4), init_device_mesh("cpu", (1,)), [Shard(0)])
-        (p := torch.nn.Parameter(part)).sum().backward()
-        with pytest.raises(InputError, match=r"DTensor.*holds a part"):
+        p = nn.Parameter(distribute_tensor(torch.ones(4), mesh := init_device_mesh("cpu", (1,)), [Replicate()]))
+        p.grad = DTensor.from_local(torch.ones(4), mesh, [Partial()])
+        with pytest.raises(InputError, match=r"have not added up.*redistribute"):
             clip_by_global_norm([p], 1.0)
     finally:
         torch.distributed.destroy_process_group()

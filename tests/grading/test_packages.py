@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -139,7 +140,7 @@ def test_the_classroom_is_graded_from_a_place_of_its_own(exercise, tmp_path):
     text = (folder / ".github" / "workflows" / "grade.yml").read_text()
     workflow = yaml.safe_load(text)
     assert set(workflow[True]) == {"workflow_dispatch", "schedule"}  # YAML reads the key `on` as true
-    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["permissions"] == {"contents": "read", "actions": "read"}
     steps = workflow["jobs"]["grade"]["steps"]
     used = [step["uses"] for step in steps if "uses" in step]
     assert used
@@ -155,28 +156,115 @@ def test_the_classroom_is_graded_from_a_place_of_its_own(exercise, tmp_path):
     assert (folder / "library" / "course_grader" / "cli" / "entry_point.py").is_file()
 
 
-def test_the_classrooms_command_grades(exercise, tmp_path):
-    """The last step's own words, on a folder as the step before leaves it."""
+# GitHub's command line, as far as the workflow asks it: what a path answers is a file of that name, and an error is one
+# that ends in .error. What --jq would choose is in the file already.
+GH = """#!/bin/sh
+for word in "$@"; do case "$word" in /*) path="$(echo "${word%%[?]*}" | tr / _)" ;; esac; done
+if [ -f "$ANSWERS/$path.error" ]; then cat "$ANSWERS/$path.error" >&2; exit 1; fi
+cat "$ANSWERS/$path"
+"""
+
+
+@pytest.fixture
+def classroom_step(exercise, tmp_path):
+    """Return a function that runs a step of the workflow as GitHub does, and the folder of GitHub's answers."""
     build_classroom(exercise, folder := tmp_path / "grading")
     workflow = yaml.safe_load((folder / ".github" / "workflows" / "grade.yml").read_text())
-    step = next(step for step in workflow["jobs"]["grade"]["steps"] if step.get("name") == "Grade")
+    steps = {step["name"]: step for step in workflow["jobs"]["grade"]["steps"] if "name" in step}
+    (answers := tmp_path / "answers").mkdir()
+    for path, text in {
+        tmp_path / "bin" / "gh": GH,
+        tmp_path / "venv" / "bin" / "python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n',
+    }.items():
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run(name, **environment):
+        env = os.environ | {"RUNNER_TEMP": str(tmp_path), "ANSWERS": str(answers), "ORGANIZATION": "o", "PREFIX": "hw"}
+        env |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "GITHUB_REPOSITORY": "o/grading", **environment}
+        env["PYTHONPATH"] = os.pathsep.join([steps["Grade"]["env"]["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
+        return subprocess.run(["bash", "-ec", steps[name]["run"]], cwd=folder, env=env, capture_output=True, text=True)
+
+    return run, answers
+
+
+def grades_of(folder):
+    """Return learners, points and statuses as grades.json has them."""
+    submissions = json.loads((folder / "grades" / "grades.json").read_text())["submissions"]
+    return [(each["learner"], each["points"], each["status"]) for each in submissions]
+
+
+def test_the_classrooms_command_grades(classroom_step, exercise, tmp_path):
+    """The last step's own words, on a folder as the step before leaves it."""
+    run, _ = classroom_step
     (tmp_path / "submissions" / "ada").mkdir(parents=True)
     (tmp_path / "submissions" / "bob").mkdir()
     nbformat.write(exercise.reference(), tmp_path / "submissions" / "ada" / "double.ipynb")
-    (tmp_path / "venv" / "bin").mkdir(parents=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    env = {**os.environ, "RUNNER_TEMP": str(tmp_path)}
-    env["PYTHONPATH"] = os.pathsep.join([step["env"]["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(["bash", "-ec", step["run"]], cwd=folder, env=env, capture_output=True, text=True)
+    done = run("Grade")
     assert done.returncode == 0, done.stderr
-    submissions = json.loads((tmp_path / "grades" / "grades.json").read_text())["submissions"]
-    assert [(each["learner"], each["points"], each["status"]) for each in submissions] == [
-        ("ada", 3, "graded"),
-        ("bob", 0, "missing"),
-    ]
+    assert grades_of(tmp_path) == [("ada", 3, "graded"), ("bob", 0, "missing")]
     assert (tmp_path / "grades" / "junit.xml").is_file()
+
+
+def test_the_gradebook_of_the_last_run_goes_on(classroom_step, exercise, tmp_path):
+    """Whoever handed in something worse since keeps the best; a gradebook that is gone stops the run."""
+    run, answers = classroom_step
+    (path := tmp_path / "submissions" / "ada" / "double.ipynb").parent.mkdir(parents=True)
+    nbformat.write(exercise.reference(), path)
+    (answers / "_repos_o_grading_actions_artifacts").write_text("")
+    (runs := answers / "_repos_o_grading_actions_workflows_grade.yml_runs").write_text("0\n")
+    assert (run("Restore the gradebook").returncode, run("Grade").returncode) == (0, 0)
+    with zipfile.ZipFile(answers / "_repos_o_grading_actions_artifacts_12_zip", "w") as artifact:
+        artifact.write(tmp_path / "grades" / "gradebook.sqlite", "gradebook.sqlite")
+        artifact.writestr("grades.csv", "old")
+    shutil.rmtree(tmp_path / "grades")
+    runs.write_text("1\n")
+    lost = run("Restore the gradebook")
+    assert lost.returncode == 1
+    assert "::error::expected the gradebook of an earlier run" in lost.stdout
+    assert run("Restore the gradebook", BEGIN_ANEW="true").returncode == 0
+    (answers / "_repos_o_grading_actions_artifacts").write_text("12\n")
+    assert run("Restore the gradebook").returncode == 0
+    assert [found.name for found in (tmp_path / "grades").iterdir()] == ["gradebook.sqlite"]
+    nbformat.write(exercise.pristine(), path)
+    given = run("Give points by hand", LEARNER="ada", POINTS="-0.5", WHY="a loan")
+    assert (given.returncode, run("Grade").returncode) == (0, 0), given.stderr
+    assert grades_of(tmp_path) == [("ada", 2.5, "graded")]
+
+
+def test_a_gradebook_that_comes_in_part_is_not_taken(classroom_step, tmp_path):
+    """Nothing of it is where the next run would look."""
+    run, answers = classroom_step
+    (answers / "_repos_o_grading_actions_artifacts").write_text("12\n")
+    (answers / "_repos_o_grading_actions_artifacts_12_zip").write_bytes(b"PK\x03\x04 cut off")
+    assert run("Restore the gradebook").returncode != 0
+    assert not list((tmp_path / "grades").iterdir())
+
+
+def test_only_a_repository_that_can_be_read_can_be_without_a_notebook(classroom_step, tmp_path):
+    """No such file in its list, or nothing in it at all: nothing was handed in; any other failure ends the run."""
+    run, answers = classroom_step
+    (answers / "_orgs_o_repos").write_text("hw-ada\nhw-bob\nhw-cem\nother\n")
+    (answers / "_repos_o_hw-ada_contents").write_text("README.md\ndouble.ipynb\n")
+    (answers / "_repos_o_hw-ada_contents_double.ipynb").write_text("{}")
+    (answers / "_repos_o_hw-bob_contents").write_text("my double.ipynb\n")
+    (answers / "_repos_o_hw-cem_contents.error").write_text("gh: This repository is empty. (HTTP 404)\n")
+    done = run("Fetch what was handed in")
+    assert (done.returncode, done.stdout) == (0, "")
+    found = sorted(str(path.relative_to(tmp_path / "submissions")) for path in (tmp_path / "submissions").rglob("*"))
+    assert found == ["ada", "ada/double.ipynb", "bob", "cem"]
+    for path, said in {
+        "_repos_o_hw-bob_contents": "gh: Not Found (HTTP 404)",
+        "_repos_o_hw-ada_contents_double.ipynb": "gh: Server Error (HTTP 502)",
+    }.items():
+        (error := answers / f"{path}.error").write_text(said)
+        done = run("Fetch what was handed in")
+        assert done.returncode == 1
+        assert f"could not: {path.split('_')[3]};" in done.stdout
+        error.unlink()
+    (answers / "_orgs_o_repos.error").write_text("gh: Bad credentials (HTTP 401)")
+    assert run("Fetch what was handed in").returncode != 0
 
 
 def test_nothing_is_overwritten(exercise, tmp_path):

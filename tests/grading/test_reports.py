@@ -159,6 +159,22 @@ def test_gradescope_gets_its_fields_and_nothing_of_the_keys():
     assert "41.5" not in json.dumps(results)
 
 
+def test_what_gradescope_shows_later_is_nowhere_before():
+    """Hidden tests and their words wait for the due date, cells and what to know about the file do not."""
+    report = stand(messages=("a cell of your own was left out", ROWS[3].message)).report
+    shown = reports.gradescope_results(report)
+    assert {test["visibility"] for test in shown["tests"]} == {shown["visibility"]} == {"visible"}
+    assert shown["output"].splitlines() == list(report.messages)
+    later = reports.gradescope_results(report, visibility="after_due_date")
+    seen = {test["name"]: test["visibility"] for test in later["tests"]}
+    assert (later["visibility"], seen["Halving works."], seen["cell check_double"]) == (
+        *["after_due_date"] * 2,
+        "visible",
+    )
+    assert later["output"] == "a cell of your own was left out"
+    assert [test["output"] for test in later["tests"]] == [test["output"] for test in shown["tests"]]
+
+
 def test_every_report_says_that_there_was_no_sandbox():
     """Where it ran without one, no reader can miss it."""
     bare = stand(sandbox="none")

@@ -79,6 +79,7 @@ def gradients(draw):
 
 @settings(max_examples=120, deadline=None)
 @given(gradients())
+@example((torch.float64, [1e307 * np.random.default_rng(0).normal(size=513)]))  # a norm beyond float64
 def test_agrees_with_long_precision_from_subnormal_to_the_largest(drawn):
     """In every dtype, also where squares overflow or vanish, and where the mean is a thousand deviations."""
     dtype, grads = drawn

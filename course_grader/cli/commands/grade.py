@@ -6,19 +6,11 @@ from typing import Annotated
 
 import typer
 
-from course_grader.cli.options import Book, Exercises, Key, Out, Sandbox, Submissions
+from course_grader.cli.options import Book, Exercises, Key, Out, Rules, Sandbox, Submissions
 
 __all__ = ["grade"]
 
 _Slug = Annotated[str | None, typer.Option(help="Grade only this exercise; needed when the files are <learner>.ipynb.")]
-_Rules = Annotated[
-    Path | None,
-    typer.Option(
-        "--course",
-        help="The cohort's deadlines and rules (TOML).",
-        show_default="course.toml here, if there is one",
-    ),
-]
 _Submitted = Annotated[
     Path | None,
     typer.Option(
@@ -47,7 +39,7 @@ def grade(
     exercises: Exercises = Path("exercises"),
     key: Key = None,
     gradebook: Book = None,
-    rules: _Rules = None,
+    rules: Rules = None,
     submitted: _Submitted = None,
     jobs: _Jobs = None,
     regrade: _Regrade = False,

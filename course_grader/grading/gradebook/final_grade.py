@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook.attempt_limits import NotCounted, limit_attempts
 from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.late_policy import Policies, Policy
@@ -12,6 +13,7 @@ from course_grader.grading.gradebook.late_policy import Policies, Policy
 __all__ = ["FinalGrade", "compute_final_grade", "compute_final_grades"]
 
 ABSENT = "nothing was handed in"
+MOST_TOLD = 3  # attempts that do not count
 DECIMALS = 6  # what arithmetic with percents adds in the last places is not shown to anyone
 
 
@@ -26,11 +28,15 @@ class FinalGrade:
     counted : Attempt, optional
         The attempt that counts.
     attempts : int
-        How many there are.
+        How many there are, with those that do not count.
     days_late, percent_taken
         Of the attempt that counts.
     manual : tuple of ManualPoints
         Points given by hand, apart from those of the tests.
+    not_counted : tuple of NotCounted
+        Attempts that do not count: one too many, or too soon.
+    policy : Policy
+        The rules by which all this was computed.
     """
 
     report: SubmissionReport
@@ -39,6 +45,8 @@ class FinalGrade:
     days_late: int = 0
     percent_taken: float = 0
     manual: tuple[ManualPoints, ...] = ()
+    not_counted: tuple[NotCounted, ...] = ()
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def automatic(self) -> float:
@@ -53,7 +61,8 @@ class FinalGrade:
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the learner, with the reason for each point that is not from the tests."""
-        said = list(self.report.messages)
+        said = [each.explain(self.policy) for each in self.not_counted[-MOST_TOLD:]]
+        said += self.report.messages
         if self.days_late and self.report.points:
             days = "1 day" if self.days_late == 1 else f"{self.days_late} days"
             said.append(f"handed in {days} late: {self.percent_taken:g} % of {self.report.points:g} points taken off")
@@ -80,19 +89,20 @@ def compute_final_grade(
     """
     given = tuple(manual)
     if not attempts:
-        return FinalGrade(came, manual=given)
+        return FinalGrade(came, manual=given, policy=policy)
+    counting, others = limit_attempts(attempts, policy)
     if policy.attempts == "last":
         # Of equal times the attempt that was recorded later: when it was graded says nothing, since it may be again.
-        counted = max(reversed(attempts), key=lambda attempt: attempt.last_submitted_at)
+        counted = max(reversed(counting), key=lambda attempt: attempt.last_submitted_at)
     else:
-        counted = max(attempts, key=lambda each: (_late_points(each, policy), -each.submitted_at.timestamp()))
+        counted = max(counting, key=lambda each: (_late_points(each, policy), -each.submitted_at.timestamp()))
     report = counted.report
     if came.status == "error":
         report = SubmissionReport(
             came.learner, came.exercise, came.status, report.points, report.max_points, came.messages, came.rows
         )
     days, percent = policy.days_late(counted.submitted_at), policy.percent_taken(counted.submitted_at)
-    return FinalGrade(report, counted, len(attempts), days, percent, given)
+    return FinalGrade(report, counted, len(attempts), days, percent, given, tuple(others), policy)
 
 
 def _late_points(attempt: Attempt, policy: Policy) -> float:
@@ -100,7 +110,7 @@ def _late_points(attempt: Attempt, policy: Policy) -> float:
 
 
 def compute_final_grades(book: Gradebook, reports: Iterable[SubmissionReport], policies: Policies) -> list[FinalGrade]:
-    """Compute all grades, by learner and exercise: of those in the gradebook, and of those in this run's reports."""
+    """Compute all grades, by learner and exercise: of the gradebook, of this run's reports, and of the roster."""
     came: dict[tuple[str, str], SubmissionReport] = {}
     for report in reports:
         here = (report.learner, report.exercise)
@@ -109,12 +119,12 @@ def compute_final_grades(book: Gradebook, reports: Iterable[SubmissionReport], p
     found: list[FinalGrade] = []
     for exercise in {*book.exercises(), *(exercise for _, exercise in came)}:
         mine = {learner: report for (learner, slug), report in came.items() if slug == exercise}
-        found += _final_grades_at(exercise, book, mine, policies.of(exercise))
+        found += _final_grades_at(exercise, book, mine, policies)
     return sorted(found, key=lambda each: (each.report.learner, each.report.exercise))
 
 
 def _final_grades_at(
-    exercise: str, book: Gradebook, came: Mapping[str, SubmissionReport], policy: Policy
+    exercise: str, book: Gradebook, came: Mapping[str, SubmissionReport], policies: Policies
 ) -> Iterator[FinalGrade]:
     """Yield the grades of one exercise."""
     attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
@@ -126,6 +136,8 @@ def _final_grades_at(
     graded = [attempt for theirs in attempts.values() for attempt in theirs]
     latest = max(graded, key=lambda attempt: attempt.graded_at, default=None)
     worth = latest.report.max_points if latest else max((report.max_points for report in came.values()), default=0)
-    for learner in {*came, *attempts, *manual}:
+    enrolled = {entry.username for entry in policies.roster if exercise}
+    for learner in {*came, *attempts, *manual, *enrolled}:
         report = came.get(learner) or SubmissionReport(learner, exercise, "missing", 0, worth, (ABSENT,))
+        policy = policies.of(exercise, learner)
         yield compute_final_grade(attempts[learner], policy, manual[learner], came=report)

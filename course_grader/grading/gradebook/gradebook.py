@@ -180,13 +180,29 @@ class Gradebook:
             mine = (ManualPointsRow.learner == points.learner, ManualPointsRow.exercise == points.exercise)
             return float(session.scalar(select(func.sum(ManualPointsRow.points)).where(*mine)) or 0)
 
-    def manual_points(self, *, exercise: str) -> list[ManualPoints]:
-        """Return all points given by hand for an exercise, in the order they were given."""
+    def undo_points(self, learner: str, exercise: str) -> ManualPoints | None:
+        """Take back the points that were given last to a learner for an exercise; return them, or None."""
+        mine = (ManualPointsRow.learner == learner, ManualPointsRow.exercise == exercise)
+        with explain_database_errors(), Session(self._engine) as session, session.begin():
+            row = session.scalar(select(ManualPointsRow).where(*mine).order_by(ManualPointsRow.id.desc()).limit(1))
+            if row is None:
+                return None
+            session.delete(row)
+            return _read_points(row)
+
+    def manual_points(self, *, exercise: str | None = None, learner: str | None = None) -> list[ManualPoints]:
+        """Return points given by hand in the order they were given: all, or those of an exercise or a learner."""
+        query = select(ManualPointsRow).order_by(ManualPointsRow.id)
+        if exercise is not None:
+            query = query.where(ManualPointsRow.exercise == exercise)
+        if learner is not None:
+            query = query.where(ManualPointsRow.learner == learner)
         with explain_database_errors(), Session(self._engine) as session:
-            rows = session.scalars(
-                select(ManualPointsRow).where(ManualPointsRow.exercise == exercise).order_by(ManualPointsRow.id)
-            )
-            return [ManualPoints(row.learner, row.exercise, row.points, row.why, row.given_at) for row in rows]
+            return [_read_points(row) for row in session.scalars(query)]
+
+
+def _read_points(row: ManualPointsRow) -> ManualPoints:
+    return ManualPoints(row.learner, row.exercise, row.points, row.why, row.given_at)
 
 
 def _select_attempt(attempt: Attempt) -> Select[AttemptRow]:

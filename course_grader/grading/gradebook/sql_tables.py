@@ -131,7 +131,7 @@ class SubmissionTimeRow(Tables):
 
 
 class ManualPointsRow(Tables):
-    """Points given by hand; a row is added and never changed."""
+    """Points given by hand; a row is added, or taken back, and never changed."""
 
     __tablename__ = "manual_points"
     id: Mapped[int] = mapped_column(primary_key=True)

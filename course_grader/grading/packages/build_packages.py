@@ -18,7 +18,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest a zip can say: the same input give
 PLAIN, PROGRAM = 0o100644, 0o100755
 
 
-def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True) -> None:
+def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True, visibility: str = "visible") -> None:
     """Build an autograder for Gradescope (a zip file).
 
     Parameters
@@ -29,6 +29,8 @@ def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True) -> 
         The zip file; it must not be there yet.
     sandbox : bool
         Whether it refuses to grade where no sandbox can be made; else it grades all the same, and says so.
+    visibility : str
+        When Gradescope shows the hidden tests: :func:`.gradescope_results` has the words.
 
     Raises
     ------
@@ -38,7 +40,8 @@ def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True) -> 
     if out.suffix != ".zip":
         raise InputError(f"expected the name of a zip file, found {out}; end it in .zip")
     _check_free(out)
-    settings = {"exercise": exercise.slug, "sandbox": sandbox, "grader_version": course_lib.__version__}
+    settings = {"exercise": exercise.slug, "sandbox": sandbox, "visibility": visibility}
+    settings |= {"grader_version": course_lib.__version__}
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("setup.sh", "run_autograder"):

@@ -41,7 +41,8 @@ def main(root: Path) -> None:
             "", slug, "error", 0, 0, (str(error) if isinstance(error, _LearnerMessage) else BROKEN,)
         )
     (folder := root / "results").mkdir(exist_ok=True)
-    (part := folder / ".results.json").write_text(json.dumps(gradescope_results(report), indent=2), encoding="utf-8")
+    results = gradescope_results(report, visibility=str(settings["visibility"]))
+    (part := folder / ".results.json").write_text(json.dumps(results, indent=2), encoding="utf-8")
     part.replace(folder / "results.json")
 
 

@@ -66,6 +66,14 @@ def _grade_entry(grade: FinalGrade) -> dict[str, object]:
             {"points": given.points, "why": given.why, "given_at": given.given_at.isoformat()} for given in grade.manual
         ],
         "attempts": grade.attempts,
+        "not_counted": [
+            {
+                "submitted_at": each.attempt.submitted_at.isoformat(),
+                "notebook_hash": each.attempt.notebook_hash,
+                "rule": each.reason.value,
+            }
+            for each in grade.not_counted
+        ],
         "submitted_at": counted.submitted_at.isoformat() if counted else None,
         "graded_at": counted.graded_at.isoformat() if counted else None,
         "notebook_hash": counted.notebook_hash if counted else None,

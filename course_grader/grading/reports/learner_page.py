@@ -9,12 +9,12 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_grader.grading.reports.csv_json import submission_entry
+from course_grader.grading.text import format_time
 from course_lib.extras import load
 
 __all__ = ["as_page", "is_up_to_date", "load_template"]
@@ -44,7 +44,7 @@ def as_page(grades: Sequence[FinalGrade], *, titles: Mapping[str, str]) -> str:
         style=load("markupsafe", extra="grade").Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         number=lambda value: f"{value:g}",
-        moment=_format_time,
+        moment=format_time,
     )
     return str(page)
 
@@ -89,7 +89,3 @@ def load_template() -> tuple[Any, str]:
     loader = jinja2.FileSystemLoader(TEMPLATES)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.get_template("learner.html"), (TEMPLATES / "learner.css").read_text(encoding="utf-8")
-
-
-def _format_time(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -98,5 +98,6 @@ def _render_pages(grades: Sequence[FinalGrade], titles: Mapping[str, str], folde
 
 def _render_gradescope(grades: Sequence[FinalGrade]) -> Iterator[tuple[str, str]]:
     for each in grades:
+        results = gradescope_results(each.report, visibility=each.policy.gradescope_visibility)
         name = f"gradescope/{safe_file_name(each.report.learner)}/{safe_file_name(each.report.exercise)}.json"
-        yield name, json.dumps(gradescope_results(each.report), indent=2) + "\n"
+        yield name, json.dumps(results, indent=2) + "\n"

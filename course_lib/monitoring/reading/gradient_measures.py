@@ -130,7 +130,7 @@ def compute_measures(
     measures = GradientMeasures(
         norm=np.where(finite, scale * norm, largest),
         mean=np.where(finite, scale * mean, math.nan),
-        std=np.where(finite, scale * spread / np.sqrt(np.maximum(n - 1, 1)), math.nan),
+        std=np.where(finite, scale * (spread / np.sqrt(np.maximum(n - 1, 1))), math.nan),
         largest=largest,
         nonfinite=~finite,
         update_ratio=np.where((before > 0) & np.isfinite(moved), moved / before, math.nan),
