@@ -17,6 +17,7 @@ from typing import Any
 
 from course_grader.grading.exercises.name_analysis import strip_magics
 from course_grader.grading.learner_side.handle_request import handle_request
+from course_grader.grading.sandbox.by_hand import refuse_imports
 from course_grader.grading.sandbox.limits import KernelStopped, Limits, Stop, StopCause
 
 __all__ = ["OwnProcess"]
@@ -34,7 +35,7 @@ class OwnProcess:
     Parameters
     ----------
     limits : Limits
-        Of which those of time hold, in the main thread of a system that has alarms.
+        Of which those of time hold, in the main thread of a system that has alarms, and ``by_hand``.
 
     Attributes
     ----------
@@ -47,6 +48,7 @@ class OwnProcess:
     def __init__(self, limits: Limits) -> None:
         self.activity = "its start"
         self.names: dict[str, Any] = {"__name__": "__main__"}
+        self._imports = refuse_imports if limits.by_hand else contextlib.nullcontext
         self._limits, self._deadline = limits, time.monotonic() + limits.total_seconds
         self._shell = _find_shell()
         if self._shell is not None:
@@ -62,13 +64,14 @@ class OwnProcess:
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)  # for who asks for the source of a function
         printed, code = io.StringIO(), compile(source, name, "exec")
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), self._time_limit():
+        quiet = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO())
+        with quiet[0], quiet[1], self._imports(), self._time_limit():
             exec(code, self.names)  # noqa: S102 - the learner's own process
         return printed.getvalue()
 
     def request(self, content: dict[str, Any], /) -> dict[str, Any]:
         """Look up or call a name."""
-        with self._time_limit():
+        with self._imports(), self._time_limit():
             reply = handle_request(content, self.names)
         if reply.get("type") == "KeyboardInterrupt":  # whoever waits has had enough
             raise KeyboardInterrupt

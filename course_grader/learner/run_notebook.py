@@ -80,10 +80,16 @@ def mark_with(submission: Submission, key: PublicKey | None) -> Mark:
 
 
 def _time_limits(submission: Submission) -> Limits:
-    """Take the time limit from the notebook; for one's own code nothing else needs a limit."""
-    seconds = course_metadata(submission.metadata).get("timeout_seconds")
+    """Take the time limit from the notebook, and whether it is done by hand; one's own code needs no other limit."""
+    course = course_metadata(submission.metadata)
+    seconds = course.get("timeout_seconds")
     seconds = float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds <= 3600 else Limits.cell_seconds
-    return Limits(cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, enforced=False)
+    return Limits(
+        cell_seconds=seconds,
+        total_seconds=TOTAL_FACTOR * seconds,
+        enforced=False,
+        by_hand=course.get("by_hand") is True,
+    )
 
 
 def _as_graded(submission: Submission, key: PublicKey) -> _Parts:

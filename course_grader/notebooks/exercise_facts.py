@@ -61,7 +61,12 @@ def needed_packages(source: NotebookNode) -> str:
     """Name the packages that an exercise imports, by its own cells and its solutions."""
     cells = [c.source for c in source.cells if c.cell_type == "code" and "picture" not in c.metadata.get("tags", [])]
     found = set(IMPORT.findall("\n".join(cells)))
-    return ", ".join(name for package, name in PACKAGES.items() if package in found)
+    alone = (
+        " alone: nothing that differentiates is there when it is graded"
+        if source.metadata.course.get("by_hand")
+        else ""
+    )
+    return ", ".join(name for package, name in PACKAGES.items() if package in found) + alone
 
 
 def _find_parts(

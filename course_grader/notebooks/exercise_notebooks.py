@@ -30,7 +30,7 @@ WORKING = """\
 with its points, hidden tests included, as it will be graded. In a terminal, `course mark {}.ipynb` does the same. To
 **hand in**, save the notebook and bring the file to where your course collects work.
 """
-SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance", "prerequisites", "pays")
+SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance", "prerequisites", "pays", "by_hand")
 # What uses the answers is run by a learner who may not have them all yet.
 PAYOFF = """\
 try:
@@ -48,9 +48,9 @@ def learner_notebook(source: NotebookNode) -> NotebookNode:
     ----------
     source : NotebookNode
         The exercise's text as :func:`course_grader.notebooks.read_text` reads it. Front matter ``course:`` holds
-        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds``, ``tolerance``, ``prerequisites`` (pages)
-        and ``pays`` (a sentence); code cells are tagged ``answer``, ``solution``, ``check``, ``picture``, ``payoff``
-        or not at all.
+        ``exercise`` (its name), and may hold ``title``, ``timeout_seconds``, ``tolerance``, ``prerequisites`` (pages),
+        ``pays`` (a sentence) and ``by_hand``; code cells are tagged ``answer``, ``solution``, ``check``, ``picture``,
+        ``payoff`` or not at all.
 
     Returns
     -------
@@ -172,6 +172,8 @@ def _check_settings(course: NotebookNode) -> None:
         )
     if not isinstance(title := course.get("title", ""), str):
         raise NotebookError(f"title: in the front matter must be text, but got {title!r}; put it in quotes")
+    if not isinstance(by_hand := course.get("by_hand", False), bool):
+        raise NotebookError(f"by_hand: in the front matter must be true or false, but got {by_hand!r}; try true")
     seconds = course.get("timeout_seconds", 1)
     if not _is_number(seconds) or not 0 < seconds < math.inf:
         raise NotebookError(

@@ -63,3 +63,15 @@ def earns_every_point(request, grade):
         assert {row.status for row in report.rows} == {"passed"}
 
     return check
+
+
+@pytest.fixture
+def finds_no_library(grade):
+    """Hold that an answer has nothing that differentiates, not even for its arrays, and that its cell says so."""
+
+    def check(answers):
+        report = grade(answers)
+        assert report.points < 10
+        assert any("where this is graded: it is done by hand" in message for message in report.messages)
+
+    return check

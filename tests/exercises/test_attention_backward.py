@@ -1,6 +1,12 @@
 """Right answers to attention_backward that look nothing like the reference get every point."""
 
+from pathlib import Path
+
 import pytest
+
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer
+
+WRONG = Path(__file__).parents[2] / "exercises/attention_backward/key/wrong"
 
 EINSUM = {
     "softmax_backward": """
@@ -148,7 +154,30 @@ def attention_backward(g, q, k, v, lse):
 }
 
 
-@pytest.mark.parametrize("style", [EINSUM, QUERIES, ROWS, TENSORS], ids=["einsum", "queries", "rows", "tensors"])
+@pytest.mark.parametrize("style", [EINSUM, QUERIES, ROWS], ids=["einsum", "queries", "rows"])
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
-    """Einsum and lists; blocks of queries; a Jacobian, loops, recursion and two passes; torch without its gradients."""
+    """Einsum and lists; blocks of queries; a Jacobian, loops, recursion and two passes."""
     earns_every_point(style)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("first_block", "it is 0 for the keys [2, 3, 4, 5, 6]"),
+        ("remainder_left_out", "it is 0 for the keys [6]"),
+        ("mask_not_moved", "is s - t - start"),
+        ("sum_over_the_block", "or of the block alone"),
+        ("last_block", "does dq add up over them"),
+        ("row_sum_forgotten", "there is one block: does each row subtract"),
+    ],
+)
+def test_the_check_of_the_blocks_asks_for_what_is_wrong(grade, wrong, said):
+    """It asked for sums over the blocks, whatever was wrong, and where there was one block alone."""
+    [text] = read_wrong_answer(WRONG / f"{wrong}.py").answers.values()
+    checks = {row.name: row.message for row in grade({"backward_in_blocks": text}).rows if row.kind == "check"}
+    assert said in checks["check_backward_in_blocks"]
+
+
+def test_by_hand_is_without_a_librarys_arrays(finds_no_library):
+    """torch is not there where it is graded, not even for its tensors."""
+    finds_no_library(TENSORS)

@@ -1,6 +1,12 @@
 """Right answers to checkpoint_by_hand that look nothing like the reference get every point."""
 
+from pathlib import Path
+
 import pytest
+
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer
+
+WRONG = Path(__file__).parents[2] / "exercises/checkpoint_by_hand/key/wrong"
 
 RECURSIVE = {
     "forward": """
@@ -154,3 +160,17 @@ def backward(layers, kept, v):
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
     """Recursion, copies, NumPy and dynamic programming; a stack that is filled when empty; names that linger."""
     earns_every_point(style)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("below_the_budget", "a peak of exactly the budget fits, too"),
+        ("one_segment", "you choose [0], one segment of all layers"),
+    ],
+)
+def test_the_check_of_choose_names_one_segment_and_equality(grade, wrong, said):
+    """One segment passed for every k-th layer, and a budget reached exactly for one too small."""
+    answers = read_wrong_answer(WRONG / f"{wrong}.py").answers
+    checks = {row.name: row.message for row in grade(answers).rows if row.kind == "check"}
+    assert said in checks["check_choose"]

@@ -1,6 +1,12 @@
 """Right answers to repair_a_loop that look nothing like the reference get every point."""
 
+from pathlib import Path
+
 import pytest
+
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer
+
+WRONG = Path(__file__).parents[2] / "exercises/repair_a_loop/key/wrong"
 
 ZEROED_LAST = {
     "validate": """
@@ -176,3 +182,17 @@ def fit(model, train_once, validate_once, scheduler, epochs):
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
     """zero_grad last and detached losses; gradients asked for, clipped by hand; a model's copy, a list of arrays."""
     earns_every_point(style)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("loss_for_the_schedule", "only ReduceLROnPlateau takes one"),
+        ("first_schedule_step", "is scheduler.step before it?"),
+    ],
+)
+def test_the_check_of_fit_says_what_the_scheduler_was_given(grade, wrong, said):
+    """A loss given to the scheduler raised inside the check's own schedule, and `fit` was blamed."""
+    answers = read_wrong_answer(WRONG / f"{wrong}.py").answers
+    checks = {row.name: row.message for row in grade(answers).rows if row.kind == "check"}
+    assert said in checks["check_fit"]

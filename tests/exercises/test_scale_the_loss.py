@@ -1,6 +1,12 @@
 """Right answers to scale_the_loss that look nothing like the reference get every point."""
 
+from pathlib import Path
+
 import pytest
+
+from course_grader.grading.exercises.wrong_answers import read_wrong_answer
+
+WRONG = Path(__file__).parents[2] / "exercises/scale_the_loss/key/wrong"
 
 EINSUM = {
     "half_gradients": """
@@ -116,7 +122,20 @@ def update_scale(scale, good, finite, interval):
 }
 
 
-@pytest.mark.parametrize("style", [EINSUM, TORCH, LOOPS], ids=["einsum", "torch", "loops"])
+@pytest.mark.parametrize("style", [EINSUM, LOOPS], ids=["einsum", "loops"])
 def test_a_right_answer_in_another_style_gets_every_point(earns_every_point, style):
-    """Sums by einsum, and powers for scales; half tensors of torch; one number at a time, in float32 between."""
+    """Sums by einsum, and powers for scales; one number at a time, in float32 between."""
     earns_every_point(style)
+
+
+@pytest.mark.parametrize("wrong", ["bias_averaged", "overflow_clipped", "always_finite", "multiplied", "quarters"])
+def test_the_check_of_a_step_names_the_part_that_is_wrong(grade, wrong):
+    """It said that step was too short, or left the scale, when step did what it should with a wrong part."""
+    [(part, text)] = read_wrong_answer(WRONG / f"{wrong}.py").answers.items()
+    checks = {row.name: row.message for row in grade({part: text}).rows if row.kind == "check"}
+    assert f"step rests on {part}" in checks["check_step"]
+
+
+def test_by_hand_is_without_a_librarys_arrays(finds_no_library):
+    """torch is not there where it is graded, not even for its tensors."""
+    finds_no_library(TORCH)

@@ -149,6 +149,7 @@ class Learner:
             message += f": {said}"
         else:
             message += (f" in its line `{line}`" if line else "") + (confide(f": {quote(said)}") if said else "")
+            message += ": what it imports is not there where it is graded" if kind == "ModuleNotFoundError" else ""
         if reads:
             message += f". It reads the notebook's own {_join_code(reads)}, whatever it is given"
         return LearnerError(message, function=name, raised=kind if known else "Exception", missing=missing, reads=reads)

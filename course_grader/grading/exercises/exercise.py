@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from course_grader.grading.sandbox.by_hand import DIFFERENTIATING
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError, NotebookError
 
@@ -105,13 +106,20 @@ def load_exercise(key: Path) -> Exercise:
         raise InputError(f"{key / 'source.md'} is not an exercise: {said}") from error
     course = source.metadata["course"]
     seconds = float(course.get("timeout_seconds", Limits.cell_seconds))
-    limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds)
+    by_hand = course.get("by_hand", False)
+    limits = replace(Limits(), cell_seconds=seconds, total_seconds=TOTAL_FACTOR * seconds, by_hand=by_hand)
+    imports = _imports(handed_out)
+    if refused := sorted(DIFFERENTIATING & {name.partition(".")[0] for name in imports} if by_hand else ()):
+        raise InputError(
+            f"{key / 'source.md'}: an exercise that is done by_hand must give nothing that differentiates, but one of "
+            f"its cells imports {refused[0]}; take one of the two out"
+        )
     return Exercise(
         slug=course["exercise"],
         title=str(course.get("title", course["exercise"])),
         key=key,
         limits=limits,
-        imports=_imports(handed_out),
+        imports=imports,
         handed_out=handed_out,
         solved=solved,
     )

@@ -39,7 +39,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class _GradingResult:
-    """Report of a task, and whether it was short of memory or of a processor, which may be due to others."""
+    """Report of a task, and whether it was short of something that others may have taken."""
 
     report: SubmissionReport
     was_short: bool
@@ -116,8 +116,9 @@ class Graders:
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Grade submissions and yield each with its report as it is ready.
 
-        What lost points while there was too little memory for all of them, or was late because others had the
-        processors, is graded once more, alone, when the others are through: what it then loses is its own doing.
+        What lost points while there was too little memory for all of them, was late because others had the processors,
+        or was refused something by the operating system beside others, is graded once more, alone, when the others are
+        through: what it then loses is its own doing.
 
         Raises
         ------
@@ -133,9 +134,11 @@ class Graders:
         grade = functools.partial(_grade, sandbox=self.sandbox, zygotes=zygotes, hidden=self._find_hidden(present))
         kills, again = machine_memory.count_oom_kills(), list[Task]()
         for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
-            work = functools.partial(grade, share=machine_memory.share_memory(jobs)) if some else grade
+            share = machine_memory.share_memory(jobs) if some else 0
+            work = functools.partial(grade, share=share, beside_others=jobs > 1)
             for task, result in self._run(work, some, jobs=jobs, seconds=_compute_deadline_seconds):
-                short = machine_memory.count_oom_kills() > kills if isinstance(result, Lost) else result.was_short
+                killed = machine_memory.count_oom_kills() > kills or (result is Lost.DIED and jobs > 1)
+                short = killed if isinstance(result, Lost) else result.was_short
                 if short and some is present:
                     again.append(task)
                 else:
@@ -196,7 +199,13 @@ def _find_shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
 
 
 def _grade(
-    task: Task, *, sandbox: str, zygotes: dict[tuple[str, ...], Zygote], hidden: tuple[str, ...], share: int
+    task: Task,
+    *,
+    sandbox: str,
+    zygotes: dict[tuple[str, ...], Zygote],
+    hidden: tuple[str, ...],
+    share: int,
+    beside_others: bool,
 ) -> _GradingResult:
     from course_grader.grading.grade_one.grade_submission import grade_submission
 
@@ -208,7 +217,7 @@ def _grade(
     report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
     lost_points = report.points < report.max_points or report.status != "graded"
     short_of_memory = limits.held_bytes < full.held_bytes and StopCause.MEMORY in report.causes
-    disturbed = report.starved or machine_memory.count_oom_kills() > kills
+    disturbed = report.starved or machine_memory.count_oom_kills() > kills or (beside_others and report.was_refused)
     return _GradingResult(report, was_short=short_of_memory or (lost_points and disturbed))
 
 

@@ -1,5 +1,7 @@
 """The report of one submission: one row for each hidden test and each cell."""
 
+import errno
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -8,6 +10,10 @@ from course_grader.grading.sandbox.limits import StopCause
 __all__ = ["SCHEMA_VERSION", "Row", "SubmissionReport"]
 
 SCHEMA_VERSION = 1
+# What an operating system refuses when a pool that several share is empty, and how a kernel ends for want of it.
+POOLS = [getattr(errno, name, errno.EAGAIN) for name in ("EAGAIN", "ENOSPC", "ENFILE", "ENOBUFS", "ETOOMANYREFS")]
+REFUSAL = re.compile(rf"\[Errno ({'|'.join(map(str, POOLS))})\]|can't start new thread|out of pty devices")
+ENDS = {StopCause.DIED, StopCause.LATE_START, StopCause.LOST_OUTPUT, StopCause.CLOSED_CONNECTION}
 
 
 @dataclass(frozen=True, slots=True)  # a class has a hundred thousand of them
@@ -74,6 +80,16 @@ class SubmissionReport:
     sandbox: str = ""
     starved: bool = field(default=False, repr=False, compare=False)
     causes: tuple[StopCause, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the operating system refused it something, or its process died: others may have taken what it lacked.
+
+        Its own words say so, in part: who makes them up is graded once more, and that is all.
+        """
+        words = (text for row in self.rows for text in (row.message, row.detail))
+        failed = any(row.kind == "grader" for row in self.rows)
+        return failed or bool(ENDS & set(self.causes)) or any(map(REFUSAL.search, words))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""

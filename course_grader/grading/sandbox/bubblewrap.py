@@ -15,16 +15,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import course_lib
+from course_grader.grading.sandbox.by_hand import DIFFERENTIATING
 from course_grader.grading.sandbox.limits import Limits
 from course_lib.errors import InputError
 
 __all__ = [
+    "ABSENT",
     "BUBBLEWRAP",
     "EMPTY_PLACES",
     "HOME",
     "NONE",
     "WARM",
     "bubblewrap_command",
+    "differentiating_packages",
     "find_folders_to_hide",
     "machine_wide_paths",
     "make_environment",
@@ -35,6 +38,9 @@ __all__ = [
 GRADER = Path(__file__).resolve().parents[2]
 # Where a wheel brings the public keys, within what the sandbox shows; an editable one brings a copy, too.
 KEYS = {GRADER / "exercises", Path(sysconfig.get_path("purelib"), GRADER.name, "exercises")}
+# What is mounted over a package that is not to be there, and where packages lie below an interpreter's prefix.
+ABSENT = str(GRADER / "grading" / "sandbox" / "absent")
+PACKAGES = ("lib*/python3*/*-packages", "pkgs/*/lib/python3*/*-packages", "envs/*/lib/python3*/*-packages")
 BUBBLEWRAP, WARM, NONE = "bubblewrap", "bubblewrap, warm", "none"
 HOME = "/home/learner"
 EMPTY_PLACES = ("/tmp", HOME, "/dev/shm")  # noqa: S108 - mount points inside the sandbox
@@ -88,7 +94,7 @@ def find_folders_to_hide(private: Iterable[Path]) -> tuple[str, ...]:
     InputError
         If one cannot be covered, because what the interpreter needs lies in it.
     """
-    shown = [*(path for path in SYSTEM_PATHS if not Path(path).is_symlink()), *readable_folders()]
+    shown = _shown_places()
     found = set[Path]()
     for folder in private:
         here = Path(os.path.realpath(folder))
@@ -101,6 +107,21 @@ def find_folders_to_hide(private: Iterable[Path]) -> tuple[str, ...]:
         histories = [above / ".git" for above in (here, *here.parents) if (above / ".git").is_dir()] if covers else []
         found |= covers | {cover for git in histories for place in shown for cover in _visible_paths(git, Path(place))}
     return tuple(sorted(str(path) for path in found if not found & set(path.parents)))
+
+
+@functools.cache
+def differentiating_packages() -> tuple[str, ...]:
+    """Return the folders of all packages that differentiate, at the paths at which the sandbox shows them."""
+    prefixes = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
+    places = {place for prefix in prefixes for pattern in PACKAGES for place in prefix.glob(pattern)}
+    places |= {*map(Path, sys.path), *(Path(folder).parent for folder in readable_folders())}
+    folders = {Path(os.path.realpath(place / name)) for place in places for name in DIFFERENTIATING}
+    covers = {cover for folder in folders for place in _shown_places() for cover in _visible_paths(folder, Path(place))}
+    return tuple(sorted(map(str, covers)))
+
+
+def _shown_places() -> list[str]:
+    return [*(path for path in SYSTEM_PATHS if not Path(path).is_symlink()), *readable_folders()]
 
 
 def _visible_paths(folder: Path, place: Path) -> Iterator[Path]:
@@ -153,6 +174,8 @@ def bubblewrap_command(*, limits: Limits, sockets: str | None = None, nesting: b
     hidden = (*limits.hidden, *(str(path) for path in sorted(KEYS) if path.is_dir()))
     for path in hidden:
         command += ["--tmpfs", path]
+    for path in differentiating_packages() if limits.by_hand else ():
+        command += ["--ro-bind", ABSENT, path]
     if sockets is not None:
         command += ["--bind", sockets, sockets]
     for name, value in make_environment(HOME).items():

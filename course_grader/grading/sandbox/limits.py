@@ -14,10 +14,11 @@ class Limits:
     ``held_bytes`` is the memory that all processes have together, with their files and sockets; where many are graded
     at a time, it is lowered to what the machine has for each.
     The grader counts ``processes``; the operating system refuses twice as many, threads included (for root, whom Linux
-    exempts from that limit, by a control group). What only the operating system can limit is left alone unless
-    ``enforced``: on a learner's own machine there is no need.
+    exempts from that limit, by a control group). ``queued_signals`` counts timers as well; Linux counts them for each
+    sandbox from 5.14 on, before that for each user. ``terminals`` are those of a kernel that is forked. What only the
+    operating system can limit is left alone unless ``enforced``: on a learner's own machine there is no need.
     ``hidden`` are folders to be covered with empty ones, as they lie where the sandbox shows what an interpreter
-    needs.
+    needs. ``by_hand``: nothing that differentiates is there, nor can be had by any code, since its files are covered.
     """
 
     cell_seconds: float = 60.0
@@ -30,11 +31,14 @@ class Limits:
     home_bytes: int = 256 << 20
     home_files: int = 10_000
     open_files: int = 256
+    terminals: int = 32
+    queued_signals: int = 256
     processes: int = 128
     message_bytes: int = 64 << 20
     output_chars: int = 1_000_000
     enforced: bool = True
     hidden: tuple[str, ...] = ()
+    by_hand: bool = False
 
     def rlimits(self) -> dict[str, int]:
         """Return the limits the operating system enforces, by the names of :mod:`resource`.
@@ -52,6 +56,7 @@ class Limits:
             "RLIMIT_FSIZE": self.file_bytes,
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_NPROC": 2 * self.processes,
+            "RLIMIT_SIGPENDING": self.queued_signals,
             "RLIMIT_CORE": 0,
         }
 

@@ -97,9 +97,11 @@ def build_view(
     shared: list[str],
     empty: list[str],
     hidden: list[str],
+    replaced: dict[str, str],
     read_only: list[str],
     size_bytes: int,
     files: int,
+    terminals: int,
     home: str,
 ) -> None:
     """Mount the sandbox's file systems: empty places in memory, devices, processes; the rest stays, read-only as it is.
@@ -112,8 +114,12 @@ def build_view(
         Places to cover with an empty file system of at most ``size_bytes`` and so many ``files`` each.
     hidden : list of str
         Folders to cover with an empty one that stays so.
+    replaced : dict of str to str
+        Folders to cover with another one.
     read_only : list of str
         Parts of ``/proc`` that belong to the whole machine.
+    terminals : int
+        How many pseudo-terminals there may be: the machine has some thousands for all.
     home : str
         The working directory.
     """
@@ -121,7 +127,7 @@ def build_view(
     descriptors = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for folder in shared}
     for place in empty:
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, f"mode=0755,size={size_bytes},nr_inodes={files}")
-    _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    _mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, f"newinstance,ptmxmode=0666,mode=620,max={terminals}")
     mount_proc()
     for folder, descriptor in descriptors.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -129,6 +135,8 @@ def build_view(
         os.close(descriptor)
     for place in hidden:  # now, as it may lie in a folder that has only just come back
         _mount("tmpfs", place, "tmpfs", NOSUID | NODEV, "mode=0755")
+    for place, other in replaced.items():
+        _mount(other, place, flags=BIND)  # read-only as that is
     # Room for one more namespace, which lock() takes; bubblewrap's --disable-userns does the same.
     Path("/proc/sys/user/max_user_namespaces").write_text("1", encoding="ascii")
     for place in hidden:

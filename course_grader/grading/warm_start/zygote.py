@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     if not (imports := _read_line(lifeline)):
         return
     _load_exercise(json.loads(imports))
-    del sys.path[0]
+    sys.path.append(sys.path.pop(0))  # last: the course's library may be found in no other way
     with contextlib.suppress(OSError):
         # As root bubblewrap covers parts of its /proc, and below one with covers a child may not mount its own.
         namespaces.mount_proc()
@@ -96,7 +96,8 @@ def _serve(
                 listener.close()
                 os.close(lifeline)
                 run_child(connection)
-            socket.send_fds(connection, [b"+"], [descriptor])
+            with contextlib.suppress(OSError):  # whoever asked is gone: so is, in a moment, the child
+                socket.send_fds(connection, [b"+"], [descriptor])
             os.close(descriptor)
 
 

@@ -19,9 +19,11 @@ from pathlib import Path
 
 from course_grader.grading.sandbox import cgroups, scratch_dirs
 from course_grader.grading.sandbox.bubblewrap import (
+    ABSENT,
     EMPTY_PLACES,
     HOME,
     bubblewrap_command,
+    differentiating_packages,
     machine_wide_paths,
     readable_folders,
 )
@@ -100,8 +102,10 @@ def _make_order(connection_file: str, limits: Limits, folder: str) -> dict[str, 
         "empty": EMPTY_PLACES,
         "read_only": machine_wide_paths(),
         "hidden": limits.hidden,
+        "replaced": dict.fromkeys(differentiating_packages(), ABSENT) if limits.by_hand else {},
         "size_bytes": limits.home_bytes,
         "files": limits.home_files,
+        "terminals": limits.terminals,
         "home": HOME,
     }
     return {"view": view, "rlimits": limits.rlimits(), "connection_file": connection_file}

@@ -1,7 +1,7 @@
 """Lets torch differentiate in all three backward functions.
 
 expects: `softmax_backward` uses `torch.autograd`: that differentiates for you
-points: 2
+points: 1.5
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Lets torch differentiate in part 3, and calls that in part 4.
 
 expects: `attention_backward` uses `torch.autograd`: that differentiates for you
-points: 4.5
+points: 4
 """
 
 import numpy as np

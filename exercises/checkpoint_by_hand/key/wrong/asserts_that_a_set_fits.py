@@ -1,7 +1,7 @@
 """Asserts that a set fits.
 
 expects: ; raise a ValueError
-points: 9.5
+points: 9.75
 """
 
 

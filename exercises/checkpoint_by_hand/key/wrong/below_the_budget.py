@@ -1,7 +1,7 @@
 """Wants the peak to be below the budget.
 
 expects: a peak of exactly the budget fits, too
-points: 8.5
+points: 9.75
 """
 
 

@@ -1,7 +1,7 @@
 """Compares the checkpoints alone with the budget.
 
 expects: the segment that has its turn comes on top
-points: 8.5
+points: 9
 """
 
 

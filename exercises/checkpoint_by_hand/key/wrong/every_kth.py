@@ -1,7 +1,7 @@
 """Looks at every k-th layer alone.
 
 expects: looks at every k-th layer alone
-points: 8.5
+points: 9
 """
 
 

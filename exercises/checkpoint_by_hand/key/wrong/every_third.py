@@ -1,7 +1,7 @@
 """Keeps every third input.
 
 expects: keeps every third input
-points: 9
+points: 9.5
 """
 
 

@@ -1,7 +1,7 @@
 """Goes through the segments from the first to the last.
 
 expects: must go from the last layer to the first
-points: 4.5
+points: 3.5
 """
 
 

@@ -1,7 +1,7 @@
 """Lists the gradients of the weights as they were computed, the last layer's first.
 
 expects: in the order in which they were computed
-points: 9
+points: 8
 """
 
 

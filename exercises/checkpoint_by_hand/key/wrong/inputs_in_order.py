@@ -1,7 +1,7 @@
 """Takes the inputs of a segment in the order in which they were computed.
 
 expects: is each layer given its own input
-points: 9
+points: 8
 """
 
 

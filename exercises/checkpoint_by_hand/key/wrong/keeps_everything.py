@@ -1,7 +1,7 @@
 """Keeps the input of every layer.
 
 expects: keeps the input of every layer, whatever `keep` says
-points: 8.5
+points: 9
 """
 
 

@@ -1,7 +1,7 @@
 """Keeps what comes out of the layers in keep.
 
 expects: keeps what comes out of the layers in `keep`
-points: 9
+points: 9.5
 """
 
 

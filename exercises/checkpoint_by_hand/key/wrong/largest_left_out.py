@@ -1,7 +1,7 @@
 """Leaves out the largest inputs, one after the other, until the peak fits.
 
 expects: raises a ValueError for a budget that some set fits
-points: 8.5
+points: 9
 """
 
 

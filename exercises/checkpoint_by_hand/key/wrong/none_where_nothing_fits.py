@@ -1,7 +1,7 @@
 """Returns None where no set fits.
 
 expects: `choose` returns nothing: raise a ValueError
-points: 9.5
+points: 9.75
 """
 
 

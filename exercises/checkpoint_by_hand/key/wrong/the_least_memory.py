@@ -1,7 +1,7 @@
 """Chooses the set with the lowest peak, whatever the budget.
 
 expects: returns the set with the least memory
-points: 9
+points: 9.25
 """
 
 

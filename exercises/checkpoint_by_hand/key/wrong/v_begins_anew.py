@@ -1,7 +1,7 @@
 """Begins each segment with the gradient of the loss.
 
 expects: each segment begins with the `v` of the loss
-points: 9
+points: 8
 """
 
 

@@ -1,7 +1,7 @@
 """Takes twice the forward pass.
 
 expects: takes twice the forward pass
-points: 8
+points: 8.5
 """
 
 

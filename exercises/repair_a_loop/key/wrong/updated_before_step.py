@@ -1,7 +1,7 @@
 """Updates the scaler before it steps.
 
 expects: is `update` before `step`
-points: 4.5
+points: 8.5
 """
 
 from torch import nn

@@ -1,7 +1,7 @@
 """Asks JAX for the gradient of the logits.
 
 expects: `loss_backward` uses `jax.grad`
-points: 7.5
+points: 7
 """
 
 import numpy as np

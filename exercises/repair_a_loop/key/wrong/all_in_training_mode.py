@@ -1,6 +1,6 @@
-"""Wakes every module afterwards.
+"""Puts every module into training mode afterwards.
 
-expects: train() wakes all of them
+expects: train() puts all of them into training mode
 points: 9.5
 """
 
