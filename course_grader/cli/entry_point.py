@@ -1,22 +1,24 @@
 """Run the ``course`` command line: build it from the commands, and print an error as one line."""
 
 import atexit
+import errno
 import gc
 import importlib
 import inspect
 import re
 import signal
 import sys
+import tempfile
 from typing import Any
 
 from course_grader.grading.text import one_line
 from course_lib import extras
-from course_lib.errors import CourseError
+from course_lib.errors import CourseError, InputError
 
 __all__ = ["main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
-COMMANDS = ("check", "mark", "grade", "points", "similar", "package", "demo", "notebooks")
+COMMANDS = ("check", "mark", "collect", "grade", "points", "similar", "package", "demo", "notebooks")
 BAD_INPUT, INTERRUPTED = 2, 130
 MESSAGE_CHARS = 5000
 
@@ -28,15 +30,35 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     try:
         _load_workers_early(sys.argv[1:] if arguments is None else arguments)
-        _build_app()(args=arguments, prog_name="course")
+        sys.exit(_run(arguments))
     except CourseError as error:
         print("course: " + one_line(error, chars=MESSAGE_CHARS), file=sys.stderr)
         sys.exit(BAD_INPUT)
     except OSError as error:
-        print(f"course: expected a file or folder that can be used, found: {error}; check the path", file=sys.stderr)
+        wanted, fix = "a file or folder that can be used", "check the path"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # of which the system names no file
+            wanted, fix = "room to write", f"make room where the command writes, and in {tempfile.gettempdir()}"
+        print(f"course: expected {wanted}, found: {error}; {fix}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run the command; a command line that it cannot read becomes one sentence, where Typer draws a box."""
+    app = _build_app()
+    typer: Any = extras.load("typer", extra="check")
+    usage_error = typer.BadParameter.__mro__[1]  # which all of its kind derive from, and which has no public name
+    try:
+        return app(args=arguments, prog_name="course", standalone_mode=False) or 0
+    except usage_error as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # that is no error: it has shown the help
+            error.show()
+            return BAD_INPUT
+        command = error.ctx.command_path if error.ctx else "course"
+        raise InputError(
+            f"expected a command as `{command} --help` describes it, found: {error.format_message()}; correct it"
+        ) from error
 
 
 def _load_workers_early(words: list[str]) -> None:

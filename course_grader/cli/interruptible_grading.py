@@ -92,8 +92,8 @@ class GradingRun:
         for (learner, ungraded_names), names in graded.items():
             typer.echo(
                 f"note: {learner}: {_names_with_verb(names)} graded, {_names_with_verb(ungraded_names)} passed over: "
-                "what is graded is called <exercise>.ipynb, in the learner's folder; if another is meant, unpack it, "
-                "move it there or rename it",
+                "what is graded is called <exercise>.ipynb, or is the only notebook there that says it is; "
+                "if another is meant, unpack it, move it there or rename it",
                 err=True,
             )
 

@@ -1,6 +1,8 @@
-"""Make the tables that commands print: a class's grades, and submissions which are alike."""
+"""Make the tables that commands print: a class's grades, submissions which are alike, what was collected."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
@@ -10,9 +12,12 @@ from course_grader.cli.terminal_output import WIDTH, printable_text
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.gradebook.attempts import ManualPoints
 from course_grader.grading.gradebook.final_grade import FinalGrade
-from course_grader.grading.text import format_time
+from course_grader.grading.text import format_time, join_names
 
-__all__ = ["grades_table", "manual_points_table", "similar_pairs_table"]
+if TYPE_CHECKING:
+    from course_grader.grading.collect import Collected
+
+__all__ = ["collected_table", "grades_table", "manual_points_table", "similar_pairs_table"]
 
 # A learner's name can be as long as a file's, and is folded before the message for them is.
 NAME_WIDTH, SAID_WIDTHS, CELLS_WIDTH = 32, (12, 40), 20
@@ -74,6 +79,19 @@ def similar_pairs_table(pairs: Sequence[Pair]) -> Group:
         cells = [pair.first, pair.second, *([pair.exercise] if several else [])]
         table.add_row(*map(printable_text, [*cells, f"{pair.alike:.0%}", ", ".join(pair.cells)]))
     return Group(table)
+
+
+def collected_table(lines: "Sequence[Collected]") -> Group:
+    """Make the table of what was collected, and the line that counts it."""
+    table = Table(expand=True)
+    table.add_column("learner", overflow="fold", max_width=NAME_WIDTH)
+    table.add_column("result", no_wrap=True)
+    table.add_column("handed in", ratio=1, overflow="fold")
+    for line in lines:
+        said = "; ".join(filter(None, [join_names(line.files) if line.files else "", line.note]))
+        table.add_row(*map(printable_text, [line.learner, line.result, said]))
+    counts = Counter(line.result for line in lines)
+    return Group(table, Text(", ".join(f"{count} {result}" for result, count in counts.items())))
 
 
 def manual_points_table(given: Sequence[ManualPoints]) -> Table:

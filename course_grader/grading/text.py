@@ -1,9 +1,10 @@
 """Clean text for display: printable, encodable, of bounded length."""
 
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-__all__ = ["excerpt", "format_time", "join_names", "one_line", "quote"]
+__all__ = ["excerpt", "format_time", "join_names", "normalize_name", "one_line", "quote"]
 
 
 def one_line(text: object, *, chars: int = 400) -> str:
@@ -58,6 +59,17 @@ def join_names(names: Sequence[str], *, most: int = 5) -> str:
     more = len(names) - most
     *first, last = names if more <= 0 else [*names[:most], f"{more} more"]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def normalize_name(name: str) -> str:
+    r"""Return a learner's name in Unicode NFC, the one way in which names are compared and kept.
+
+    Examples
+    --------
+    >>> normalize_name("Zoe\N{COMBINING DIAERESIS}") == "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}"
+    True
+    """
+    return unicodedata.normalize("NFC", name)
 
 
 def format_time(time: datetime) -> str:

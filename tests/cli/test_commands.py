@@ -153,14 +153,32 @@ def test_bad_input_is_one_line(course, tmp_path, arguments, came):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["grade"], ["nothing"], ["check", "a", "b"], ["grade", "x", "-j", "0"], ["similar", "x", "--at-least", "2"]],
+    ("arguments", "shown", "came"),
+    [
+        (["grade"], "course grade --help", "Missing argument"),
+        (["nothing"], "course --help", "'nothing'"),
+        (["check", "a", "b"], "course check --help", "unexpected extra argument"),
+        (["grade", "x", "--ouput", "y"], "course grade --help", "--ouput"),
+        (["grade", "x", "-j", "0"], "course grade --help", "--jobs"),
+        (["grade", "x", "-j", "many"], "course grade --help", "--jobs"),
+        (["package", "elsewhere", "y", "--out", "z"], "course package --help", "gradescope"),
+        (["similar", "x", "--at-least", "2"], "course similar --help", "--at-least"),
+    ],
 )
-def test_a_wrong_command_line_is_status_2(course, arguments):
-    """What cannot be parsed is bad input, too."""
-    status, _, err = course(*arguments)
+def test_a_wrong_command_line_is_one_line_too(course, arguments, shown, came):
+    """In the words of every other error: no box, no second style; it says where the right ones are described."""
+    status, out, err = course(*arguments)
+    assert_one_line(status, out, err)
+    assert f"`{shown}`" in err
+    assert came in err
+
+
+def test_course_alone_shows_its_help(course):
+    """Which is no error, and has a status of its own all the same: nothing was done."""
+    status, out, err = course()
     assert status == 2
-    assert "Usage" in err
+    assert "Usage: course" in out + err
+    assert "course: expected" not in out + err
 
 
 def test_without_bubblewrap_grading_refuses_unless_told(exercise, tmp_path):

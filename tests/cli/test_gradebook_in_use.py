@@ -41,7 +41,7 @@ def test_a_gradebook_that_is_locked_in_mid_run_loses_nothing(course, classroom, 
         patch.setattr(Progress, "show", lock)
         status, out, err = course("grade", "submissions", "-j", 1)
     assert (status, out) == (2, "")
-    wrong = "the gradebook could not be read or written: database is locked"
+    wrong = "the gradebook at grades/gradebook.sqlite could not be read or written: database is locked"
     assert err == f"course: {wrong}; run the same command again\n"
     status, out, err = course("grade", "submissions", "-j", 1)
     assert (status, err) == (0, "")

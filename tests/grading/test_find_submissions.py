@@ -1,12 +1,18 @@
 """A folder of submissions becomes tasks, whatever is in it."""
 
+import os
 import shutil
+import unicodedata
 
+import nbformat
 import pytest
 
 from course_grader.grading import reports
+from course_grader.grading.exercises.submitted_notebook import parse_submission
+from course_grader.grading.grade_class import choose_notebook
 from course_grader.grading.grade_class.find_submissions import find_strays, find_submissions
 from course_lib.errors import InputError
+from tests.grading.conftest import SOURCE
 
 
 def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):
@@ -21,7 +27,7 @@ def test_a_flat_folder_is_called_after_learners(tmp_path, exercises, hand_in):
 
 
 def test_exercises_are_known_by_the_files_names(classroom, exercises):
-    """Without an exercise named, each notebook is graded as what it is called."""
+    """Without an exercise named, each notebook is graded as what it is called, or as what it says it is."""
     tasks = find_submissions(classroom, exercises=exercises)
     assert {task.learner for task in tasks if task.exercise} == {
         "=cmd()",
@@ -30,8 +36,98 @@ def test_exercises_are_known_by_the_files_names(classroom, exercises):
         "cut off",
         "empty",
         "fay",
+        "hal",
         "jon",
     }
+
+
+OTHER_NAMES = (
+    "Copy of double.ipynb",
+    "double (1).ipynb",
+    "double .ipynb",
+    "double.IPYNB",
+    "Untitled.ipynb.txt",
+    "x.json",
+)
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+@pytest.mark.parametrize("slug", ["double", None])
+def test_a_notebook_under_another_name_is_known_by_what_it_says(classroom, exercises, hand_in, name, slug):
+    """The only one of its exercise is graded, whatever it is called; the learner is told how it should be called."""
+    (classroom / "gil" / name).write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises, slug=slug)}
+    task = tasks["gil"]
+    assert (task.exercise.slug, task.path.name, task.ungraded_names) == ("double", name, ())
+    assert f"{name} was graded" in task.message
+    assert "call it double.ipynb" in task.message
+
+
+def test_of_two_that_say_so_the_one_with_the_name_is_taken(classroom, exercises, hand_in):
+    """And the learner is told of the other."""
+    (classroom / "ada" / "double (1).ipynb").write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert tasks["ada"].path.name == "double.ipynb"
+    assert "double.ipynb was graded, and not double (1).ipynb" in tasks["ada"].message
+
+
+def test_of_two_that_say_so_and_have_other_names_none_is_taken(classroom, exercises, hand_in):
+    """Which one was meant nobody can know; both are named, and how to say it."""
+    for name in ("double (1).ipynb", "Copy of double.ipynb"):
+        (classroom / "gil" / name).write_bytes(hand_in().read_bytes() + b" " * len(name))
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert (tasks["gil"].path, tasks["gil"].exercise.slug) == (None, "double")
+    assert "found Copy of double.ipynb and double (1).ipynb; hand in the one that is meant" in tasks["gil"].message
+
+
+def test_of_two_copies_either_will_do(classroom, exercises, hand_in):
+    """As they are when a notebook was uploaded twice."""
+    for name in ("double (1).ipynb", "double (2).ipynb"):
+        (classroom / "gil" / name).write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert (tasks["gil"].path.name, tasks["gil"].ungraded_names) == ("double (1).ipynb", ("double (2).ipynb",))
+    assert tasks["gil"].message.startswith("double (1).ipynb was graded: it says")
+
+
+def test_what_a_notebook_says_leads_to_no_key_elsewhere(classroom, exercises, exercise):
+    """A learner who hands in a key of their own, and a notebook that names its path, is graded by none."""
+    own = shutil.copytree(exercise.key, classroom / "gil" / "mine" / "key").parent
+    slug = os.path.relpath(own, exercises)
+    (own / "key" / "source.md").write_text(SOURCE.replace("exercise: double", f"exercise: {slug}"), encoding="utf-8")
+    notebook = exercise.reference()
+    notebook.metadata.course = {"exercise": slug}
+    nbformat.write(notebook, classroom / "gil" / "any.ipynb")
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert (tasks["gil"].path, tasks["gil"].exercise) == (None, None)
+
+
+def test_of_one_learners_files_a_bounded_part_is_read(classroom, exercises, hand_in, monkeypatch):
+    """A folder can hold any number of them; the exercise's own name is found whatever lies before it."""
+    read = []
+    monkeypatch.setattr(choose_notebook, "parse_submission", lambda raw: read.append(len(raw)) or parse_submission(raw))
+    for number in range(30):
+        (classroom / "gil" / f"{number:02}.ipynb").write_bytes(b" " * (4 << 20))
+    (classroom / "gil" / "double.ipynb").write_bytes(hand_in().read_bytes())
+    tasks = {task.learner: task for task in find_submissions(classroom, exercises=exercises)}
+    assert tasks["gil"].path.name == "double.ipynb"
+    assert read.count(4 << 20) == 4
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_a_name_in_two_encodings_is_one_learner(tmp_path, exercises, hand_in, flat):
+    """As a folder from a Mac and one from Windows have it: one name in the gradebook, and both at once are refused."""
+    raw = hand_in().read_bytes()
+    for form in ("NFD", "NFC"):
+        name = unicodedata.normalize(form, "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}")
+        path = tmp_path / form / (f"{name}.ipynb" if flat else f"{name}/double.ipynb")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(raw)
+        [task] = find_submissions(tmp_path / form, exercises=exercises, slug="double")
+        assert task.learner == "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}"
+        shutil.copytree(tmp_path / form, tmp_path / "both", dirs_exist_ok=True)
+    with pytest.raises(InputError, match=r"found two for Zo.*, 'Zo.*' and 'Zo.*'.*; move all into one") as caught:
+        find_submissions(tmp_path / "both", exercises=exercises, slug="double")
+    assert "\\u0308" in str(caught.value)
 
 
 @pytest.mark.parametrize("slug", ["double", None])
@@ -49,7 +145,10 @@ def test_notebooks_under_other_names_are_kept_count_of(classroom, exercises, han
         "double.ipynb",
         ("a\N{REPLACEMENT CHARACTER}b.ipynb", "deep/er", "double (1).ipynb", "double.txt", "none"),
     )
-    assert {learner for learner, task in tasks.items() if task.ungraded_names} == {"ada", "hal"}
+    assert {learner for learner, task in tasks.items() if task.ungraded_names} == {"ada"}
+    assert (
+        "double.ipynb was graded, and not a\N{REPLACEMENT CHARACTER}b.ipynb, double (1).ipynb" in tasks["ada"].message
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,8 +184,10 @@ def test_files_among_the_learners_are_named(classroom, exercises, tmp_path):
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_notebook_under_another_name_is_no_reason_to_stop(classroom, exercise, tmp_path, named):
+def test_a_notebook_of_another_exercise_is_no_reason_to_stop(classroom, exercise, tmp_path, named):
     """Also where there is one key alone, and it is not named which exercise's it is."""
+    path = classroom / "hal" / "my double.ipynb"
+    path.write_text(path.read_text("utf-8").replace('"double"', '"triple"'), "utf-8")
     for key in (exercise.key, exercise.key.parents[1]):
         tasks = find_submissions(classroom, exercises=tmp_path / "none", slug="double" if named else None, key=key)
         came = {task.learner: task for task in tasks}

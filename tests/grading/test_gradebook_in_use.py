@@ -2,16 +2,19 @@
 
 import contextlib
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
+from sqlalchemy import event
 
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints, database
 from course_lib.errors import InputError
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
-WRONG = "the gradebook could not be read or written: {}; run the same command again"
+WRONG = "the gradebook at {} could not be read or written: {}; run the same command again"
 
 
 def attempt(learner="ada", *, message=""):
@@ -41,7 +44,7 @@ def test_a_locked_gradebook_is_one_sentence(tmp_path, monkeypatch, use):
             other.execute("BEGIN EXCLUSIVE")
             with pytest.raises(InputError) as caught:
                 use(book)
-        assert str(caught.value) == WRONG.format("database is locked")
+        assert str(caught.value) == WRONG.format(tmp_path / "gradebook.sqlite", "database is locked")
         assert attempt() in book.attempts(exercise="double")
         use(book)
 
@@ -55,8 +58,67 @@ def test_a_full_disk_is_one_sentence_and_costs_nothing(tmp_path):
         fill.close()
         with pytest.raises(InputError) as caught:
             book.record(attempt("bob", message="secret" * 10_000))
-        assert str(caught.value) == WRONG.format("database or disk is full")
+        assert str(caught.value) == WRONG.format(tmp_path / "gradebook.sqlite", "database or disk is full")
         assert book.attempts(exercise="double") == [attempt()]
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_restart_of_postgresql_is_survived(postgresql, new_database, use):
+    """Between two uses, when the old connection is dead, and during one, which waits until the server is back."""
+    with Gradebook(new_database()) as book:
+        book.record(attempt())
+        postgresql.stop()
+        postgresql.start()
+        use(book)
+        postgresql.stop()
+        with ThreadPoolExecutor(1) as other:
+            started = other.submit(postgresql.start)
+            use(book)
+            started.result()
+        assert attempt() in book.attempts(exercise="double")
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_connection_that_is_cut_in_the_midst_costs_nothing(new_database, use):
+    """Whichever statement of a transaction it is that finds it gone: all is done once, and nothing twice."""
+    with Gradebook(address := new_database()) as book, Gradebook(address) as calm:
+        book.record(attempt())
+        use(calm)
+        cut, number = True, 0
+        while cut:
+            cut, number = False, number + 1
+            left = number
+
+            def end(connection, *_):
+                nonlocal left, cut
+                left -= 1
+                if left == 0:
+                    cut = True
+                    backend = connection.connection.driver_connection.info.backend_pid
+                    with psycopg.connect(address) as killer:
+                        killer.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+
+            event.listen(book._engine, "before_cursor_execute", end)
+            use(book)
+            event.remove(book._engine, "before_cursor_execute", end)
+        assert number > 1
+        assert len(calm.attempts(exercise="double", learner="ada")) == 1
+        assert calm.manual_points(exercise="double") in ([], [ManualPoints("ada", "double", 1, "oral", NOON)])
+
+
+def test_a_server_that_does_not_come_back_is_one_sentence(postgresql, new_database, monkeypatch):
+    """With its address, and without a password that is in it."""
+    monkeypatch.setattr(database, "PAUSES_SECONDS", [0.01])
+    with Gradebook(new_database().replace("course@", "course:secret@")) as book:
+        postgresql.stop()
+        try:
+            with pytest.raises(
+                InputError, match=r"the gradebook at postgresql.* could not be read or written"
+            ) as caught:
+                book.learners()
+        finally:
+            postgresql.start()
+    assert "secret" not in str(caught.value)
 
 
 def test_what_a_database_refuses_twice_is_one_sentence(tmp_path):
@@ -66,4 +128,4 @@ def test_what_a_database_refuses_twice_is_one_sentence(tmp_path):
         other.execute("CREATE TRIGGER no BEFORE INSERT ON attempts BEGIN SELECT RAISE(ABORT, 'not today'); END")
         with pytest.raises(InputError) as caught:
             book.record(attempt())
-        assert str(caught.value) == WRONG.format("not today")
+        assert str(caught.value) == WRONG.format(tmp_path / "gradebook.sqlite", "not today")

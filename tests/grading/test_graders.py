@@ -25,7 +25,7 @@ EXPECTED = {
     "empty": ("rejected", 0, "expected a notebook, found an empty file"),
     "fay": ("rejected", 0, "expected a notebook file, found a folder"),
     "gil": ("missing", 0, "expected double.ipynb, found no notebook"),
-    "hal": ("missing", 0, "expected double.ipynb, found my double.ipynb"),
+    "hal": ("graded", 3, "my double.ipynb was graded: it says that it is the notebook of double"),
     "ivy": ("missing", 0, "expected a folder with a notebook, found a link"),
     "jon": ("rejected", 0, "expected a notebook file, found a link"),
 }
@@ -60,7 +60,7 @@ def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs
         lines = list(csv.DictReader(file))
     assert [line["learner"].lstrip("'") for line in lines] == sorted(EXPECTED)
     assert lines[0]["learner"] == "'=cmd()"
-    assert [line["points"] for line in lines] == ["3", "3", "2", *["0"] * 7]
+    assert [line["points"] for line in lines] == ["3", "3", "2", *["0"] * 4, "3", "0", "0"]
 
 
 def test_a_grader_that_dies_is_an_error_and_not_a_zero(make_exercise, hand_in):

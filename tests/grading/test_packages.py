@@ -99,6 +99,9 @@ def test_whatever_is_handed_in_there_is_a_result(place, exercise):
     hand_in(place, exercise, "a.ipynb")
     hand_in(place, exercise, "b.ipynb")
     assert "found a.ipynb, b.ipynb; hand in" in autograde(place)[0]["output"]
+    other = (place / "submission" / "b.ipynb").read_text().replace('"double"', '"triple"')
+    (place / "submission" / "b.ipynb").write_text(other)
+    assert autograde(place)[0]["output"].startswith("a.ipynb was graded, but not b.ipynb")
     (place / "submission" / "double.ipynb").write_text("{")
     said = autograde(place)[0]["output"]
     assert said.startswith("double.ipynb was graded, but not a.ipynb, b.ipynb; if another was meant, give it")

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import stat
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +21,8 @@ from course_grader.grading.gradebook import Attempt, FinalGrade, ManualPoints
 from course_grader.grading.reports.safe_files import safe_file_name
 from course_lib.errors import InputError
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
 SCRIPT = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 ROWS = (
@@ -227,6 +230,52 @@ def test_nobody_can_be_called_like_the_page_of_another():
     """A plain name stays what it is, but for one that looks like what is made of another."""
     assert safe_file_name("ada-2026") == "ada-2026"
     assert safe_file_name(safe_file_name("Ada Lovelace")) != safe_file_name("Ada Lovelace")
+
+
+ALIKE = ("ada", "Ada", "ADA", "ada.", "ada ", "con", "CON", "com1.x", "nul", "Zo\u00eb", "Zoe", "zoe")
+
+
+def test_pages_stay_apart_on_every_disk():
+    """Where capitals do not count, where names of devices are taken, and where dots and blanks at the end are cut."""
+    names = {name: safe_file_name(name) for name in ALIKE}
+    assert len({name.casefold().rstrip(". ") for name in names.values()}) == len(ALIKE)
+    assert not {name.casefold().split(".")[0] for name in names.values()} & {"con", "com1", "nul"}
+    assert names["ada"] == "ada"
+
+
+@pytest.fixture
+def small_disk(tool, tmp_path):
+    """Return a function that runs Python where ``tmp_path / "disk"`` is a disk of 256 KiB."""
+    (disk := tmp_path / "disk").mkdir()
+    bubble = [tool("bwrap", package="bubblewrap"), "--dev-bind", "/", "/", "--size", str(256 << 10), "--tmpfs", disk]
+
+    def run(code):
+        return subprocess.run([*bubble, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+
+    return run
+
+
+FULL_DISK = """
+from pathlib import Path
+from course_grader.grading import reports
+from course_lib.errors import InputError
+from tests.grading.test_reports import stand
+folder = Path({folder!r})
+reports.write_reports([stand()], folder, kinds=["html"])
+before = {{path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}}
+try:
+    reports.write_reports([stand(messages=("x" * 10_000,) * 100)], folder, kinds=["html"])
+except InputError as error:
+    print(error)
+assert {{path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}} == before
+"""
+
+
+def test_a_full_disk_is_named_and_costs_no_report(small_disk, tmp_path):
+    """The path is in the sentence; the last run's reports are whole, and no part of a new one is left."""
+    done = small_disk(FULL_DISK.format(folder=str(tmp_path / "disk")))
+    assert done.returncode == 0, done.stderr
+    assert f"expected to write {tmp_path / 'disk' / 'grades.json'}, found: No space left on device" in done.stdout
 
 
 def test_files_are_whole_or_not_there(tmp_path):

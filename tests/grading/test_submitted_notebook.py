@@ -1,7 +1,10 @@
 """Whatever file is handed in, reading it gives a notebook or one sentence."""
 
+import gzip
+import io
 import json
 import os
+import zipfile
 
 import pytest
 
@@ -15,6 +18,13 @@ def notebook(**changes):
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]} | changes).encode()
 
 
+def zipped(raw):
+    """Return a zip archive with the notebook in it."""
+    with zipfile.ZipFile(whole := io.BytesIO(), "w") as archive:
+        archive.writestr("double.ipynb", raw)
+    return whole.getvalue()
+
+
 @pytest.mark.parametrize(
     ("raw", "came"),
     [
@@ -25,6 +35,10 @@ def notebook(**changes):
         (notebook()[:-20], "not JSON"),
         (b"print('hello')", "not JSON"),
         (b"9" * 5000, "not JSON"),
+        (zipped(notebook()), "a zip archive under its name; unpack it"),
+        (gzip.compress(notebook()), "a gzip archive under its name; unpack it"),
+        (b"%PDF-1.7 ...", "a PDF under its name; hand in the notebook itself"),
+        (b"\n<!DOCTYPE html><title>Sign in</title>", "a web page under its name; hand in the notebook itself"),
         (b"[]", "JSON of another kind"),
         (b'{"a": 1}', "JSON of another kind"),
         (b'{"nbformat": "4"}', "JSON of another kind"),

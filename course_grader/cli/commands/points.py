@@ -43,9 +43,9 @@ def points(
     from course_grader.cli.result_tables import manual_points_table
     from course_grader.cli.terminal_output import make_console
     from course_grader.grading.gradebook.gradebook import Gradebook
-    from course_grader.grading.text import one_line
+    from course_grader.grading.text import normalize_name, one_line
 
-    reason, console = one_line(why), make_console()
+    learner, reason, console = normalize_name(learner), one_line(why), make_console()
     _check_words(learner, exercise, number, reason, listed=listed, undo=undo)
     with Gradebook(str(gradebook), create=False) as book:
         if listed:

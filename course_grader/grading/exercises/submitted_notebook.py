@@ -28,6 +28,20 @@ FLAGS = functools.reduce(
 )
 HAND_IN = "hand in the .ipynb file itself"
 SAVE_AGAIN = "open it in Jupyter, save it, and hand it in again"
+UNPACK, EXPORT = "unpack it, and hand in the .ipynb file inside", "hand in the notebook itself, as .ipynb"
+# How files begin that were only given the name of a notebook; Office documents are zip archives, too.
+DISGUISES = {
+    b"PK\x03\x04": ("a zip archive", UNPACK),
+    b"PK\x05\x06": ("an empty zip archive", "hand in the notebook you worked in"),
+    b"\x1f\x8b": ("a gzip archive", UNPACK),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
+    b"Rar!": ("a rar archive", UNPACK),
+    b"%PDF": ("a PDF", EXPORT),
+    b"\x89PNG": ("a picture", EXPORT),
+    b"\xff\xd8\xff": ("a picture", EXPORT),
+    b"<!doctype html": ("a web page", EXPORT),
+    b"<html": ("a web page", EXPORT),
+}
 
 
 @dataclass(frozen=True)
@@ -117,6 +131,10 @@ def parse_submission(raw: bytes) -> Submission:
 def _parse_json(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         raise NotebookError("expected a notebook, found an empty file; hand in the notebook you worked in")
+    start = raw[:64].lstrip().lower()
+    for signature, (kind, fix) in DISGUISES.items():
+        if start.startswith(signature.lower()):
+            raise NotebookError(f"expected a notebook, found {kind} under its name; {fix}")
     try:
         notebook = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_grader.grading.exercises.exercise import Exercise, find_exercise, load_exercise
-from course_grader.grading.text import join_names, one_line
+from course_grader.grading.grade_class.choose_notebook import choose_notebook, clean_name, find_claims
+from course_grader.grading.text import join_names, normalize_name
 from course_lib.errors import InputError
 
 __all__ = ["Task", "find_strays", "find_submissions"]
@@ -21,8 +22,9 @@ MOST_NAMES = 20
 class Task:
     """One submission to grade; without a ``path`` it is missing, and ``message`` says what was found instead.
 
-    ``ungraded_names`` are the names of what lies beside it, or a folder deeper, and is not graded: notebooks that are
-    not called after an exercise, and files of other kinds.
+    With a path, ``message`` is a note for the learner: that the file had another name, or that there were others.
+    ``ungraded_names`` are the names of what lies beside it, or a folder deeper, and is not graded: other notebooks, and
+    files of other kinds.
     """
 
     learner: str
@@ -35,8 +37,8 @@ class Task:
 def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, key: Path | None = None) -> list[Task]:
     """List the submissions in a folder: ``<learner>/<exercise>.ipynb``, or ``<learner>.ipynb`` of one exercise.
 
-    In a learner's folder the name alone tells what is to be graded: which of two that are alike is the newer, or the
-    one that was meant, cannot be told from a file.
+    In a learner's folder the file called after the exercise is graded, else the only one that says that it is the
+    exercise's notebook, whatever it is called: which of two is the one that was meant cannot be told from a file.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def find_submissions(folder: Path, *, exercises: Path, slug: str | None = None, 
 
 def find_strays(folder: Path) -> tuple[str, ...]:
     """List files among the learners' folders that are not notebooks: archives, or other files."""
-    return tuple(_clean_name(entry.name) for entry in _list_entries(folder) if _is_stray(entry))
+    return tuple(clean_name(entry.name) for entry in _list_entries(folder) if _is_stray(entry))
 
 
 def _is_stray(entry: Path) -> bool:
@@ -105,18 +107,28 @@ def _make_tasks_in(folder: Path, *, exercises: Path, only: Exercise | None, key:
     """Yield a task for each notebook of a known exercise in a learner's folder, or one for a missing notebook."""
     learner = _display_name(_raw_name(folder))
     entries = _list_entries(folder)
-    names = [entry.stem for entry in entries if entry.suffix == ".ipynb"]
-    if only is None:
-        known = {name: _find_exercise(name, exercises=exercises, key=key) for name in names}
-    else:
-        known = {name: only if name == only.slug else None for name in names}
-    found = {name: exercise for name, exercise in known.items() if exercise is not None}
-    known_elsewhere = {name for name in names if name not in found and (exercises / name).is_dir()}
-    ungraded_names = tuple(_list_names(entries, but={f"{name}.ipynb" for name in [*found, *known_elsewhere]}))
-    for name, exercise in found.items():
-        yield Task(learner, exercise, folder / f"{name}.ipynb", ungraded_names=ungraded_names)
+
+    def find(slug: str) -> Exercise | None:
+        if only is None:
+            return _find_exercise(slug, exercises=exercises, key=key)
+        return only if slug == only.slug else None
+
+    named = {stem: folder / f"{stem}.ipynb" for stem in _stems(entries) if find(stem)}
+    claims = find_claims(entry for entry in entries if entry not in named.values())
+    found = {slug: exercise for slug in (*named, *claims) if (exercise := find(slug)) is not None}
+    choices = {slug: choose_notebook(slug, named.get(slug), claims.get(slug, [])) for slug in found}
+    graded = {choice.path.name for choice in choices.values() if choice.path}
+    others = {slug for slug in (*_stems(entries), *claims) if slug not in found and (exercises / slug).is_dir()}
+    elsewhere = {f"{slug}.ipynb" for slug in others} | {path.name for slug in others for path in claims.get(slug, [])}
+    ungraded_names = tuple(_list_names(entries, but=graded | elsewhere))
+    for slug, choice in choices.items():
+        yield Task(learner, found[slug], choice.path, choice.note, ungraded_names)
     if not found:
         yield Task(learner, only, None, _missing_message(only, [*_list_names(entries, but=())]), ungraded_names)
+
+
+def _stems(entries: Iterable[Path]) -> list[str]:
+    return [entry.stem for entry in entries if entry.suffix == ".ipynb"]
 
 
 def _missing_message(only: Exercise | None, found: list[str]) -> str:
@@ -135,7 +147,7 @@ def _list_names(entries: Iterable[Path], *, but: Collection[str]) -> list[str]:
         if entry.name in but:
             continue
         inside = _list_names_in(entry) if entry.suffix != ".ipynb" else []
-        found += [f"{_clean_name(entry.name)}/{name}" for name in inside] or [_clean_name(entry.name)]
+        found += [f"{clean_name(entry.name)}/{name}" for name in inside] or [clean_name(entry.name)]
     return found[:MOST_NAMES]
 
 
@@ -143,7 +155,7 @@ def _list_names_in(entry: Path) -> list[str]:
     """List the names in a folder; for anything else, none."""
     if entry.is_symlink() or not entry.is_dir():
         return []
-    return [_clean_name(each.name) for each in _list_entries(entry)[:MOST_NAMES]]
+    return [clean_name(each.name) for each in _list_entries(entry)[:MOST_NAMES]]
 
 
 def _list_entries(folder: Path) -> list[Path]:
@@ -162,13 +174,21 @@ def _find_exercise(slug: str, *, exercises: Path, key: Path | None) -> Exercise 
 
 
 def _check_names(entries: Iterable[Path]) -> None:
-    """Refuse two learners of the same name, which only a name made to look like another's can cause."""
+    """Refuse two learners of the same name: only a name made to look like another's, or two ways to write one, can be.
+
+    In Unicode an accent is part of its letter or a character of its own, as the system has it that packed the files.
+    """
     raw_names: dict[str, str] = {}
     learners = (entry for entry in entries if entry.suffix == ".ipynb" or entry.is_dir() or entry.is_symlink())
     for raw in map(_raw_name, learners):
         other = raw_names.setdefault(_display_name(raw), raw)
-        if other != raw:
+        if normalize_name(other) != normalize_name(raw):
             raise InputError(f"expected learners with different names, found {other!r} and {raw!r}; rename one of them")
+        if other != raw:
+            raise InputError(
+                f"expected one place for each learner, found two for {_display_name(raw)}, {other!a} and {raw!a}, "
+                "which differ only in how accents are encoded; move all into one of them"
+            )
 
 
 def _raw_name(entry: Path) -> str:
@@ -177,11 +197,7 @@ def _raw_name(entry: Path) -> str:
 
 
 def _display_name(raw: str) -> str:
-    """Return a learner's name for display: as it is, else what is printable of it and a digest."""
-    shown = _clean_name(raw)
+    """Return a learner's name for display: as it is, in Unicode NFC; else what is printable of it and a digest."""
+    raw = normalize_name(raw)
+    shown = clean_name(raw)
     return shown if shown == raw else f"{shown} ({hashlib.sha256(os.fsencode(raw)).hexdigest()[:6]})"
-
-
-def _clean_name(name: str) -> str:
-    """Return a file's name as printable text, whatever bytes it is made of."""
-    return one_line(name.encode("utf-8", "backslashreplace").decode("utf-8"))

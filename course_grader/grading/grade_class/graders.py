@@ -215,6 +215,7 @@ def _grade(
     limits = replace(full, hidden=hidden, held_bytes=min(full.held_bytes, share))
     exercise, kills = replace(task.exercise, limits=limits), machine_memory.count_oom_kills()
     report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
+    report = replace(report, messages=(*report.messages, *filter(None, [task.message])))
     lost_points = report.points < report.max_points or report.status != "graded"
     short_of_memory = limits.held_bytes < full.held_bytes and StopCause.MEMORY in report.causes
     disturbed = report.starved or machine_memory.count_oom_kills() > kills or (beside_others and report.was_refused)

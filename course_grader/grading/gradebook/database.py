@@ -1,9 +1,11 @@
 """Open a database as a gradebook: make its tables in an empty one, migrate an old one, and leave any other alone."""
 
+import functools
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -12,10 +14,13 @@ from course_grader.grading.gradebook.sql_tables import MARK, REVISION, RevisionR
 from course_lib.errors import CourseError, InputError
 from course_lib.extras import load
 
-__all__ = ["database_url", "explain_database_errors", "open_database"]
+__all__ = ["database_url", "explain", "open_database", "retry_and_explain"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 WAIT_SECONDS = 30
 LOCK = 0x67726164  # PostgreSQL's advisory locks are told apart by number
+PAUSES_SECONDS = [0.1 * 2**number for number in range(8)]  # while PostgreSQL restarts: 25 s in all
 OTHER = "name another with --gradebook"
 UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
 
@@ -82,21 +87,77 @@ def open_database(address: str, *, create: bool = True) -> Engine:
     return engine
 
 
-@contextmanager
-def explain_database_errors() -> Iterator[None]:
-    """Turn a database's errors while a gradebook is in use, such as a lock or a full disk, into one sentence."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        wrong = f"the gradebook could not be read or written: {_database_message(error)}"
-        raise InputError(f"{wrong}; run the same command again") from error
+class _Addressed(Protocol):
+    """What has the address of its database, as it was given."""
+
+    address: str
+
+
+_Book = TypeVar("_Book", bound=_Addressed)
+
+
+def retry_and_explain(method: Callable[Concatenate[_Book, P], R]) -> Callable[Concatenate[_Book, P], R]:
+    """Run a gradebook's method again while the connection is lost, and make one sentence of what else goes wrong.
+
+    A method is one transaction: what was cut off has not happened. If it was cut off as it was confirmed, it may have;
+    so a method must be one that can be run twice.
+
+    Raises
+    ------
+    InputError
+        If the database is locked, its disk is full, it does not come back, and the like.
+    """
+
+    @functools.wraps(method)
+    def run(book: _Book, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        for seconds in PAUSES_SECONDS:
+            try:
+                return method(book, *args, **kwargs)
+            except SQLAlchemyError as error:
+                if not _lost_connection(error):
+                    raise _explain_error(book, error) from error
+                time.sleep(seconds)
+        return explain(method)(book, *args, **kwargs)
+
+    return run
+
+
+def explain(method: Callable[Concatenate[_Book, P], R]) -> Callable[Concatenate[_Book, P], R]:
+    """Make one sentence of what goes wrong in a gradebook's method that is not to be run twice."""
+
+    @functools.wraps(method)
+    def run(book: _Book, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(book, *args, **kwargs)
+        except SQLAlchemyError as error:
+            raise _explain_error(book, error) from error
+
+    return run
+
+
+def _explain_error(book: _Addressed, error: SQLAlchemyError) -> InputError:
+    wrong = f"the gradebook at {_shown_address(book.address)} could not be read or written: {_database_message(error)}"
+    return InputError(f"{wrong}; run the same command again")
+
+
+def _lost_connection(error: SQLAlchemyError) -> bool:
+    """Tell whether a server went away, or could not be reached; a file of SQLite's does not come back by waiting."""
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
+        return False
+    return error.connection_invalidated or error.statement is None
+
+
+def _shown_address(address: str) -> str:
+    """Return a gradebook's address for a message: a file as a path, and no passwords."""
+    url = database_url(address)
+    return str(url.database) if url.get_backend_name() == "sqlite" else _without_passwords(url)
 
 
 def _make_engine(url: URL, *, create: bool) -> Engine:
     """Return an engine that has not looked at its database yet."""
     if url.get_backend_name() == "postgresql":
         load("psycopg", extra="grade")
-        return create_engine(url)
+        return create_engine(url, pool_pre_ping=True)  # a connection from before a restart is made anew
     _check_file(Path(str(url.database)), create=create)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
     event.listen(engine, "connect", _disable_implicit_begin)

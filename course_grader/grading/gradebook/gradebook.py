@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader, ManualPoints
-from course_grader.grading.gradebook.database import explain_database_errors, open_database
+from course_grader.grading.gradebook.database import explain, open_database, retry_and_explain
 from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
 from course_grader.grading.gradebook.read_rows import read_attempt, read_results
 from course_grader.grading.gradebook.sql_tables import (
@@ -47,6 +47,7 @@ class Gradebook:
     """
 
     def __init__(self, address: str, *, create: bool = True) -> None:
+        self.address = address
         self._engine: Engine = open_database(address, create=create)
 
     def __enter__(self) -> "Gradebook":
@@ -55,6 +56,7 @@ class Gradebook:
     def __exit__(self, *exc_info: object) -> None:
         self._engine.dispose()
 
+    @retry_and_explain
     def record(self, attempt: Attempt, notebook: bytes | None = None) -> None:
         """Record an attempt; the same notebook of the same learner replaces its former results, and keeps its place.
 
@@ -67,11 +69,10 @@ class Gradebook:
         notebook : bytes, optional
             What was handed in, to be kept, so that it can be graded again when the file is gone.
         """
-        with explain_database_errors():
-            with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
-                self._record(attempt, notebook)
-                return
+        with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
             self._record(attempt, notebook)
+            return
+        self._record(attempt, notebook)
 
     def _record(self, attempt: Attempt, notebook: bytes | None) -> None:
         values = _attempt_columns(attempt)
@@ -93,9 +94,10 @@ class Gradebook:
             if rows := [{"attempt_id": row.id, "position": position, **result} for position, result in results]:
                 session.execute(insert(ResultRow), rows)
 
+    @retry_and_explain
     def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime, notebook: bytes | None = None) -> None:
         """Record that a notebook was handed in again, at this time; keep its bytes, if given."""
-        with explain_database_errors(), Session(self._engine) as session, session.begin():
+        with Session(self._engine) as session, session.begin():
             if notebook is not None:
                 keep_notebook(session, notebook)
             row = session.scalar(_select_attempt(attempt))
@@ -103,13 +105,14 @@ class Gradebook:
                 row.submitted_at = min(row.submitted_at, submitted_at)
                 row.last_submitted_at = max(row.last_submitted_at, submitted_at)
 
+    @retry_and_explain
     def set_submission_times(self, times: Mapping[tuple[str, str, str], datetime]) -> None:
         """Set when notebooks were handed in, by learner, exercise and hash, in place of what was set before.
 
         These times take precedence over all others, also over those recorded later, so that a time that was wrong once
         can be put right.
         """
-        with explain_database_errors(), Session(self._engine) as session, session.begin():
+        with Session(self._engine) as session, session.begin():
             for key, time in times.items():
                 learner, exercise, notebook_hash = key
                 row = SubmissionTimeRow(
@@ -117,6 +120,7 @@ class Gradebook:
                 )
                 session.merge(row)
 
+    @retry_and_explain
     def attempts(self, *, exercise: str, learner: str | None = None, with_rows: bool = True) -> list[Attempt]:
         """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in.
 
@@ -130,7 +134,7 @@ class Gradebook:
             Whether with the results of tests and cells, which are most of what there is to read.
         """
         mine = [AttemptRow.exercise == exercise, *([AttemptRow.learner == learner] if learner is not None else [])]
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             set_times = session.scalars(select(SubmissionTimeRow).where(SubmissionTimeRow.exercise == exercise))
             times = {(row.learner, row.notebook_hash): row.submitted_at for row in set_times}
             results = read_results(session, mine) if with_rows else {}
@@ -140,56 +144,68 @@ class Gradebook:
             ]
         return sorted(found, key=lambda attempt: attempt.submitted_at)
 
+    @retry_and_explain
     def notebook(self, notebook_hash: str) -> bytes | None:
         """Return the notebook with this hash, as it was handed in, or None if it is not kept or is damaged."""
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return load_notebook(session, notebook_hash)
 
+    @retry_and_explain
     def attempt_headers(self, *, exercise: str) -> list[AttemptHeader]:
         """Return the attempts at an exercise without their reports, in the order they were first recorded."""
         names = ("learner", "notebook_hash", "key_hash", "submitted_at", "last_submitted_at")
         kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash).label("notebook_kept")
         query = select(*(getattr(AttemptRow, name) for name in names), kept).where(AttemptRow.exercise == exercise)
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return [AttemptHeader(**row._asdict()) for row in session.execute(query.order_by(AttemptRow.id))]
 
+    @retry_and_explain
     def count_outdated(self, *, exercise: str, key_hash: str) -> int:
         """Count the attempts at an exercise that another key graded, and that can be graded again."""
         kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash)
         query = select(func.count()).where(AttemptRow.exercise == exercise, AttemptRow.key_hash != key_hash, kept)
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return session.scalar(query) or 0
 
+    @retry_and_explain
     def exercises(self) -> list[str]:
         """Return every exercise with an attempt or with points given by hand, by name."""
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return sorted(
                 {slug for row in (AttemptRow, ManualPointsRow) for slug in session.scalars(select(row.exercise))}
             )
 
+    @retry_and_explain
     def learners(self) -> list[str]:
         """Return every learner with an attempt, by name."""
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return sorted(session.scalars(select(AttemptRow.learner).distinct()))
 
+    @retry_and_explain
     def add_points(self, points: ManualPoints) -> float:
-        """Record points given by hand; return the sum of those this learner has for this exercise."""
-        with explain_database_errors(), Session(self._engine) as session, session.begin():
-            session.add(ManualPointsRow(**asdict(points)))
-            session.flush()
+        """Record points given by hand; return the sum of those this learner has for this exercise.
+
+        Given at the same instant, the same points are the same ones.
+        """
+        with Session(self._engine) as session, session.begin():
+            if session.scalar(select(ManualPointsRow.id).filter_by(**asdict(points))) is None:
+                session.add(ManualPointsRow(**asdict(points)))
+                session.flush()
             mine = (ManualPointsRow.learner == points.learner, ManualPointsRow.exercise == points.exercise)
             return float(session.scalar(select(func.sum(ManualPointsRow.points)).where(*mine)) or 0)
 
+    @explain
     def undo_points(self, learner: str, exercise: str) -> ManualPoints | None:
         """Take back the points that were given last to a learner for an exercise; return them, or None."""
         mine = (ManualPointsRow.learner == learner, ManualPointsRow.exercise == exercise)
-        with explain_database_errors(), Session(self._engine) as session, session.begin():
+        with Session(self._engine) as session, session.begin():
             row = session.scalar(select(ManualPointsRow).where(*mine).order_by(ManualPointsRow.id.desc()).limit(1))
             if row is None:
                 return None
             session.delete(row)
             return _read_points(row)
 
+    @retry_and_explain
     def manual_points(self, *, exercise: str | None = None, learner: str | None = None) -> list[ManualPoints]:
         """Return points given by hand in the order they were given: all, or those of an exercise or a learner."""
         query = select(ManualPointsRow).order_by(ManualPointsRow.id)
@@ -197,7 +213,7 @@ class Gradebook:
             query = query.where(ManualPointsRow.exercise == exercise)
         if learner is not None:
             query = query.where(ManualPointsRow.learner == learner)
-        with explain_database_errors(), Session(self._engine) as session:
+        with Session(self._engine) as session:
             return [_read_points(row) for row in session.scalars(query)]
 
 

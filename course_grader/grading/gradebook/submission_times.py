@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.text import one_line
+from course_grader.grading.text import normalize_name, one_line
 from course_lib.errors import InputError
 
 __all__ = ["SubmissionTimes", "read_times", "submission_time"]
@@ -72,7 +72,7 @@ def _read_line(line: dict[str, str], place: str) -> tuple[tuple[str, str], datet
     if time is None or time.tzinfo is None:
         wrong = f"expected a time with its offset, such as 2026-10-05T23:10:00+02:00, found {line['submitted']!r}"
         raise InputError(f"{place}: {wrong}; write the offset, or Z for UTC")
-    return (line["learner"], line["exercise"]), time
+    return (normalize_name(line["learner"]), line["exercise"]), time
 
 
 def submission_time(task: Task, times: SubmissionTimes) -> datetime:

@@ -50,8 +50,7 @@ def build_autograder(exercise: Exercise, out: Path, *, sandbox: bool = True, vis
         _add_file(archive, "requirements.txt", requirements(exercise, GRADE_ONE).encode())
         for name, raw in [*library_files(), *_prefix_names("key", key_files(exercise))]:
             _add_file(archive, name, raw)
-    with out.open("xb") as file:
-        file.write(whole.getvalue())
+    _write_file(out, whole.getvalue())
 
 
 def build_classroom(exercise: Exercise, out: Path) -> None:
@@ -67,11 +66,24 @@ def build_classroom(exercise: Exercise, out: Path) -> None:
     files = [(".github/workflows/grade.yml", workflow.encode()), ("requirements.txt", _class_requirements(exercise))]
     for name, raw in [*files, *library_files(), *_prefix_names("key", key_files(exercise))]:
         (path := out / name).parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(raw)
+        _write_file(path, raw)
 
 
 def _class_requirements(exercise: Exercise) -> bytes:
     return requirements(exercise, GRADE_CLASS).encode()
+
+
+def _write_file(path: Path, raw: bytes) -> None:
+    """Write a new file, or nothing, and say where there was no room."""
+    with path.open("xb") as file:
+        try:
+            file.write(raw)
+            file.flush()
+        except OSError as error:
+            path.unlink()
+            raise InputError(
+                f"expected to write {path}, found: {error.strerror}; make room there, or name another --out"
+            ) from error
 
 
 def _check_free(out: Path) -> None:

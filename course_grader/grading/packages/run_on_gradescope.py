@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course_grader.grading.exercises.exercise import load_exercise
+from course_grader.grading.grade_class.choose_notebook import find_claims
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.packages.gradescope_results import gradescope_results
@@ -69,13 +70,13 @@ def _grade(root: Path, slug: str, *, sandboxed: bool) -> SubmissionReport:
 
 
 def _find_notebook(folder: Path, slug: str) -> tuple[Path, list[Path]]:
-    """Find the notebook to grade, called after the exercise or the only one, and the others."""
-    named = folder / f"{slug}.ipynb"
-    notebooks = sorted(path for path in folder.glob("*.ipynb") if not path.name.startswith("."))
-    if named in notebooks:
-        return named, [path for path in notebooks if path != named]
-    if len(notebooks) == 1:
-        return notebooks[0], []
+    """Find the notebook to grade, called after the exercise, the only one, or the only one that says so; and others."""
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    notebooks = [path for path in files if path.name.strip().casefold().endswith(".ipynb")]
+    named = [path for path in notebooks if path.name == f"{slug}.ipynb"]
+    for found in (named, notebooks, find_claims(notebooks).get(slug, [])):
+        if len(found) == 1:
+            return found[0], [path for path in notebooks if path != found[0]]
     came = _join_file_names(notebooks) or "no notebook"
     raise _LearnerMessage(f"expected {slug}.ipynb, found {came}; hand in the notebook under its own name")
 

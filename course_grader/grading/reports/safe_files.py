@@ -16,7 +16,8 @@ __all__ = ["check_folder", "csv_text", "safe_file_name", "write_atomically"]
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
 DIGESTED = re.compile(r".*-[0-9a-f]{8}")  # what is made of another name could look like it
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+PLAIN = re.compile(r"[a-z0-9]([a-z0-9._-]{0,78}[a-z0-9_-])?")
+RESERVED = re.compile(r"(aux|con|nul|prn|com\d|lpt\d)(\..*)?")  # Windows, whatever follows the dot
 CELL_CHARS = 16_000  # a spreadsheet takes 32,767, of which apostrophes may be half
 # What a spreadsheet takes for the beginning of a formula.
 FORMULA = tuple(
@@ -47,6 +48,9 @@ def check_folder(folder: Path, files: Iterable[str] = ("grades.csv", "grades.jso
 def safe_file_name(name: str) -> str:
     """Return a safe file name for a learner: their name if it is plain, else its plain parts and a digest.
 
+    A name with capitals is not plain: on many disks ``Ada.html`` and ``ada.html`` are the same file. No more is one
+    that Windows reserves for a device.
+
     Examples
     --------
     >>> safe_file_name("ada.lovelace")
@@ -55,8 +59,10 @@ def safe_file_name(name: str) -> str:
     'etc-passwd-3754d6cb'
     >>> safe_file_name("Zoë Müller")
     'Zoe-Muller-d6e575a6'
+    >>> safe_file_name("Ada"), safe_file_name("con")
+    ('Ada-99a563ab', 'con-1143da2b')
     """
-    if PLAIN.fullmatch(name) and not DIGESTED.fullmatch(name):
+    if PLAIN.fullmatch(name) and not DIGESTED.fullmatch(name) and not RESERVED.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     letters = unicodedata.normalize("NFKD", name[:60]).encode("ascii", "ignore").decode()[:60]  # without their accents
@@ -89,22 +95,35 @@ def _plain_cell(cell: str) -> str:
     return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
 
 
-def write_atomically(path: Path, text: str | Iterable[str]) -> Path:
+def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> Path:
     """Write a file beside its place and rename it, so that a reader never sees half of it; return the path.
 
     Text that comes in pieces is written as it comes: if making one fails, the file stays what it was.
+
+    Raises
+    ------
+    InputError
+        With the path, if it cannot be written: on a full disk, say. What was there stays as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    pieces = [text] if isinstance(text, (str, bytes)) else text
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            pieces = [text] if isinstance(text, str) else text
-            file.writelines(piece.encode("utf-8", "backslashreplace") for piece in pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                for piece in pieces:
+                    file.write(piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        came = error.strerror or type(error).__name__  # the system's sentence; of a full disk it names no file
+        raise InputError(
+            f"expected to write {path}, found: {came}; make room there, or name another place. What was there before "
+            "is as it was"
+        ) from error
     return path

@@ -1,7 +1,7 @@
 """Lets torch differentiate in a helper of part 3, and calls that in part 4.
 
 expects: `backward_in_blocks` uses `torch.autograd`: that differentiates for you
-points: 4
+points: 3.5
 """
 
 import numpy as np
