@@ -19,7 +19,8 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
     .. math:: \|g\|_p = \Bigl( \sum_i |g_i|^p \Bigr)^{1/p}, \qquad \|g\|_\infty = \max_i |g_i|
 
     Each gradient is divided by its largest absolute value first, so that powers of finite numbers neither overflow nor
-    vanish. On a device, everything is read in one transfer.
+    vanish. On a device, everything is read in one transfer. Of a model that FSDP2 splits (DTensors), it is the norm of
+    the whole, and all processes must ask for it.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
     ('5e+19', '4e+19')
     """
     p = _check_power(norm_type)
-    grads = [g.grad.detach() for g in parameters_with_gradient(_as_model(model)).values() if g.grad is not None]
+    found = parameters_with_gradient(_as_model(model), split=True)
+    grads = [g.grad.detach() for g in found.values() if g.grad is not None]
     norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
     return combine_norms(norms, p).value
 

@@ -9,11 +9,14 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import distribute_tensor, init_device_mesh
 
 from course_lib import autograd
 from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from course_lib.monitoring.reading.read_torch_gradients import TorchReader
+from course_lib.training import run_processes
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -457,3 +460,21 @@ def test_a_generator_read_twice_is_named_as_such():
     compute_grad_norm(parameters)
     with pytest.raises(InputError, match=r"the list is empty\. Pass .*parameters\(\) anew"):
         compute_grad_norm(parameters)
+
+
+def test_the_norm_of_a_model_that_fsdp2_splits_is_that_of_the_whole():
+    """In both processes, for any p, and where one process holds nothing of a layer."""
+
+    def work(_):
+        split, whole = (nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 1)) for _ in "ab")
+        split.load_state_dict(whole.state_dict())
+        mesh = init_device_mesh("cpu", (2,))
+        fully_shard(split, mesh=mesh)
+        for p, q in zip(split.parameters(), whole.parameters(), strict=True):
+            q.grad = torch.arange(1.0, q.numel() + 1).reshape(q.shape) * 1e20
+            p.grad = distribute_tensor(q.grad, mesh, p.placements)
+        return [[compute_grad_norm(model, p) for model in (split, whole)] for p in (1, 2, 3, math.inf)]
+
+    for found in run_processes(work):
+        for of_parts, of_whole in found:
+            assert of_parts == pytest.approx(of_whole, rel=1e-6)
