@@ -1,6 +1,7 @@
 """Run ``course grade``: check the request, grade into the gradebook, report."""
 
 import contextlib
+import functools
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -22,9 +23,12 @@ from course_grader.grading.grade_class.similarity import Comparison
 from course_grader.grading.gradebook import (
     FinalGrade,
     Gradebook,
+    KeptAttempts,
     Outcome,
     Policies,
     compute_final_grades,
+    count_outdated,
+    find_kept_attempts,
     find_policies,
     grade_into,
     read_times,
@@ -56,6 +60,8 @@ class GradingRun:
     grades: list[FinalGrade] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     compared: Comparison = field(default_factory=Comparison)
+    kept: KeptAttempts = field(default_factory=KeptAttempts)
+    outdated: int = 0
 
     def read_rules(self, rules: Path | None, submitted: Path | None) -> None:
         """Read the cohort's rules and the times of submission, and check what will be written."""
@@ -111,28 +117,57 @@ class GradingRun:
         url = database_url(self.book)
         return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
 
-    def grade(self, graders: Graders, *, regrade: bool) -> None:
-        """Grade into the gradebook, with a progress bar; Ctrl-C ends it cleanly."""
+    def grade(self, graders: Graders, *, regrade: bool, only: str | None = None) -> None:
+        """Grade into the gradebook, with a progress bar; Ctrl-C ends it cleanly.
+
+        To regrade is to grade every attempt in the gradebook, at all exercises or at one only.
+        """
         if not self.gradebook:
             self.out.mkdir(parents=True, exist_ok=True)
         graders.hide(self._hidden_folders())
         with Gradebook(self.book) as book:
-            run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times)
+            if regrade:
+                self._find_kept(book, only)
+                graders.prepare([*self.tasks, *self.kept.tasks])
+            run = grade_into(book, self.tasks, graders, regrade=regrade, times=self.times, kept=self.kept.tasks)
             try:
-                with closing(run), Progress(total=len(self.tasks)) as progress:
+                with closing(run), Progress(total=self._total) as progress:
                     for outcome in run:
                         self.outcomes.append(outcome)
                         progress.show(outcome)
-                        self.compared.add(outcome.task)  # while others are graded
+                        if not outcome.kept:
+                            self.compared.add(outcome.task)  # while others are graded
             except KeyboardInterrupt:
                 self._report_interrupt()
             self.grades = compute_final_grades(book, (outcome.report for outcome in self.outcomes), self.policies)
+            self.outdated = count_outdated(book, self.tasks)
+
+    @property
+    def _total(self) -> int:
+        return len(self.tasks) + len(self.kept.tasks)
+
+    def _find_kept(self, book: Gradebook, only: str | None) -> None:
+        """Find what else the gradebook can grade again, and note what it cannot."""
+        find = functools.partial(find_exercise, exercises=self.exercises, key=self.key)
+        self.kept = find_kept_attempts(book, self.tasks, find=find, only=only)
+        for slug, learners in self.kept.without_notebook.items():
+            typer.echo(
+                f"note: earlier attempts at {slug} of {join_names(learners)} keep their marks: they are from before "
+                "the gradebook kept notebooks, and cannot be graded again; where you have a file, grade it once more",
+                err=True,
+            )
+        for slug in self.kept.without_exercise:
+            typer.echo(
+                f"note: the attempts at {slug} keep their marks: its text was not found; say where it is with "
+                "--exercises or --key",
+                err=True,
+            )
 
     def _report_interrupt(self) -> None:
         done = sum(outcome.report.status not in ("missing", "error") for outcome in self.outcomes)
         shown = self.book.split("://")[0] + "://..." if "://" in self.book else self.book
         make_console(stderr=True).print(
-            f"course: stopped with {done} of {len(self.tasks)} submissions in {shown}; "
+            f"course: stopped with {done} of {self._total} submissions in {shown}; "
             "run the same command again to go on from there",
             markup=False,
             soft_wrap=True,
@@ -153,6 +188,11 @@ class GradingRun:
         if counts[True]:
             line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
             console.print(line, markup=False)
+        if again := sum(outcome.kept for outcome in self.outcomes):
+            console.print(f"{_count_attempts(again)} graded again from the gradebook", markup=False)
+        if self.outdated:
+            line = f"{_count_attempts(self.outdated)} graded by another key; --regrade grades all again"
+            console.print(line, markup=False)
         rest = [each for each in self.grades if (each.report.learner, each.report.exercise) not in came]
         absent = sum(each.report.status == "missing" and not each.manual for each in rest)
         if others := len(rest) - absent:
@@ -170,6 +210,11 @@ class GradingRun:
             with contextlib.suppress(InputError):
                 titles[slug] = find_exercise(slug, exercises=self.exercises, key=self.key).title
         return titles
+
+
+def _count_attempts(count: int) -> str:
+    """Count attempts as the subject of a sentence, with its verb."""
+    return "1 earlier attempt was" if count == 1 else f"{count} earlier attempts were"
 
 
 def _names_with_verb(names: Sequence[str]) -> str:

@@ -53,6 +53,12 @@ def test_the_last_attempt_is_the_one_handed_in_last():
     assert compute_final_grade(again, Policy(attempts="last"), came=CAME).points == 8
 
 
+def test_of_attempts_at_one_time_the_later_recorded_is_the_last():
+    """Also when the one before it was graded again after it."""
+    tries = [replace(attempt(8, at=DUE), graded_at=DUE + DAY), attempt(3, at=DUE)]
+    assert compute_final_grade(tries, Policy(attempts="last"), came=CAME).points == 3
+
+
 def test_points_by_hand_come_on_top_and_are_told():
     """They are not touched by lateness, and may take points away."""
     manual = [ManualPoints("ada", "double", points, why, DUE) for points, why in ((1.5, "oral exam"), (-1, "a loan"))]

@@ -1,17 +1,20 @@
 """The gradebook keeps what it is given, once, in SQLite and in a real PostgreSQL alike."""
 
-import contextlib
 import re
 import sqlite3
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
+from course_grader.grading.exercises.hashes import hash_notebook
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook import Attempt, Gradebook, ManualPoints
 from course_grader.grading.gradebook.database import database_url
+from course_grader.grading.gradebook.sql_tables import NotebookRow
 from course_lib.errors import InputError
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
@@ -76,16 +79,37 @@ def test_a_time_that_was_told_comes_before_all_others(address):
             assert (found.submitted_at, found.last_submitted_at) == (told, told)
 
 
-def test_a_gradebook_from_before_times_were_told_is_gone_on_with(tmp_path):
-    """What it lacks is made when it is opened, also to look something up."""
-    path = tmp_path / "gradebook.sqlite"
-    with Gradebook(str(path)) as book:
-        book.record(attempt())
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE told_times")
-    with Gradebook(str(path), create=False) as book:
-        assert book.attempts(exercise="double") == [attempt()]
-        book.set_submission_times({("ada", "double", "a" * 64): NOON})
+def test_a_notebook_is_kept_once_and_comes_back_as_it_was(address):
+    """The same bytes of two learners are one copy, compressed; an attempt without one says so."""
+    raw = b'{"cells": []}' * 10_000
+    mine = hash_notebook(raw)
+    with Gradebook(address) as book:
+        for learner in ("ada", "bob"):
+            book.record(attempt(learner, notebook=mine), raw)
+        book.record(attempt("cem"))
+        assert book.notebook(mine) == raw
+        assert book.notebook("a" * 64) is None
+        headers = book.attempt_headers(exercise="double")
+        assert [(each.learner, each.notebook_kept) for each in headers] == [
+            ("ada", True),
+            ("bob", True),
+            ("cem", False),
+        ]
+        with book._engine.begin() as connection:
+            [(size,)] = connection.exec_driver_sql("SELECT length(content) FROM notebooks").all()
+        assert size < len(raw) / 100
+        book.record_resubmission(attempt("cem"), submitted_at=NOON, notebook=b"found again")
+        assert book.notebook(hash_notebook(b"found again")) == b"found again"
+
+
+@pytest.mark.parametrize("damage", [b"no longer compressed", zlib.compress(b"another notebook")])
+def test_a_damaged_notebook_is_none(address, damage):
+    """What is read back has the hash that it was kept under, or is not used."""
+    with Gradebook(address) as book:
+        book.record(attempt(notebook=hash_notebook(b"mine")), b"mine")
+        with book._engine.begin() as connection:
+            connection.execute(update(NotebookRow).values(content=damage))
+        assert book.notebook(hash_notebook(b"mine")) is None
 
 
 def test_another_notebook_is_another_attempt(address):
@@ -103,8 +127,8 @@ def test_graders_at_the_same_time_record_once(address):
 
     def write(number):
         with Gradebook(address) as book:
-            book.record(attempt("both", points=number))
-            book.record(attempt(f"learner{number}"))
+            book.record(attempt("both", points=number), b"the same notebook")
+            book.record(attempt(f"learner{number}"), b"the same notebook")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(8)))
@@ -140,8 +164,9 @@ def test_a_transaction_cut_short_leaves_the_old_grade(address, monkeypatch):
         book.record(attempt())
         broken = replace(attempt(), report=replace(attempt().report, rows=(Row("t", "test", None),)))  # no status
         with pytest.raises(Exception, match=r"(?i)null"):
-            book.record(broken)
+            book.record(broken, b"its notebook")
         assert book.attempts(exercise="double") == [attempt()]
+        assert book.notebook(hash_notebook(b"its notebook")) is None
 
 
 def other_file(path):
@@ -162,7 +187,16 @@ def newer_version(path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE gradebook SET version = 9")
     connection.close()
-    return "expected version 1 of the gradebook at .*, found 9; use the grader that wrote it"
+    return "expected version 2 of the gradebook at .* or an older one, found 9, of a newer grader; use that grader"
+
+
+def newer_revision(path):
+    with Gradebook(str(path)):
+        pass
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '1000'")
+    connection.close()
+    return "expected version 2 of the gradebook at .* or an older one, found 1000, of a newer grader; use that grader"
 
 
 def a_folder(path):
@@ -170,7 +204,7 @@ def a_folder(path):
     return "expected a file for the gradebook, found a folder"
 
 
-@pytest.mark.parametrize("make", [other_file, other_tables, newer_version, a_folder])
+@pytest.mark.parametrize("make", [other_file, other_tables, newer_version, newer_revision, a_folder])
 def test_what_is_no_gradebook_is_refused_and_left_alone(tmp_path, make):
     """A file, a database, a folder of something else: one sentence, and not a byte changed."""
     came = make(path := tmp_path / "it")

@@ -4,7 +4,9 @@ import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import delete, update
 
+from course_grader.grading.exercises.hashes import hash_notebook
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook import (
@@ -12,8 +14,12 @@ from course_grader.grading.gradebook import (
     ManualPoints,
     Policies,
     compute_final_grades,
+    count_outdated,
+    find_kept_attempts,
     grade_into,
 )
+from course_grader.grading.gradebook.sql_tables import NotebookRow
+from course_lib.errors import InputError
 
 DUE = datetime(2026, 10, 5, 22, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -26,7 +32,7 @@ def graded(exercise, tmp_path):
     Grading itself is replaced: what is looked at is what is asked of it.
     """
     (folder := tmp_path / "class").mkdir()
-    asked = []
+    asked, seen = [], []
 
     statuses, edits = {}, set()
 
@@ -37,13 +43,15 @@ def graded(exercise, tmp_path):
         def grade(self, tasks):
             for task in tasks:
                 asked.append(task.learner)
+                seen.append(task.path.read_text())
                 if task.learner in edits:
                     task.path.write_text("edited")
                 status = statuses.get(task.learner, "graded")
                 yield task, SubmissionReport(task.learner, "double", status, 2, 3, sandbox=self.sandbox)
 
-    def grade(texts, *, key=exercise, sandbox="bubblewrap", status=None, edited=(), **options):
+    def grade(texts, *, key=exercise, sandbox="bubblewrap", status=None, edited=(), all_kept=False, **options):
         asked.clear()
+        seen.clear()
         statuses.clear()
         statuses.update(status or {})
         edits.clear()
@@ -53,7 +61,11 @@ def graded(exercise, tmp_path):
             os.utime(folder / learner, (DUE.timestamp(), DUE.timestamp()))
         tasks = [Task(learner, key, folder / learner) for learner in texts]
         with Gradebook(str(tmp_path / "book.sqlite")) as book:
+            if all_kept:
+                grade.kept = find_kept_attempts(book, tasks, find={"double": key}.__getitem__)
+                options |= {"regrade": True, "kept": grade.kept.tasks}
             outcomes = list(grade_into(book, tasks, Graders(sandbox), **options))
+            grade.seen, grade.outdated = list(seen), count_outdated(book, tasks)
             return list(asked), compute_final_grades(book, (each.report for each in outcomes), Policies())
 
     return grade
@@ -137,3 +149,71 @@ def test_points_by_hand_count_for_who_handed_nothing_in(graded, tmp_path):
     assert (zoe.points, zoe.report.max_points, zoe.report.status, zoe.attempts) == (1.5, 3, "missing", 0)
     assert zoe.messages == ("nothing was handed in", "+1.5 by your instructor: at the board")
     assert (oral.report.exercise, oral.points, oral.report.max_points) == ("oral", 1.5, 0)
+
+
+def test_kept_attempts_are_graded_again_though_their_files_are_gone(graded):
+    """Each attempt of everyone once, those that lie there too; when they were handed in stays, and no file is left."""
+    graded({"ada": "a", "bob": "a"}, times={("ada", "double"): DUE - DAY})
+    _, before = graded({"ada": "b", "cem": "c"})
+    asked, stand = graded({"ada": "b"}, all_kept=True, status={"bob": "rejected"})
+    assert (sorted(asked), sorted(graded.seen)) == (["ada", "ada", "bob", "cem"], ["a", "a", "b", "c"])
+    assert [each.attempts for each in stand] == [each.attempts for each in before] == [2, 1, 1]
+    assert [each.report.status for each in stand] == ["graded", "rejected", "graded"]
+    assert [came(each) for each in stand] == [came(each) for each in before]
+    assert not any(task.path.exists() for task in graded.kept.tasks)
+
+
+def came(grade):
+    """Return when the attempt that counts was handed in, first and last."""
+    return grade.counted.submitted_at, grade.counted.last_submitted_at
+
+
+def test_what_a_changed_key_leaves_outdated_is_counted(graded, make_exercise):
+    """Until they are graded again; with the files alone, the attempts before them stay outdated."""
+    graded({"ada": "a", "bob": "b"})
+    graded({"ada": "c"})
+    other = make_exercise(tests="from course_grader import points\n@points(1)\ndef test(learner): pass\n")
+    graded({"ada": "c"}, key=other)
+    assert graded.outdated == 2
+    graded({"ada": "c"}, key=other, all_kept=True)
+    assert graded.outdated == 0
+
+
+def test_a_failure_to_grade_a_kept_attempt_costs_nothing(graded, tmp_path):
+    """The grader's own failure, or a damaged copy: the marks stay, and are shown as such."""
+    graded({"ada": "a", "bob": "b"})
+    with Gradebook(str(tmp_path / "book.sqlite")) as book, book._engine.begin() as connection:
+        connection.execute(
+            update(NotebookRow).where(NotebookRow.hash == hash_notebook(b"b")).values(content=b"damaged")
+        )
+    asked, stand = graded({"cem": "c"}, all_kept=True, status={"ada": "error"})
+    assert sorted(asked) == ["ada", "cem"]
+    assert [(each.report.status, each.points) for each in stand] == [("error", 2), ("error", 2), ("graded", 2)]
+    assert "copy of this notebook is damaged" in stand[1].messages[0]
+
+
+def test_an_attempt_without_its_notebook_keeps_its_marks_and_is_named(graded, tmp_path):
+    """Until the same bytes come again, as files: then they are kept."""
+    graded({"ada": "a", "bob": "b"})
+    with Gradebook(str(tmp_path / "book.sqlite")) as book, book._engine.begin() as connection:
+        connection.execute(delete(NotebookRow))
+    asked, stand = graded({"cem": "c"}, all_kept=True)
+    assert (asked, [each.points for each in stand]) == (["cem"], [2, 2, 2])
+    assert graded.kept.without_notebook == {"double": ["ada", "bob"]}
+    assert graded({"ada": "a"})[0] == []
+    graded({"cem": "c"}, all_kept=True)
+    assert graded.kept.without_notebook == {"double": ["bob"]}
+
+
+def test_kept_attempts_of_an_exercise_that_is_not_found_are_named(graded, exercise, tmp_path):
+    """They are not graded, and keep their marks."""
+    graded({"ada": "a"})
+
+    def find(slug):
+        raise InputError(f"no {slug}")
+
+    with Gradebook(str(tmp_path / "book.sqlite")) as book:
+        kept = find_kept_attempts(book, [], find=find)
+        assert (kept.tasks, kept.without_exercise) == ({}, ["double"])
+        assert len(find_kept_attempts(book, [], find={"double": exercise}.get).tasks) == 1
+        assert not find_kept_attempts(book, [], find=find, only="triple").tasks

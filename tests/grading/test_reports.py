@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -287,6 +288,32 @@ def test_files_are_whole_or_not_there(tmp_path):
     assert data.read_text() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
     assert stat.S_IMODE(table.stat().st_mode) == 0o644
+
+
+def test_a_page_is_made_anew_only_if_something_on_it_changed(tmp_path):
+    """Points, messages, a title, or how many attempts: what is shown; what only the instructor sees is no reason."""
+
+    def write(*grades, title="Twice"):
+        before = {path: path.stat().st_ino for path in (tmp_path / "learners").glob("*")}
+        reports.write_reports(grades, tmp_path, kinds=["html"], titles={"double": title})
+        return sorted(path.stem for path in (tmp_path / "learners").iterdir() if path.stat().st_ino != before.get(path))
+
+    assert write(stand(), stand("bob")) == ["ada", "bob"]
+    assert write(stand(), stand("bob")) == []
+    assert write(stand(rows=tuple(replace(row, detail="other") for row in ROWS)), stand("bob")) == []
+    assert write(stand(late=10), stand("bob")) == ["ada"]
+    assert write(stand(late=10), replace(stand("bob"), attempts=2)) == ["bob"]
+    assert write(stand(late=10), replace(stand("bob"), attempts=2), title="Thrice") == ["ada", "bob"]
+    (tmp_path / "learners" / "ada.html").write_text("damaged")
+    assert write(stand(late=10), replace(stand("bob"), attempts=2), title="Thrice") == ["ada"]
+
+
+def test_a_page_that_is_left_is_what_would_be_written(tmp_path):
+    """The mark by which it is known is in the page itself, and says nothing of what only the instructor sees."""
+    reports.write_reports([stand()], tmp_path, kinds=["html"], titles={})
+    first = (tmp_path / "learners" / "ada.html").read_text()
+    other = stand(rows=tuple(replace(row, detail="other") for row in ROWS))
+    assert first == reports.as_page([stand()], titles={}) == reports.as_page([other], titles={})
 
 
 def test_every_kind_is_written_where_it_is_said(tmp_path):

@@ -29,6 +29,7 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
     names = wheel.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"course_grader", "course_lib", "the_backward_pass"}
     assert {"course_grader/py.typed", "course_lib/py.typed"} <= set(names)
+    assert "course_grader/grading/gradebook/migrations/revision_2.py" in names
     for notebook in ROOT.glob("exercises/*/*.ipynb"):
         folder = f"course_grader/exercises/{notebook.stem}"
         assert {f"{folder}/{notebook.name}", f"{folder}/key/test_hidden.py"} <= set(names)

@@ -21,7 +21,10 @@ _Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Submissions to grade at once.", show_default="processors and one more"),
 ]
-_Regrade = Annotated[bool, typer.Option("--regrade", help="Grade again what the gradebook has already.")]
+_Regrade = Annotated[
+    bool,
+    typer.Option("--regrade", help="Grade again all that the gradebook has: every attempt whose notebook it keeps."),
+]
 _Reports = Annotated[
     list[str] | None,
     typer.Option("--report", help="Also write: html, junit, canvas, moodle, gradescope.", show_default="html"),
@@ -63,12 +66,13 @@ def grade(
     # Those that grade load what they need at the same time as this process.
     with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
-        graders.prepare(tasks)
+        if not regrade:  # else there is more to grade, which the gradebook tells
+            graders.prepare(tasks)
         from course_grader.cli.interruptible_grading import GradingRun
 
         run = GradingRun(
             tasks, submissions, out=out, gradebook=gradebook, reports=report or ["html"], exercises=exercises, key=key
         )
         run.read_rules(rules, submitted)
-        run.grade(graders, regrade=regrade)
+        run.grade(graders, regrade=regrade, only=exercise)
     run.report()

@@ -6,7 +6,7 @@ from datetime import datetime
 import course_lib
 from course_grader.grading.grade_one.report import SubmissionReport
 
-__all__ = ["Attempt", "ManualPoints"]
+__all__ = ["Attempt", "AttemptHeader", "ManualPoints"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,23 @@ class Attempt:
     last_submitted_at: datetime
     graded_at: datetime
     grader_version: str = course_lib.__version__
+
+
+@dataclass(frozen=True)
+class AttemptHeader:
+    """What an attempt is known by, without its report.
+
+    ``submitted_at`` and ``last_submitted_at`` are what was recorded, whatever a table of times said.
+    ``notebook_kept`` tells whether it can be graded again without the file: gradebooks from before notebooks were kept
+    have only its hash.
+    """
+
+    learner: str
+    notebook_hash: str
+    key_hash: str
+    submitted_at: datetime
+    last_submitted_at: datetime
+    notebook_kept: bool
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Open a database as a gradebook: make its tables in an empty one, and leave any other alone."""
+"""Open a database as a gradebook: make its tables in an empty one, migrate an old one, and leave any other alone."""
 
 import functools
 import sqlite3
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from course_grader.grading.gradebook.sql_tables import VERSION, Tables, VersionRow
+from course_grader.grading.gradebook.sql_tables import MARK, REVISION, RevisionRow, Tables, VersionRow
 from course_lib.errors import CourseError, InputError
 from course_lib.extras import load
 
@@ -19,6 +19,7 @@ __all__ = ["database_url", "explain", "open_database", "retry_and_explain"]
 P = ParamSpec("P")
 R = TypeVar("R")
 WAIT_SECONDS = 30
+LOCK = 0x67726164  # PostgreSQL's advisory locks are told apart by number
 PAUSES_SECONDS = [0.1 * 2**number for number in range(8)]  # while PostgreSQL restarts: 25 s in all
 OTHER = "name another with --gradebook"
 UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
@@ -189,21 +190,36 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
-    """Check the tables that are there before writing any."""
+    """Check the tables that are there before writing any, alone: two graders may open a gradebook at once."""
+    if connection.dialect.name == "postgresql":  # SQLite's transactions begin with a lock, see _begin_immediate
+        connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
     found = set(inspect(connection).get_table_names())
     if not found and create:
         Tables.metadata.create_all(connection)
-        connection.execute(insert(VersionRow).values(version=VERSION))
+        connection.execute(insert(VersionRow).values(version=MARK))
+        connection.execute(insert(RevisionRow).values(version_num=REVISION))
         return
     if VersionRow.__tablename__ not in found:
         came = f"tables of something else ({', '.join(sorted(found)[:3])})" if found else "an empty database"
         raise InputError(f"expected a gradebook at {shown}, found {came}; {OTHER}")
-    version = connection.scalar(select(VersionRow.version))
-    if version != VERSION:
+    mark = connection.scalar(select(VersionRow.version)) or 0
+    migrated = RevisionRow.__tablename__ in found
+    revision = connection.scalar(select(RevisionRow.version_num)) if migrated else None
+    if (mark, revision) != (MARK, REVISION):
+        _migrate(connection, mark, revision, shown)
+
+
+def _migrate(connection: Connection, mark: int, revision: str | None, shown: str) -> None:
+    """Bring an old gradebook's tables up to date; refuse a newer one's."""
+    load("alembic", extra="grade")
+    from course_grader.grading.gradebook.migrate import is_known_revision, migrate
+
+    if mark > MARK or not (revision is None or is_known_revision(revision)):
+        came = f"{mark if mark > MARK else revision}, of a newer grader"
         raise InputError(
-            f"expected version {VERSION} of the gradebook at {shown}, found {version}; use the grader that wrote it"
+            f"expected version {REVISION} of the gradebook at {shown} or an older one, found {came}; use that grader"
         )
-    Tables.metadata.create_all(connection)  # what was not there yet when this one was made; nothing else is touched
+    migrate(connection)
 
 
 def _database_message(error: Exception) -> str:

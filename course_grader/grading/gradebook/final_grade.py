@@ -78,7 +78,7 @@ def compute_final_grade(
     Parameters
     ----------
     attempts : sequence of Attempt
-        Theirs at this exercise.
+        Theirs at this exercise, as :meth:`course_grader.grading.gradebook.Gradebook.attempts` orders them.
     policy : Policy
         The rules.
     manual : sequence of ManualPoints
@@ -92,7 +92,8 @@ def compute_final_grade(
         return FinalGrade(came, manual=given, policy=policy)
     counting, others = limit_attempts(attempts, policy)
     if policy.attempts == "last":
-        counted = max(counting, key=lambda attempt: (attempt.last_submitted_at, attempt.graded_at))
+        # Of equal times the attempt that was recorded later: when it was graded says nothing, since it may be again.
+        counted = max(reversed(counting), key=lambda attempt: attempt.last_submitted_at)
     else:
         counted = max(counting, key=lambda each: (_late_points(each, policy), -each.submitted_at.timestamp()))
     report = counted.report

@@ -2,17 +2,24 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import Engine, Select, delete, func, insert, select
+from sqlalchemy import Engine, Select, delete, exists, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from course_grader.grading.grade_one.report import Row, SubmissionReport
-from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
+from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader, ManualPoints
 from course_grader.grading.gradebook.database import explain, open_database, retry_and_explain
-from course_grader.grading.gradebook.sql_tables import AttemptRow, ManualPointsRow, ResultRow, SubmissionTimeRow
+from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
+from course_grader.grading.gradebook.read_rows import read_attempt, read_results
+from course_grader.grading.gradebook.sql_tables import (
+    AttemptRow,
+    ManualPointsRow,
+    NotebookRow,
+    ResultRow,
+    SubmissionTimeRow,
+)
 
 __all__ = ["Gradebook"]
 
@@ -50,19 +57,28 @@ class Gradebook:
         self._engine.dispose()
 
     @retry_and_explain
-    def record(self, attempt: Attempt) -> None:
+    def record(self, attempt: Attempt, notebook: bytes | None = None) -> None:
         """Record an attempt; the same notebook of the same learner replaces its former results, and keeps its place.
 
         All of it is written, or nothing: a process killed here leaves the gradebook as it was.
+
+        Parameters
+        ----------
+        attempt : Attempt
+            With its report.
+        notebook : bytes, optional
+            What was handed in, to be kept, so that it can be graded again when the file is gone.
         """
         with contextlib.suppress(IntegrityError):  # another grader was first: then there is one to replace
-            self._record(attempt)
+            self._record(attempt, notebook)
             return
-        self._record(attempt)
+        self._record(attempt, notebook)
 
-    def _record(self, attempt: Attempt) -> None:
+    def _record(self, attempt: Attempt, notebook: bytes | None) -> None:
         values = _attempt_columns(attempt)
         with Session(self._engine) as session, session.begin():
+            if notebook is not None:
+                keep_notebook(session, notebook)
             row = session.scalar(_select_attempt(attempt))
             if row is None:
                 session.add(row := AttemptRow(**values))
@@ -79,9 +95,11 @@ class Gradebook:
                 session.execute(insert(ResultRow), rows)
 
     @retry_and_explain
-    def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime) -> None:
-        """Record that a notebook was handed in again, at this time."""
+    def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime, notebook: bytes | None = None) -> None:
+        """Record that a notebook was handed in again, at this time; keep its bytes, if given."""
         with Session(self._engine) as session, session.begin():
+            if notebook is not None:
+                keep_notebook(session, notebook)
             row = session.scalar(_select_attempt(attempt))
             if row is not None and not row.submitted_at <= submitted_at <= row.last_submitted_at:
                 row.submitted_at = min(row.submitted_at, submitted_at)
@@ -103,17 +121,51 @@ class Gradebook:
                 session.merge(row)
 
     @retry_and_explain
-    def attempts(self, *, exercise: str, learner: str | None = None) -> list[Attempt]:
-        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in."""
-        query = select(AttemptRow).where(AttemptRow.exercise == exercise)
-        if learner is not None:
-            query = query.where(AttemptRow.learner == learner)
+    def attempts(self, *, exercise: str, learner: str | None = None, with_rows: bool = True) -> list[Attempt]:
+        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in.
+
+        Parameters
+        ----------
+        exercise : str
+            Its name.
+        learner : str, optional
+            Theirs alone.
+        with_rows : bool
+            Whether with the results of tests and cells, which are most of what there is to read.
+        """
+        mine = [AttemptRow.exercise == exercise, *([AttemptRow.learner == learner] if learner is not None else [])]
         with Session(self._engine) as session:
             set_times = session.scalars(select(SubmissionTimeRow).where(SubmissionTimeRow.exercise == exercise))
             times = {(row.learner, row.notebook_hash): row.submitted_at for row in set_times}
-            rows = session.scalars(query.order_by(AttemptRow.id))
-            found = [_read_attempt(row, times.get((row.learner, row.notebook_hash))) for row in rows]
+            results = read_results(session, mine) if with_rows else {}
+            rows = session.execute(select(*AttemptRow.__table__.columns).where(*mine).order_by(AttemptRow.id))
+            found = [
+                read_attempt(row, results.get(row.id, ()), times.get((row.learner, row.notebook_hash))) for row in rows
+            ]
         return sorted(found, key=lambda attempt: attempt.submitted_at)
+
+    @retry_and_explain
+    def notebook(self, notebook_hash: str) -> bytes | None:
+        """Return the notebook with this hash, as it was handed in, or None if it is not kept or is damaged."""
+        with Session(self._engine) as session:
+            return load_notebook(session, notebook_hash)
+
+    @retry_and_explain
+    def attempt_headers(self, *, exercise: str) -> list[AttemptHeader]:
+        """Return the attempts at an exercise without their reports, in the order they were first recorded."""
+        names = ("learner", "notebook_hash", "key_hash", "submitted_at", "last_submitted_at")
+        kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash).label("notebook_kept")
+        query = select(*(getattr(AttemptRow, name) for name in names), kept).where(AttemptRow.exercise == exercise)
+        with Session(self._engine) as session:
+            return [AttemptHeader(**row._asdict()) for row in session.execute(query.order_by(AttemptRow.id))]
+
+    @retry_and_explain
+    def count_outdated(self, *, exercise: str, key_hash: str) -> int:
+        """Count the attempts at an exercise that another key graded, and that can be graded again."""
+        kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash)
+        query = select(func.count()).where(AttemptRow.exercise == exercise, AttemptRow.key_hash != key_hash, kept)
+        with Session(self._engine) as session:
+            return session.scalar(query) or 0
 
     @retry_and_explain
     def exercises(self) -> list[str]:
@@ -195,18 +247,3 @@ def _attempt_columns(attempt: Attempt) -> dict[str, object]:
         "max_points": report.max_points,
         "messages": list(report.messages),
     }
-
-
-def _read_attempt(row: AttemptRow, submitted_at: datetime | None) -> Attempt:
-    """Build an attempt from its row, with the submission time that was set for it, if any."""
-    names = ("name", "kind", "status", "points", "max_points", "title", "message", "detail")
-    results = tuple(Row(**{name: getattr(result, name) for name in names}) for result in row.results)
-    report = SubmissionReport(
-        row.learner, row.exercise, row.status, row.points, row.max_points, tuple(row.messages), results, row.sandbox
-    )
-    hashes = (row.notebook_hash, row.key_hash)
-    times = (row.submitted_at, row.last_submitted_at, row.graded_at)
-    attempt = Attempt(report, *hashes, *times, row.grader_version)
-    if submitted_at is None:
-        return attempt
-    return replace(attempt, submitted_at=submitted_at, last_submitted_at=submitted_at)

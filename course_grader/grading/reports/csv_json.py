@@ -1,7 +1,7 @@
 """Write a class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import course_lib
@@ -10,25 +10,46 @@ from course_grader.grading.grade_one.report import SCHEMA_VERSION
 from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_grader.grading.reports.safe_files import csv_text
 
-__all__ = ["as_csv", "as_json"]
+__all__ = ["as_csv", "as_json", "iterate_json", "submission_entry"]
 
 COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
 
 
 def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
     """Return all grades as JSON: ``docs/grades.schema.json`` describes it; ``detail`` is for the instructor only."""
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "grader_version": course_lib.__version__,
-        "submissions": [_submission_entry(grade) for grade in grades],
-        "similar": [asdict(pair) for pair in pairs],
-    }
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    unseen = [char for char in set(text) if char != "\n" and not char.isprintable()]  # a terminal may obey them
+    return "".join(iterate_json(grades, pairs))
+
+
+def iterate_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> Iterator[str]:
+    """Yield the same JSON in pieces, a submission at a time: as one text it would be larger than all the rest."""
+    yield f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "grader_version": {json.dumps(course_lib.__version__)},\n'
+    yield '  "submissions": ['
+    for number, grade in enumerate(grades):
+        yield f"{',' if number else ''}\n{_entry_json(submission_entry(grade))}"
+    yield "\n  ],\n" if grades else "],\n"
+    yield f'  "similar": {_to_json([asdict(pair) for pair in pairs], indent=2)}\n}}\n'
+
+
+def _entry_json(entry: Mapping[str, object]) -> str:
+    """Return an entry as JSON with a line for each test and cell, which takes a third of the time of one a field."""
+    lines = [f'"{name}": {_to_json(value)}' for name, value in entry.items() if name != "rows"]
+    rows = entry["rows"]
+    assert isinstance(rows, tuple)
+    inside = ",".join(f"\n        {_to_json(row)}" for row in rows)
+    lines.append(f'"rows": [{inside}' + ("\n      ]" if rows else "]"))
+    return "    {\n      " + ",\n      ".join(lines) + "\n    }"
+
+
+def _to_json(data: object, *, indent: int | None = None) -> str:
+    """Return JSON with nothing in it that a terminal may obey."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    unseen = [char for char in set(text) if char != "\n" and not char.isprintable()]
     return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
 
 
-def _submission_entry(grade: FinalGrade) -> dict[str, object]:
+def submission_entry(grade: FinalGrade) -> dict[str, object]:
     """Return one submission: its report, its final points and messages, and how they were computed."""
     entry = grade.report.as_dict()
     return entry | {"points": grade.points, "messages": list(grade.messages), "grade": _grade_entry(grade)}

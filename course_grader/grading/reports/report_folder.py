@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_grader.grading.packages.gradescope_results import gradescope_results
 from course_grader.grading.reports.canvas_moodle import as_canvas, as_moodle
-from course_grader.grading.reports.csv_json import as_csv, as_json
+from course_grader.grading.reports.csv_json import as_csv, iterate_json
 from course_grader.grading.reports.junit import as_junit
-from course_grader.grading.reports.learner_page import as_page, load_template
+from course_grader.grading.reports.learner_page import as_page, is_up_to_date, load_template
 from course_grader.grading.reports.safe_files import check_folder, safe_file_name, write_atomically
 
 __all__ = ["REPORT_KINDS", "check_reports", "write_reports"]
@@ -36,6 +36,8 @@ def write_reports(
 ) -> list[Path]:
     """Write ``grades.csv``, ``grades.json`` and the other reports asked for; a second run replaces the first one's.
 
+    A learner's page whose grades are still the same is left as it is.
+
     Parameters
     ----------
     grades : sequence of FinalGrade
@@ -56,16 +58,15 @@ def write_reports(
     """
     check_reports(folder, kinds)
     grades = sorted(grades, key=lambda each: (each.report.learner, each.report.exercise))
-    # JSON first: if any of the text cannot be written, nothing has been.
-    texts = {"grades.json": as_json(grades, pairs), "grades.csv": as_csv(grades)}
+    # JSON first, which has all that the others are made of: if any of it cannot be written, nothing has been.
+    write_atomically(folder / "grades.json", iterate_json(grades, pairs))
+    texts = {"grades.csv": as_csv(grades)}
     for kind, render in {"junit": as_junit, "canvas": as_canvas, "moodle": as_moodle}.items():
         if kind in kinds:
             texts[REPORT_KINDS[kind]] = render(grades)
-    if "html" in kinds:
-        texts.update(_render_pages(grades, titles or {}))
-    if "gradescope" in kinds:
-        texts.update(_render_gradescope(grades))
-    for name, text in texts.items():
+    pages = _render_pages(grades, titles or {}, folder) if "html" in kinds else ()
+    results = _render_gradescope(grades) if "gradescope" in kinds else ()
+    for name, text in chain(texts.items(), pages, results):
         write_atomically(folder / name, text)
     asked = [place for kind, place in REPORT_KINDS.items() if kind in kinds]
     return [folder / name for name in ("grades.csv", "grades.json", *asked)]
@@ -87,9 +88,12 @@ def check_reports(folder: Path, kinds: Collection[str]) -> None:
         load_template()
 
 
-def _render_pages(grades: Sequence[FinalGrade], titles: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for learner, theirs in groupby(grades, key=lambda each: each.report.learner):
-        yield f"learners/{safe_file_name(learner)}.html", as_page(list(theirs), titles=titles)
+def _render_pages(grades: Sequence[FinalGrade], titles: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pages that have changed."""
+    for learner, group in groupby(grades, key=lambda each: each.report.learner):
+        name, theirs = f"learners/{safe_file_name(learner)}.html", list(group)
+        if not is_up_to_date(folder / name, theirs, titles=titles):
+            yield name, as_page(theirs, titles=titles)
 
 
 def _render_gradescope(grades: Sequence[FinalGrade]) -> Iterator[tuple[str, str]]:

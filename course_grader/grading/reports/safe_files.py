@@ -95,21 +95,24 @@ def _plain_cell(cell: str) -> str:
     return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
 
 
-def write_atomically(path: Path, text: str | bytes) -> Path:
+def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> Path:
     """Write a file beside its place and rename it, so that a reader never sees half of it; return the path.
+
+    Text that comes in pieces is written as it comes: if making one fails, the file stays what it was.
 
     Raises
     ------
     InputError
         With the path, if it cannot be written: on a full disk, say. What was there stays as it was.
     """
-    raw = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
+    pieces = [text] if isinstance(text, (str, bytes)) else text
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(raw)
+                for piece in pieces:
+                    file.write(piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece)
                 file.flush()
                 os.fsync(file.fileno())
             Path(name).chmod(0o644)
