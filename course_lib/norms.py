@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.types import Array
 
@@ -26,6 +27,7 @@ __all__ = [
     "LEAST_DOUBLE",
     "Magnitude",
     "array_norm",
+    "check_norm_type",
     "combine_norms",
     "exponent_limit",
     "gather_parts",
@@ -96,6 +98,21 @@ class Magnitude:
             powers.append(math.ldexp(1.0, least - 1))
             exponent -= least - 1
         return (*powers, math.ldexp(fraction, exponent))
+
+
+def check_norm_type(norm_type: float | str) -> float:
+    """Return the p of a p-norm as a number, or refuse it.
+
+    >>> check_norm_type("inf")
+    inf
+    """
+    try:
+        p = float(norm_type)
+    except (TypeError, ValueError):
+        p = math.nan
+    if not p > 0:
+        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type!r}: below 0 there is no norm.")
+    return p
 
 
 def combine_norms(magnitudes: Iterable[Magnitude], p: float = 2) -> Magnitude:
@@ -237,8 +254,9 @@ def jax_norm(
     largest: "jax.Array",
     dtype: "np.dtype[Any] | type[Any]",
     axis_name: str | tuple[str, ...] | None = None,
+    p: float = 2,
 ) -> tuple["jax.Array", "jax.Array"]:
-    """Return an exponent e and the norm of JAX arrays divided by 2^e, whose squares neither overflow nor underflow.
+    """Return an exponent e and the p-norm of JAX arrays divided by 2^e, whose powers neither overflow nor underflow.
 
     Parameters
     ----------
@@ -250,14 +268,19 @@ def jax_norm(
         What to compute in.
     axis_name : str or tuple of str, optional
         The axes of devices over which to add up.
+    p : float
+        Above 0; infinity for the largest entry.
     """
     jnp, limit = load("jax.numpy", extra="jax"), exponent_limit(np.dtype(dtype).itemsize)
     exponent = jnp.clip(jnp.frexp(jnp.where(jnp.isfinite(largest), largest, 1))[1], -limit, limit)
     down = jnp.ldexp(jnp.ones((), dtype), -exponent)
-    square = sum(jnp.sum(jnp.square(x.astype(dtype) * down)) for x in arrays)
-    square = square if axis_name is None else load("jax.lax", extra="jax").psum(square, axis_name)
-    some = square > 0  # the root has no slope at 0, and NaN would get into gradients that are taken through this
-    return exponent, jnp.where(some, jnp.sqrt(jnp.where(some, square, 1)), square)
+    if p == math.inf:
+        return exponent, largest * down
+    power, root = (jnp.square, jnp.sqrt) if p == 2 else (lambda x: jnp.abs(x) ** p, lambda x: x ** (1 / p))
+    total = sum(jnp.sum(power(x.astype(dtype) * down)) for x in arrays)
+    total = total if axis_name is None else load("jax.lax", extra="jax").psum(total, axis_name)
+    some = total > 0  # the root has no slope at 0, and NaN would get into gradients that are taken through this
+    return exponent, jnp.where(some, root(jnp.where(some, total, 1)), total)
 
 
 def exponent_limit(itemsize: int) -> int:

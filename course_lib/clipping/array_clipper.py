@@ -32,9 +32,9 @@ class _ArrayClipper(EagerClipper):
             self.names.append(name)
             self.arrays.append(array)
 
-    def measure(self) -> list[Magnitude]:
-        """Return the norm of each array."""
-        return [array_norm(array) for array in self.arrays]
+    def measure(self, p: float) -> list[Magnitude]:
+        """Return the p-norm of each array."""
+        return [array_norm(array, p) for array in self.arrays]
 
     def multiply(self, norm: Magnitude, bound: float) -> None:
         """Multiply all by ``bound / norm``, in float64, if that is below 1."""

@@ -14,6 +14,7 @@ from course_lib.clipping.arguments import (
     check_nonfinite,
 )
 from course_lib.clipping.choose_clipper import choose_clipper
+from course_lib.norms import check_norm_type
 
 __all__ = ["clip_by_global_norm"]
 
@@ -26,18 +27,27 @@ Tree = TypeVar("Tree")
 
 @overload  # a bare array, then what has gradients, then trees of arrays
 def clip_by_global_norm(
-    target: Bare, max_norm: Bound, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
+    target: Bare, max_norm: Bound, *, norm_type: float = ..., nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Bare, Any]: ...
 @overload
-def clip_by_global_norm(target: TorchTarget, max_norm: float, *, nonfinite: Nonfinite = ...) -> "torch.Tensor": ...
-@overload
-def clip_by_global_norm(target: EngineTarget, max_norm: float, *, nonfinite: Nonfinite = ...) -> Tensor: ...
+def clip_by_global_norm(
+    target: TorchTarget, max_norm: float, *, norm_type: float = ..., nonfinite: Nonfinite = ...
+) -> "torch.Tensor": ...
 @overload
 def clip_by_global_norm(
-    target: Tree, max_norm: Any, *, nonfinite: Nonfinite = ..., axis_name: AxisName = ...
+    target: EngineTarget, max_norm: float, *, norm_type: float = ..., nonfinite: Nonfinite = ...
+) -> Tensor: ...
+@overload
+def clip_by_global_norm(
+    target: Tree, max_norm: Any, *, norm_type: float = ..., nonfinite: Nonfinite = ..., axis_name: AxisName = ...
 ) -> tuple[Tree, Any]: ...
 def clip_by_global_norm(
-    target: object, max_norm: Bound, *, nonfinite: Nonfinite = "error", axis_name: AxisName = None
+    target: object,
+    max_norm: Bound,
+    *,
+    norm_type: float = 2.0,
+    nonfinite: Nonfinite = "error",
+    axis_name: AxisName = None,
 ) -> object:
     r"""Scale all gradients by one number, so that their norm as one vector is at most ``max_norm``, up to rounding.
 
@@ -59,6 +69,9 @@ def clip_by_global_norm(
     max_norm : float
         The bound :math:`\tau`, above 0; infinity measures and changes nothing. A value traced by JAX cannot be looked
         at: one that is not above 0 makes every gradient NaN.
+    norm_type : float
+        The p of the norm :math:`\bigl(\sum_i \lvert g_i \rvert^p\bigr)^{1/p}`, above 0; ``math.inf`` bounds the largest
+        entry, and keeps the direction.
     nonfinite : {"error", "skip", "zero"}
         What to do if an entry is infinite or NaN. ``"error"`` raises, names the gradient, and has changed nothing.
         ``"skip"`` changes nothing either, and leaves it to you to skip the step: the norm is not finite. In
@@ -90,8 +103,8 @@ def clip_by_global_norm(
 
     Notes
     -----
-    ``torch.nn.utils.clip_grad_norm_`` has other norms and passes what is not finite on, unless ``error_if_nonfinite``
-    is set; here the norm is the Euclidean one, and the error comes unless ``nonfinite`` says otherwise.
+    ``torch.nn.utils.clip_grad_norm_`` passes on what is not finite, unless ``error_if_nonfinite`` is set; here the
+    error comes unless ``nonfinite`` says otherwise.
 
     Torch: the norm is measured in float32 and, where that is not finite or squares may have vanished, again in float64,
     in units of the largest entry. To raise ``"error"`` the host waits for the device, once or in that case twice.
@@ -128,5 +141,5 @@ def clip_by_global_norm(
     >>> clip_by_global_norm([w], 1.0), w.grad
     (tensor(5.0000e+19, dtype=torch.float64), tensor([0.6000, 0.8000]))
     """
-    bound, policy = check_bound("max_norm", max_norm), check_nonfinite(nonfinite)
-    return choose_clipper(target, axis_name).clip_norm(bound, policy)
+    bound, policy, p = check_bound("max_norm", max_norm), check_nonfinite(nonfinite), check_norm_type(norm_type)
+    return choose_clipper(target, axis_name).clip_norm(bound, policy, p)

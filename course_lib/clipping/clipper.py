@@ -16,8 +16,8 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 class Clipper(Protocol):
     """Gradients, ready to be clipped."""
 
-    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
-        """Bound the global norm, and return what the caller gets."""
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite, p: float) -> object:
+        """Bound the global p-norm, and return what the caller gets."""
 
     def clip_value(self, bound: Bound, nonfinite: Nonfinite) -> object:
         """Bound each entry, and return what the caller gets."""
@@ -29,8 +29,8 @@ class EagerClipper(ABC):
     names: list[str]
 
     @abstractmethod
-    def measure(self) -> list[Magnitude]:
-        """Return the norm of each gradient; waits for the device once."""
+    def measure(self, p: float) -> list[Magnitude]:
+        """Return the p-norm of each gradient; waits for the device once."""
 
     @abstractmethod
     def multiply(self, norm: Magnitude, bound: float) -> None:
@@ -48,17 +48,17 @@ class EagerClipper(ABC):
     def answer(self, norm: float) -> object:
         """Return what the caller gets."""
 
-    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
-        """Bound the global norm."""
-        return self._clip(nonfinite, lambda norm, _: self.multiply(norm, float(bound)))
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite, p: float) -> object:
+        """Bound the global p-norm."""
+        return self._clip(nonfinite, lambda norm, _: self.multiply(norm, float(bound)), p)
 
     def clip_value(self, bound: Bound, nonfinite: Nonfinite) -> object:
         """Bound each entry."""
         return self._clip(nonfinite, lambda _, norms: self.clamp(float(bound), norms))
 
-    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude, list[Magnitude]], None]) -> object:
-        magnitudes = self.measure()
-        norm = combine_norms(magnitudes)
+    def _clip(self, nonfinite: Nonfinite, change: Callable[[Magnitude, list[Magnitude]], None], p: float = 2) -> object:
+        magnitudes = self.measure(p)
+        norm = combine_norms(magnitudes, p)
         if norm.is_finite:
             change(norm, magnitudes)
         elif nonfinite == "error":

@@ -40,13 +40,13 @@ class JaxClipper:
                 instead = "Divide it by a number first, or jax.config.update('jax_enable_x64', True)."
                 raise unsupported_error(name, "float64 with entries beyond float32, to which JAX converts it", instead)
 
-    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> tuple[object, "jax.Array"]:
-        """Bound the global norm."""
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite, p: float) -> tuple[object, "jax.Array"]:
+        """Bound the global p-norm."""
         jnp = load("jax.numpy", extra="jax")
         fraction, exponent = jnp.frexp(jnp.asarray(bound)) if is_jax_tracer(bound) else math.frexp(float(bound))
         if is_jax_tracer(bound):
             fraction = jnp.where(jnp.asarray(bound) > 0, fraction, jnp.nan)
-        return self._clip((fraction, exponent), nonfinite)
+        return self._clip((fraction, exponent), nonfinite, p)
 
     def clip_value(self, bound: Bound, nonfinite: Nonfinite) -> tuple[object, "jax.Array"]:
         """Bound each entry."""
@@ -55,12 +55,12 @@ class JaxClipper:
             bound = jnp.where(bound > 0, bound, jnp.nan)
         return self._clip(bound, nonfinite)
 
-    def _clip(self, bound: "Bound | SplitBound", nonfinite: Nonfinite) -> tuple[object, "jax.Array"]:
+    def _clip(self, bound: "Bound | SplitBound", nonfinite: Nonfinite, p: float = 2) -> tuple[object, "jax.Array"]:
         arrays = [leaf for leaf, wanted in zip(self.leaves, self.differentiable, strict=True) if wanted]
         if not arrays:
             raise InputError("there must be something to clip, but no gradient of the tree is floating point.")
         names = [name for name, wanted in zip(self.names, self.differentiable, strict=True) if wanted]
-        options = {"nonfinite": nonfinite, "axis_name": self.axis_name}
+        options = {"nonfinite": nonfinite, "axis_name": self.axis_name, "p": p}
         clipped, norm, scales = _compiled_clip()(arrays, bound, **options)
         if nonfinite == "error" and not is_jax_tracer(scales):
             found = np.asarray(scales).tolist()
@@ -84,11 +84,11 @@ def _is_beyond_float32(jax: ModuleType, leaf: object) -> bool:
 def _compiled_clip() -> Callable[..., tuple[list[Any], "jax.Array", "jax.Array"]]:
     """Compile the clipping of a list of arrays, once for each structure and shape."""
     jit: Callable[..., Callable[..., tuple[list[Any], jax.Array, jax.Array]]] = load("jax", extra="jax").jit
-    return jit(_clip_arrays, static_argnames=("nonfinite", "axis_name"))
+    return jit(_clip_arrays, static_argnames=("nonfinite", "axis_name", "p"))
 
 
 def _clip_arrays(
-    arrays: "list[jax.Array]", bound: "Bound | SplitBound", *, nonfinite: Nonfinite, axis_name: AxisName
+    arrays: "list[jax.Array]", bound: "Bound | SplitBound", *, nonfinite: Nonfinite, axis_name: AxisName, p: float
 ) -> "tuple[list[jax.Array], jax.Array, jax.Array]":
     """Return clipped arrays, the norm before, and the largest entry of each array."""
     jax, jnp = load("jax", extra="jax"), load("jax.numpy", extra="jax")
@@ -96,7 +96,7 @@ def _clip_arrays(
     wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
     scales = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
     scale = scales.max() if axis_name is None else _largest_of_all(scales.max(), axis_name)
-    exponent, scaled = jax_norm(arrays, scale, wide, axis_name)
+    exponent, scaled = jax_norm(arrays, scale, wide, axis_name, p)
     if isinstance(bound, tuple):
         clipped = _multiply(arrays, bound, scaled, exponent, wide)
     else:

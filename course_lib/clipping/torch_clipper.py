@@ -4,13 +4,21 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from course_lib.clipping.arguments import Bound, Nonfinite
 from course_lib.clipping.clipper import FLOATS, EagerClipper, missing_gradient_error, unsupported_error
 from course_lib.extras import load
 from course_lib.instrument.backward_hooks import explain_missing_gradients
-from course_lib.norms import LEAST_DOUBLE, Magnitude, gather_parts, local_part, split_over, tensor_norms
+from course_lib.norms import (
+    LEAST_DOUBLE,
+    Magnitude,
+    combine_norms,
+    gather_parts,
+    local_part,
+    split_over,
+    tensor_norms,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["TorchClipper"]
 
 LEAST_FLOAT = -125  # the exponent of the smallest normal float32, in which torch also scales half precision
-LEAST_SQUARE = 1e-21  # of a norm: below it, squares of entries that count may be zero in float32
+LEAST_POWER = 1e-21  # of a norm, to its p: below it, powers of entries that count may be zero in float32
 COPY = 1 << 16  # entries of small tensors to measure at once: a copy that stays in a CPU's cache
 PIECE = 1 << 18  # entries: a CPU adds up float32 one after another, and in longer rows rounding adds up as well
 DEVICE, DTYPE, LAYOUT, NESTED, META = map(attrgetter, ("device", "dtype", "layout", "is_nested", "is_meta"))
@@ -58,20 +66,21 @@ class TorchClipper(EagerClipper):
         self.parts = self.grads if usual else list(map(local_part, self.grads))  # what this process holds of them
         self.alike = self._group(usual=usual)
 
-    def clip_norm(self, bound: Bound, nonfinite: Nonfinite) -> object:
-        """Bound the global norm: on the device, unless the host must know the norm to raise."""
+    def clip_norm(self, bound: Bound, nonfinite: Nonfinite, p: float) -> object:
+        """Bound the global p-norm: on the device, unless the host must know the norm to raise."""
         with self.torch.no_grad():
             if nonfinite != "error" and not all(part.is_cpu for part in self.parts):
-                return self._clip_there(float(bound), nonfinite)
-            totals = self._totals()
+                return self._clip_there(float(bound), nonfinite, p)
+            totals = self._totals(p)
             on_host, elsewhere = [t for t in totals if t.is_cpu], [t for t in totals if not t.is_cpu]
-            norm = math.hypot(*map(float, on_host), *([float(self._join(elsewhere))] if elsewhere else []))
-        if not LEAST_SQUARE < norm * norm < math.inf:
-            return super().clip_norm(bound, nonfinite)
+            seen = [float(t) for t in (*on_host, *([self._join(elsewhere, p)] if elsewhere else []))]
+            norm = combine_norms([Magnitude(t, 1.0) for t in seen], p).value
+        if not LEAST_POWER ** (1 / p) < norm < math.inf:
+            return super().clip_norm(bound, nonfinite, p)
         self.multiply(Magnitude(norm, 1.0), float(bound))
         return self.answer(norm)
 
-    def _totals(self, *, once: bool = False) -> "list[Tensor]":
+    def _totals(self, p: float, *, once: bool = False) -> "list[Tensor]":
         """Return norms that together are that of all, where the gradients are: in float32, or ``once`` for all.
 
         The first are infinite, or lose what is small, where squares are out of range.
@@ -81,21 +90,23 @@ class TorchClipper(EagerClipper):
             parts, groups = [self.parts[i] for i in places], split_over(self.grads[places[0]])
             double = torch.float32 if parts[0].is_mps else torch.float64  # Apple's GPUs have no float64
             wide = double if once else torch.promote_types(parts[0].dtype, torch.float32)
-            norms = self._norms_on_cpu(parts, wide) if parts[0].is_cpu else torch._foreach_norm(parts, 2, dtype=wide)
-            total = torch.linalg.vector_norm(torch.stack(norms), dtype=double)
-            totals.append(torch.linalg.vector_norm(gather_parts(total, groups)) if groups else total)
+            if parts[0].is_cpu:
+                parts = self._regroup(parts, wide)
+            parts = [part if part.numel() else part.new_zeros(1) for part in parts]  # all may lie in other processes
+            total = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(parts, p, dtype=wide)), p, dtype=double)
+            totals.append(torch.linalg.vector_norm(gather_parts(total, groups), p) if groups else total)
         return totals
 
-    def _join(self, totals: "list[Tensor]") -> "Tensor":
+    def _join(self, totals: "list[Tensor]", p: float) -> "Tensor":
         """Return the norm of all together, on a device if one is there."""
         if len(totals) == 1:
             return totals[0]
         hub = next((total.device for total in totals if not total.is_cpu), totals[0].device)
-        joined: Tensor = self.torch.linalg.vector_norm(self.torch.stack([total.to(hub) for total in totals]))
+        joined: Tensor = self.torch.linalg.vector_norm(self.torch.stack([total.to(hub) for total in totals]), p)
         return joined
 
-    def _norms_on_cpu(self, parts: "list[Tensor]", dtype: "dtype") -> "list[Tensor]":
-        """Return norms that together are that of all: of pieces of long ones, and of small ones copied into one."""
+    def _regroup(self, parts: "list[Tensor]", dtype: "dtype") -> "list[Tensor]":
+        """Return tensors of the same norm together that a CPU measures well: long ones cut, small ones joined."""
         torch = self.torch
         if max(map(torch.Tensor.numel, parts)) > PIECE:
             parts = [piece for part in parts for piece in part.reshape(-1).split(PIECE)]
@@ -103,11 +114,11 @@ class TorchClipper(EagerClipper):
             each = max(1, COPY // max(map(torch.Tensor.numel, parts)))
             batches = (parts[start : start + each] for start in range(0, len(parts), each))
             parts = [torch._utils._flatten_dense_tensors(batch) if each > 1 else batch[0] for batch in batches]
-        return cast("list[Tensor]", torch._foreach_norm(parts, 2, dtype=dtype))
+        return parts
 
-    def _clip_there(self, bound: float, nonfinite: Nonfinite) -> "Tensor":
+    def _clip_there(self, bound: float, nonfinite: Nonfinite, p: float) -> "Tensor":
         """Multiply by a factor that the host never sees."""
-        torch, norm = self.torch, self._join(self._totals(once=True))
+        torch, norm = self.torch, self._join(self._totals(p, once=True), p)
         finite = norm.isfinite()
         factor = torch.where(finite, (bound / norm).clamp(max=1), 1.0)
         for places in self._once():
@@ -130,9 +141,9 @@ class TorchClipper(EagerClipper):
             "[g * (max_norm / norm).clamp(max=1) for g in grads], or g.clamp(-c, c) by value."
         )
 
-    def measure(self) -> list[Magnitude]:
-        """Return the norm of each gradient, one wait for all devices."""
-        return tensor_norms(self.grads)
+    def measure(self, p: float) -> list[Magnitude]:
+        """Return the p-norm of each gradient, one wait for all devices."""
+        return tensor_norms(self.grads, p)
 
     def multiply(self, norm: Magnitude, bound: float) -> None:
         """Multiply all by ``bound / norm``, if that is below 1."""

@@ -1,13 +1,12 @@
 """Compute the norm of all gradients of a model together."""
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from course_lib.errors import InputError
 from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
-from course_lib.norms import array_norm, combine_norms, tensor_norms
+from course_lib.norms import array_norm, check_norm_type, combine_norms, tensor_norms
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = ["compute_grad_norm"]
@@ -45,13 +44,14 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
 
     Examples
     --------
+    >>> import math
     >>> from course_lib.autograd import nn, tensor
     >>> model = nn.Linear(2, 1, bias=False)
     >>> model(tensor([[3e19, 4e19]])).sum().backward()
     >>> f"{compute_grad_norm(model):.3g}", f"{compute_grad_norm(model, math.inf):.3g}"
     ('5e+19', '4e+19')
     """
-    p = _check_power(norm_type)
+    p = check_norm_type(norm_type)
     found = parameters_with_gradient(_as_model(model), split=True)
     grads = [g.grad.detach() for g in found.values() if g.grad is not None]
     norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
@@ -79,14 +79,3 @@ def _as_model(model: AnyModule | Iterable[AnyTensor]) -> Any:
             "can be read once."
         )
     return _Parameters(given) if any(getattr(p, "requires_grad", False) for p in given) else model
-
-
-def _check_power(norm_type: float | str) -> float:
-    """Return p as a number, or refuse it."""
-    try:
-        p = float(norm_type)
-    except (TypeError, ValueError):
-        p = math.nan
-    if not p > 0:
-        raise InputError(f"norm_type must be above 0, or math.inf, but it is {norm_type!r}: below 0 there is no norm.")
-    return p

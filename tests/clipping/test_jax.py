@@ -31,6 +31,25 @@ def test_agrees_with_optax_on_ordinary_gradients(bound):
             np.testing.assert_allclose(f, r, rtol=1e-6)
 
 
+@pytest.mark.parametrize("p", [0.5, 1, 3, math.inf])
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_another_norm_is_that_of_numpy(p, scale):
+    """Of JAX's arrays and of NumPy's; traced, and where powers are out of range."""
+    here = {"w": np.array([3.0, -4.0], np.float32) * np.float32(scale), "b": np.array([[1.0]], np.float32) * scale}
+    there = jax.tree.map(jnp.float32, here)
+    flat = np.array([3.0, 4.0, 1.0])
+    right = scale * (flat.max() if p == math.inf else (flat**p).sum() ** (1 / p))
+    compiled = jax.jit(lambda tree: clip_by_global_norm(tree, scale / 2, norm_type=p))
+    for clipped, norm in (
+        clip_by_global_norm(here, scale / 2, norm_type=p),
+        clip_by_global_norm(there, scale / 2, norm_type=p),
+        compiled(there),
+    ):
+        assert float(norm) == pytest.approx(right, rel=1e-5)
+        for name in here:
+            np.testing.assert_allclose(clipped[name], here[name] * (scale / 2 / right), rtol=1e-5)
+
+
 @pytest.mark.parametrize("g", [[0.0, 0.0], [1e-30, 0.0], [0.3, 0.4], [3.0, 4.0], [3e19, 4e19]])
 def test_can_be_differentiated(g):
     """The clipped and the norm, against float64 by hand; at 0 they are the gradient itself, and 0."""

@@ -30,7 +30,8 @@ def split_and_clipped(rank, clip, scale, dtype):
     for p, q in zip(split.parameters(), whole.parameters(), strict=True):
         q.grad = scale * torch.randn(q.shape, generator=generator, dtype=dtype)
         p.grad = distribute_tensor(q.grad, mesh, p.placements)
-    norms = [clip(model, 0.5 * scale).item() for model in (split, whole)]
+    options = [{}] if clip is clip_by_value else [{}, {"norm_type": 3}, {"norm_type": math.inf}]
+    norms = [[clip(model, 0.5 * scale, **each).item() for each in options] for model in (split, whole)]
     return norms, [(p.grad.full_tensor(), q.grad) for p, q in zip(split.parameters(), whole.parameters(), strict=True)]
 
 

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from course_lib.clipping import clip_by_global_norm, clip_by_value
 from course_lib.clipping.torch_clipper import TorchClipper
 from course_lib.errors import InputError, NonFiniteError
+from course_lib.monitoring import compute_grad_norm
 from course_lib.norms import _scales_and_sums
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -105,15 +106,16 @@ def test_norm_and_clipped_agree_with_float64_from_subnormal_to_the_largest(drawn
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("bound", [0.1, 1.0, 7.0, 1e3])
-def test_agrees_with_torch_on_ordinary_gradients(dtype, bound):
+@pytest.mark.parametrize(("bound", "p"), [(0.1, 2), (1.0, 2), (7.0, 2), (1e3, 2), (0.1, 1), (0.1, 3), (0.1, math.inf)])
+def test_agrees_with_torch_on_ordinary_gradients(dtype, bound, p):
     """To rounding and torch's epsilon of 1e-6, over layers of many shapes."""
     ours, theirs = (torch.nn.Sequential(torch.nn.Linear(7, 5), torch.nn.GELU(), torch.nn.Linear(5, 3)) for _ in "ab")
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(11, 7, generator=torch.Generator().manual_seed(0), dtype=dtype)
     for model in (ours, theirs):
         (model.to(dtype)(x).square().sum() * 3).backward()
-    norm, expected = clip_by_global_norm(ours, bound), torch.nn.utils.clip_grad_norm_(theirs.parameters(), bound)
+    norm = clip_by_global_norm(ours, bound, norm_type=p)
+    expected = torch.nn.utils.clip_grad_norm_(theirs.parameters(), bound, norm_type=p)
     assert norm.item() == pytest.approx(expected.item(), rel=1e-6)
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(p.grad, q.grad, rtol=1e-5, atol=1e-7)
@@ -156,6 +158,25 @@ def test_gradients_within_the_bound_keep_every_bit(dtype):
         clip_by_global_norm(params, bound)
         assert torch.equal(params[0].grad.signbit(), before.signbit())
         assert torch.equal(params[0].grad, before)
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 3, math.inf])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_another_norm_is_right_where_powers_are_out_of_range(p, scale):
+    """And what is clipped has the bound for its norm."""
+    params = parameters([3.0 * scale, -4.0 * scale], [[1.0 * scale]])
+    flat = np.concatenate([g.ravel() for g in in_float64(params)]) / scale
+    right = np.abs(flat).max() if p == math.inf else (np.abs(flat) ** p).sum() ** (1 / p)
+    assert clip_by_global_norm(params, scale / 2, norm_type=p).item() == pytest.approx(right * scale, rel=1e-6)
+    after = compute_grad_norm(params, p)
+    assert after == pytest.approx(scale / 2, rel=1e-6)
+
+
+def test_what_is_no_norm_is_refused():
+    """torch takes a p below 0, and 0."""
+    for p in (0, -2, "two", math.nan):
+        with pytest.raises(InputError, match=r"norm_type must be above 0, or math\.inf"):
+            clip_by_global_norm(parameters([3.0]), 1.0, norm_type=p)
 
 
 def test_infinity_only_measures():

@@ -89,9 +89,9 @@ def check_clipping_without_a_wait():
         with Second() as device:
             here, there = pair(scale=scale)
             device.crossed.clear()
-            norm = clip_by_global_norm(there, bound, nonfinite="skip")
+            norms = [clip_by_global_norm(there, bound, nonfinite="skip", norm_type=p) for p in (2, 3, float("inf"))]
             assert not device.crossed, device.crossed
-        equal([norm], [clip_by_global_norm(here, bound)])
+        equal(norms, [clip_by_global_norm(here, bound, norm_type=p) for p in (2, 3, float("inf"))])
         equal(gradients(there), gradients(here))
 
 

@@ -290,7 +290,13 @@ def tell_frameworks_apart(x: object) -> Iterator[object]:
 
 def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Array]) -> norms.Magnitude:
     """NumPy's, torch's and JAX's."""
-    print(norms.LEAST_DOUBLE, norms.exponent_limit(8), norms.group_alike(tensors), norms.total_norms(array))
+    print(
+        norms.check_norm_type(2),
+        norms.LEAST_DOUBLE,
+        norms.exponent_limit(8),
+        norms.group_alike(tensors),
+        norms.total_norms(array),
+    )
     print(norms.gather_parts(norms.local_part(tensors[0]), norms.split_over(tensors[0])))
     print(norms.jax_norm(arrays, arrays[0], np.float32))
     return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
