@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from course_lib.clipping import clip_by_global_norm, clip_by_value
-from course_lib.errors import NonFiniteError
+from course_lib.errors import NonFiniteError, TrainingError
 from course_lib.mlp import mlp_grad
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from course_lib.profiling import count_flops, profile_step, time_call
@@ -93,6 +93,25 @@ def check_clipping_without_a_wait():
             assert not device.crossed, device.crossed
         equal(norms, [clip_by_global_norm(here, bound, norm_type=p) for p in (2, 3, float("inf"))])
         equal(gradients(there), gradients(here))
+
+
+def check_steps_that_clipping_leaves_out():
+    """The norm is on the device then; the loop must ask for it once a step, to know."""
+    with Second() as device:
+        model = network().to(NAME)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x, y = rows()
+        batches = [(x, y), (x, y / 0), (x, y)]  # the second has a loss that is not finite, in a loop that looks late
+        steps = []
+        optimizer.register_step_post_hook(lambda *_: steps.append(len(steps)))
+
+        def clip(model):
+            device.crossed.clear()
+            return clip_by_global_norm(model, 1.0, nonfinite="skip")
+
+        with pytest.raises(TrainingError):
+            train_epoch(model, batches, nn.MSELoss(), optimizer, NAME, before_step=clip)
+    assert len(steps) == 2, steps
 
 
 def check_clipping_over_two_devices():

@@ -67,8 +67,7 @@ def train_epoch(
         Called with the model between ``backward`` and ``step``, when the gradients of the step are complete: to clip,
         as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is
         skipped; likewise if it returns a number that is not finite and some gradient is not finite either, as
-        clipping with ``nonfinite="skip"`` does. A number on an accelerator is not read, because that would wait; a
-        truth value is.
+        clipping with ``nonfinite="skip"`` does. Reading a number or a truth value waits for the accelerator it is on.
     metrics : mapping of str to callable, optional
         ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`. ``"loss"`` is taken.
     reduction : {"mean", "sum"}, optional
