@@ -62,7 +62,7 @@ def train_epoch(
     accumulate : int
         Step once for this many batches, with the gradient that they would have as one large batch, equal in size or
         not. The last step of an epoch takes what is left. The batches of a step are fetched before the first is used,
-        so the loader must not write one over another.
+        so the loader must not write one over another. DDP exchanges gradients once for each step.
     before_step : callable, optional
         Called with the model between ``backward`` and ``step``, when the gradients of the step are complete: to clip,
         as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is

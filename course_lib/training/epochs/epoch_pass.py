@@ -86,13 +86,15 @@ class EpochPass:
         weights = [self._weight(targets, self.name_batch(self.losses.batches + i)) for i, targets in enumerate(wanted)]
         shared = len(group) > 1 and self.criterion.reduction == "mean"
         total = sum(weights) if shared else 1
-        for (inputs, _), targets, weight in zip(pairs, wanted, weights, strict=True):
+        for left, ((inputs, _), targets, weight) in enumerate(zip(pairs, wanted, weights, strict=True), 1 - len(group)):
             where = self.name_batch(self.losses.batches)
-            loss = self._loss(self._move(inputs, where), targets, weight)
-            _check_connected(loss, where)
-            if shared:  # in this order, integer tensors do not turn it into float32; and 0 is not divided by 0
-                loss = loss / (total + (total == 0)) * weight
-            loss.backward()
+            # DDP adds up over processes in each backward; the sum of the last one has the others in it.
+            with self.model.no_sync() if left and hasattr(self.model, "no_sync") else nullcontext():
+                loss = self._loss(self._move(inputs, where), targets, weight)
+                _check_connected(loss, where)
+                if shared:  # in this order, integer tensors do not turn it into float32; and 0 is not divided by 0
+                    loss = loss / (total + (total == 0)) * weight
+                loss.backward()
 
     def _move(self, value: _Nest, where: str) -> _Nest:
         with add_note_to_errors(lambda: f"{where}: what was to become tensors is {describe_shapes(value)}."):
