@@ -4,6 +4,7 @@ No framework is imported: whatever belongs to one has been made by it, so that i
 """
 
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
@@ -27,6 +28,7 @@ __all__ = [
     "is_numpy_array",
     "is_torch_module",
     "is_torch_tensor",
+    "parameter_names",
 ]
 
 FrameworkName: TypeAlias = Literal["NumPy", "torch", "JAX", "course_lib.autograd"]
@@ -94,6 +96,18 @@ def is_engine_module(x: object) -> TypeGuard["nn.Module"]:
 def is_module(x: object) -> bool:
     """Return whether it is a module of torch or of this course's engine."""
     return is_torch_module(x) or is_engine_module(x)
+
+
+def parameter_names(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a model's parameters by the names that its author gave them, without those that `torch.compile` adds.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [name for name, _ in parameter_names(torch.compile(torch.nn.Linear(2, 1), backend="eager"))]
+    ['weight', 'bias']
+    """
+    return ((name.replace("_orig_mod.", ""), p) for name, p in model.named_parameters())
 
 
 def array_namespace(x: Any) -> ModuleType:

@@ -10,7 +10,14 @@ from course_lib.clipping.clipper import Clipper
 from course_lib.clipping.jax_clipper import JaxClipper
 from course_lib.clipping.torch_clipper import TorchClipper
 from course_lib.errors import InputError
-from course_lib.frameworks import framework_name, is_jax_array, is_module, is_torch_module, is_torch_tensor
+from course_lib.frameworks import (
+    framework_name,
+    is_jax_array,
+    is_module,
+    is_torch_module,
+    is_torch_tensor,
+    parameter_names,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -89,7 +96,7 @@ def _leaves(target: Any, path: str) -> Iterator[tuple[str, Any]]:
         return
     if is_module(target):
         prefix = "" if path == "target" else f"{path}."
-        yield from ((prefix + name, p) for name, p in target.named_parameters())
+        yield from ((prefix + name, p) for name, p in parameter_names(target))
     elif _is_leaf(target):
         yield path, target
     elif isinstance(target, Mapping):

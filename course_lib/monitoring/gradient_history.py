@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.extras import load
+from course_lib.frameworks import parameter_names
 from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, Reading
 from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 from course_lib.norms import total_norms
@@ -50,7 +51,7 @@ class OtherNonfinite(NamedTuple):
     @classmethod
     def find(cls, model: AnyModule, watched: Container[str]) -> "OtherNonfinite":
         """Find frozen parameters that are not finite, and buffers with NaN: -inf may be intended there, in a mask."""
-        frozen = [(name, p) for name, p in model.named_parameters() if name not in watched]
+        frozen = [(name, p) for name, p in parameter_names(model) if name not in watched]
         return cls(find_nonfinite(frozen), find_nonfinite(getattr(model, "named_buffers", list)(), nan_alone=True))
 
 

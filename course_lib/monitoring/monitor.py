@@ -190,7 +190,7 @@ class GradientMonitor:
         -------
         Diagnosis
             Its ``kinds`` are among ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``
-            and ``"unreached"``, or just ``"healthy"``; printed, it is text.
+            and ``"unreached"``, or just ``"barely moves"`` or ``"healthy"``; printed, it is text.
 
         Raises
         ------

@@ -277,6 +277,7 @@ def tell_frameworks_apart(x: object) -> Iterator[object]:
     if frameworks.is_torch_tensor(x):
         yield x.grad_fn
     elif frameworks.is_torch_module(x):
+        yield from frameworks.parameter_names(x)
         yield x.state_dict()
     elif frameworks.is_engine_tensor(x):
         yield x.tolist()

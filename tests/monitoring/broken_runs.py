@@ -174,6 +174,12 @@ def halves(step):
 
 
 BROKEN = {
+    "barely moves": {
+        "a rate that is far too low": lambda: fit(mlp(3, nn.ReLU), lr=1e-9),
+        "a rate in the wrong unit": lambda: fit(
+            m := convolutions(), optimizer=torch.optim.SGD(m.parameters(), lr=1e-9), data=images
+        ),
+    },
     "vanishing": {
         "deep sigmoid": lambda: fit(mlp(12, nn.Sigmoid, gain=1.0)),
         "deep tanh, small weights": lambda: fit(mlp(12, nn.Tanh, gain=0.3)),

@@ -147,7 +147,7 @@ HEALTHY = {
     "sparse embedding": sparse,
     "frozen layers": frozen,
     "warm-up from 0": warm_up,
-    "tiny learning rate": lambda: fit(mlp(), lr=1e-9),
+    "small learning rate": lambda: fit(mlp(), lr=1e-6),
     "converged": converged,
     "adapters": adapters,
     "accumulated": accumulated,

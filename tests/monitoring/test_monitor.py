@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from course_lib import autograd
-from course_lib.errors import InputError, MonitorError
+from course_lib.clipping import clip_by_global_norm
+from course_lib.errors import InputError, MonitorError, NonFiniteError
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
 from tests.monitoring.zoo import backward, fit, mlp
 
@@ -428,3 +429,16 @@ def test_the_total_norm_is_in_range_where_its_square_is_not(size):
             p.grad = torch.full_like(p, size)
         monitor.step()
     assert monitor.scalars()["gradient_norm/total"] == pytest.approx(2 * size, rel=1e-12, abs=0)
+
+
+def test_names_are_those_of_the_model_that_was_compiled():
+    """torch.compile wraps a model, and puts _orig_mod. before each name."""
+    layer = nn.Linear(2, 1)
+    compiled = torch.compile(nn.Sequential(layer, torch.compile(nn.Linear(1, 1), backend="eager")), backend="eager")
+    compiled(torch.ones(3, 2)).sum().backward()
+    with GradientMonitor(compiled) as monitor:
+        monitor.step()
+    assert list(monitor.history.parameter) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    layer.weight.grad.fill_(torch.nan)
+    with pytest.raises(NonFiniteError, match=r"that of 0\.weight"):
+        clip_by_global_norm(compiled, 1.0)

@@ -4,11 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, describe_steps, join_names
+from course_lib.monitoring.diagnosis.evidence import (
+    Evidence,
+    GradientFinding,
+    describe_steps,
+    join_names,
+    nan_medians,
+)
 from course_lib.monitoring.diagnosis.exploding import describe_large_unit, detect_exploding
 from course_lib.monitoring.diagnosis.vanishing import detect_dead, detect_vanishing
 
-__all__ = ["DETECTORS", "describe_healthy"]
+__all__ = ["DETECTORS", "describe_healthy", "detect_barely_moving"]
+
+BARELY = 1e-6  # of a weight's norm a step: a hundred thousand such steps change it by a tenth
+LOW = 1e-3  # a step over its gradient: of SGD, the learning rate
 
 
 def _detect_nonfinite(e: Evidence) -> GradientFinding | None:
@@ -84,6 +93,28 @@ def _detect_unreached(e: Evidence) -> GradientFinding | None:
         "They are not connected to the loss: look for a detach(), a no_grad(), or a layer that forward() leaves out."
     )
     return GradientFinding("unreached", words, advice, e.names_of(never), e.step_numbers(range(len(e.steps))))
+
+
+def detect_barely_moving(e: Evidence) -> GradientFinding | None:
+    """Detect steps that change no weight by anything to speak of, while gradients are as they should be."""
+    moved = e.update_ratio[:, e.weights]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moves = np.nansum(moved, axis=0) / (~np.isnan(moved)).sum(axis=0)  # means: rounding leaves many steps at 0
+        rates = nan_medians(moved * e.weight_norm[:, e.weights] / e.norm[:, e.weights], axis=0)
+    if np.isnan(moves).all() or not 0 < (most := np.nanmax(moves)) < BARELY:  # 0 where nobody steps
+        return None
+    if not np.nanmax(rates) < LOW:  # the gradients are small themselves, as where a run has converged
+        return None
+    steps = e.step_numbers(range(len(e.steps)))
+    words = (
+        f"in {describe_steps(steps)} the gradients look healthy, but a step changed no weight by more than {most:.1e} "
+        f"of its norm (mean; {e.names[e.weights[np.nanargmax(moves)]]} moved most)."
+    )
+    advice = (
+        "Raise the learning rate: about 1e-3 of a weight's norm a step is usual. If it is not low, look at what a "
+        "schedule multiplies it by, and at whether clipping leaves anything of the gradient."
+    )
+    return GradientFinding("barely moves", words, advice, steps=steps)
 
 
 def describe_healthy(e: Evidence) -> GradientFinding:

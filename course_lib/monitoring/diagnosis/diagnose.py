@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from course_lib.monitoring.diagnosis.detectors import DETECTORS, describe_healthy
+from course_lib.monitoring.diagnosis.detectors import DETECTORS, describe_healthy, detect_barely_moving
 from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, Indices
 from course_lib.monitoring.gradient_history import GradientHistory
 
@@ -50,4 +50,4 @@ def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mappi
     """
     evidence = Evidence.from_history(history, looks=looks, last_seen=last_seen)
     found = tuple(finding for sign in DETECTORS if (finding := sign(evidence)))
-    return Diagnosis(found or (describe_healthy(evidence),))
+    return Diagnosis(found or (detect_barely_moving(evidence) or describe_healthy(evidence),))

@@ -26,8 +26,8 @@ class GradientFinding:
     Attributes
     ----------
     kind : str
-        ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``, ``"unreached"`` or
-        ``"healthy"``.
+        ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``, ``"unreached"``,
+        ``"barely moves"`` or ``"healthy"``.
     words : str
         What was seen, with the numbers.
     advice : str

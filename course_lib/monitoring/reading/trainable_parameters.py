@@ -9,7 +9,7 @@ import numpy as np
 
 from course_lib.autograd import Tensor
 from course_lib.errors import InputError, MonitorError
-from course_lib.frameworks import is_engine_tensor, is_torch_tensor
+from course_lib.frameworks import is_engine_tensor, is_torch_tensor, parameter_names
 from course_lib.instrument.backward_hooks import explain_missing_gradients
 from course_lib.monitoring.reading.gradient_measures import Float64
 from course_lib.types import AnyModule, AnyTensor
@@ -52,7 +52,7 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             f"a model with named_parameters() is needed, such as a torch.nn.Module, but got a {type(model).__name__}. "
             "Pass the model, not its parameters or its output."
         )
-    found = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    found = {name: p for name, p in parameter_names(model) if p.requires_grad}
     if not found:
         raise InputError(
             f"there must be a parameter that requires grad, but {type(model).__name__} has none. "
@@ -107,7 +107,7 @@ def check_same_parameters(
 
     Of others that require grad now, it warns once: their names are in ``told`` from then on.
     """
-    current = {id(p): (name, p.requires_grad) for name, p in model.named_parameters()}
+    current = {id(p): (name, p.requires_grad) for name, p in parameter_names(model)}
     if gone := [name for name, p in parameters.items() if id(p) not in current]:
         raise MonitorError(
             f"the model must have the parameters that it had when it was first watched, but {gone[0]} is another one "
