@@ -98,7 +98,7 @@ def test_numbers_that_a_check_prints_are_compared_within_the_tolerance(
         ),
         ("tolerance: 1e-6", "must be a finite number of 0 or more, but got '1e-6'; try 1.0e-6"),
         ("tolerance: .inf", "must be a finite number of 0 or more, but got inf"),
-        ("timeout: 3", "tolerance, prerequisites, pays, but got 'timeout'; remove it"),
+        ("timeout: 3", ", tolerance, prerequisites, pays, by_hand, but got 'timeout'; remove it"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(make_exercise, line, message):
