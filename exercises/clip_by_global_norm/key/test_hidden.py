@@ -145,7 +145,7 @@ def test_global_norm(learner, rng):
     ("dtype", "norm"), [(np.float32, 5e25), (np.float32, 5e-28), (np.float16, 1e5), (np.float16, 5e-4)]
 )
 def test_norm_of_large_and_small_gradients(learner, rng, dtype, norm):
-    """The norm is right where the squares, or the norm itself, do not fit the dtype."""
+    """The norm is right where the squares, or the norm itself, do not fit the dtype ({norm})."""
     grads = make(rng, norm=norm, dtype=dtype)
     came, right = norm_from(learner, grads), norm_of(grads)
     if is_close(came, right, tolerance=1e-3):

@@ -368,7 +368,7 @@ def test_gradient_of_x(learner, rng):
 @points(0.5)
 @pytest.mark.parametrize("depth", [1, 9])
 def test_depth(learner, rng, depth):
-    """The gradients are right for a single weight, and for nine."""
+    """The gradients are right in a network of depth {depth}."""
     x, weights = make(rng, widths=(5, 3) if depth == 1 else (5, 8, 9, 7, 8, 10, 9, 8, 7, 3))
     still_right(learner, rng, x, weights, "with a single weight" if depth == 1 else "with nine weights")
 

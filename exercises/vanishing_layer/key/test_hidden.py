@@ -316,7 +316,7 @@ def moderate(rng, at, depth):
 @pytest.mark.parametrize("how", ["small weights", "saturated", "small last weights"])
 @rests_on(RIGHT_GAINS)
 def test_one_layer(learner, rng, how):
-    """The layer that loses the gradient is named, also if it is the last."""
+    """The layer that loses the gradient is named, also if it is the last ({how})."""
     if how == "small last weights":
         for last in two_of(rng, 4, 8):
             sizes, scales = (8,) * (last + 2), {last: 1e-5}
@@ -342,7 +342,7 @@ def test_one_closed_layer(learner, rng):
 @pytest.mark.parametrize("how", ["all alike", "one more than others"])  # the first in two sizes
 @rests_on(RIGHT_GAINS)
 def test_everywhere(learner, rng, how):
-    """Where every layer takes a little, no single layer is blamed, even if one takes more than any other."""
+    """Where every layer takes a little, no single layer is blamed, even if one takes more ({how})."""
     scales, more = dict.fromkeys(range(12), 0.35), how == "one more than others"
 
     def deep(rng):
@@ -367,7 +367,7 @@ def test_everywhere(learner, rng, how):
 @pytest.mark.parametrize("what", ["a little lost", "small inputs", "small first weights"])
 @rests_on(RIGHT_GAINS)
 def test_healthy(learner, rng, what):
-    """Where next to nothing is lost between trained layers, nothing is found."""
+    """Where next to nothing is lost between trained layers, nothing is found ({what})."""
     change = {
         "a little lost": {"scales": dict.fromkeys(range(7), 0.65)},
         "small inputs": {"inputs": 1e-5},
@@ -433,7 +433,7 @@ def told_apart(learner, case, at, right, *, blames):
 @points(0.5)
 @pytest.mark.parametrize("how", ["small weights", "saturated", "closed"])
 def test_cause(learner, rng, how):
-    """Weights and activation are told apart."""
+    """Weights and activation are told apart ({how})."""
     # No bar for the weights alone, or the slope alone, passes all: the answer is another both below it and above.
     if how == "small weights":
         much = "the activation where the weights take more: compare the two ratios"

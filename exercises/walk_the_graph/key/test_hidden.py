@@ -601,7 +601,7 @@ def test_each_vjp_once(learner, rng):
 @points(0.25)
 @pytest.mark.parametrize("whose", ["on the way", "of the leaves"])
 def test_shared_arrays(learner, rng, whose):
-    """No array changes that another value or the caller holds; each .grad is an array of its own."""
+    """No array changes that another value or the caller holds; each .grad is an array of its own ({whose})."""
     on_the_way(learner, rng) if whose == "on the way" else of_the_leaves(learner, rng)
 
 

@@ -157,7 +157,7 @@ def slips(key, g, w):
 @points(0.5)
 @pytest.mark.parametrize("key", ["norm", "mean", "std", "largest"])
 def test_numbers(learner, rng, key):
-    """Each number of a row is right, for parameters of any shape."""
+    """Each number of a row is right, for parameters of any shape ({key})."""
     arrays, pulls = gradients(rng)
     rows, _ = rows_of(call(learner, "recorded", arrays, pulls), pulls)
     right = {"norm": length, "mean": np.mean, "std": lambda g: g.std(ddof=1), "largest": lambda g: np.abs(g).max()}[key]
