@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.split_tensors import gather_parts, local_part, split_over
 from course_lib.types import Array
 
 if TYPE_CHECKING:
     import jax
     from torch import Tensor
-    from torch.distributed import ProcessGroup
 
 __all__ = [
     "LEAST_DOUBLE",
@@ -30,11 +30,8 @@ __all__ = [
     "check_norm_type",
     "combine_norms",
     "exponent_limit",
-    "gather_parts",
     "group_alike",
     "jax_norm",
-    "local_part",
-    "split_over",
     "tensor_norms",
     "total_norms",
 ]
@@ -172,29 +169,6 @@ def tensor_norms(tensors: Sequence["Tensor"], p: float = 2) -> list[Magnitude]:
         for i, parts in zip(places, gather_parts(pairs.to(device), groups).transpose(0, 1).tolist(), strict=True):
             norms[i] = combine_norms([Magnitude(scale, scaled) for scale, scaled in parts], p)
     return norms
-
-
-def local_part(tensor: Any) -> "Tensor":
-    """Return what this process holds of a DTensor; another tensor as it is."""
-    part: Tensor = tensor.to_local() if hasattr(tensor, "device_mesh") else tensor
-    return part
-
-
-def split_over(tensor: Any) -> "tuple[ProcessGroup, ...]":
-    """Return the groups of processes, each over one axis of its mesh, among which a DTensor is split; else none."""
-    if (mesh := getattr(tensor, "device_mesh", None)) is None:
-        return ()
-    return tuple(mesh.get_group(axis) for axis, placed in enumerate(tensor.placements) if placed.is_shard())
-
-
-def gather_parts(numbers: "Tensor", groups: "Iterable[ProcessGroup]") -> "Tensor":
-    """Return the numbers of every process among which a tensor is split, stacked; all must call this."""
-    distributed, numbers = load("torch.distributed", extra="torch"), numbers.unsqueeze(0)
-    for group in groups:
-        found = [numbers.new_empty(numbers.shape) for _ in range(group.size())]
-        distributed.all_gather(found, numbers, group=group)
-        numbers = load("torch", extra="torch").cat(found)
-    return numbers
 
 
 def _local_norms(torch: ModuleType, tensors: Sequence["Tensor"], p: float) -> list[Magnitude]:

@@ -15,8 +15,8 @@ SIZE = re.compile(r'\bfont-size(?:="|: ?)([\d.]+)')
 
 def least_width(head: str, body: str) -> float:
     """Return the pixels across below which a label or a script would be too small, if the drawing itself is wider."""
-    width = float(re.search(r'\bwidth="([\d.]+)"', head)[1])  # type: ignore[index]  # course_lib.figures give it
-    units = float(re.search(r'viewBox="\S+ \S+ ([\d.]+)', head)[1])  # type: ignore[index]
+    width = float(re.search(r'\bwidth="([\d.]+)"', head)[1])  # type: ignore[index]  # both are in each drawing of course_lib.figures
+    units = float(re.search(r'viewBox="\S+ \S+ ([\d.]+)', head)[1])  # type: ignore[index]  # as above
     scales = []
     for text in TEXT.findall(body):
         *scripts, label = sorted({float(size) for size in SIZE.findall(text) or SIZE.findall(head)})

@@ -108,10 +108,10 @@ def clip_by_global_norm(
 
     Torch: the norm is measured in float32 and, where that is not finite or squares may have vanished, again in float64,
     in units of the largest entry. To raise ``"error"`` the host waits for the device, once or in that case twice.
-    ``"skip"`` and ``"zero"`` wait for nothing: a GPU measures in float64 once, decides, and scales, also within the
-    capture of a CUDA graph; a factor below float32's range makes zeros there. Of DTensors, as FSDP2 makes them, every
-    process clips its part by the norm of the whole: all must call this, and exchange one number for each of their
-    meshes. XLA treats subnormal numbers as zero on many devices, so JAX measures them as zero there.
+    ``"skip"`` and ``"zero"`` ask a device for no number: it measures in float64, once, and decides and scales alone; a
+    factor below float32's range makes zeros there. Of DTensors, as FSDP2 makes them, every process clips its part by
+    the norm of the whole: all must call this, and exchange one number for each of their meshes. XLA treats subnormal
+    numbers as zero on many devices, so JAX measures them as zero there.
 
     Torch's gradients are those in ``.grad``. What ``torch.func.grad`` and ``torch.autograd.grad`` return belongs to no
     parameter, and is refused: a list of ``p.grad`` looks the same, and would stay as it is. Scale it by hand:

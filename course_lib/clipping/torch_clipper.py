@@ -10,15 +10,8 @@ from course_lib.clipping.arguments import Bound, Nonfinite
 from course_lib.clipping.clipper import FLOATS, EagerClipper, missing_gradient_error, unsupported_error
 from course_lib.extras import load
 from course_lib.instrument.backward_hooks import explain_missing_gradients
-from course_lib.norms import (
-    LEAST_DOUBLE,
-    Magnitude,
-    combine_norms,
-    gather_parts,
-    local_part,
-    split_over,
-    tensor_norms,
-)
+from course_lib.norms import LEAST_DOUBLE, Magnitude, combine_norms, tensor_norms
+from course_lib.split_tensors import gather_parts, local_part, split_over
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype
@@ -52,7 +45,7 @@ class TorchClipper(EagerClipper):
                 len(tensors), explain_missing_gradients(tensors) or self._explain_gradients(tensors)
             )
         for name, p in parameters.values():
-            if hasattr(p, "_fsdp_flattened"):  # as FullyShardedDataParallel marks them
+            if getattr(p, "_fsdp_flattened", False):  # as FullyShardedDataParallel marks them
                 raise unsupported_error(
                     name, "one process's part of it", "Call the wrapped model's own clip_grad_norm_()."
                 )

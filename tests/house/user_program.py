@@ -27,6 +27,7 @@ from course_lib import (
     oracle,
     profiling,
     small_transformer,
+    split_tensors,
     training,
     types,
 )
@@ -298,7 +299,7 @@ def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Arra
         norms.group_alike(tensors),
         norms.total_norms(array),
     )
-    print(norms.gather_parts(norms.local_part(tensors[0]), norms.split_over(tensors[0])))
+    print(split_tensors.gather_parts(split_tensors.local_part(tensors[0]), split_tensors.split_over(tensors[0])))
     print(norms.jax_norm(arrays, arrays[0], np.float32))
     return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
 

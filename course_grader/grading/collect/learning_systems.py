@@ -160,7 +160,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     """Read Gradescope's YAML, which may hold types of Ruby's; of those nothing is made."""
     yaml: Any = load("yaml", extra="grade")
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a base chosen at run time
         pass
 
     Loader.add_multi_constructor("!", lambda loader, suffix, node: None)

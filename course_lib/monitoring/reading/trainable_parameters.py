@@ -63,7 +63,7 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
-        if (hasattr(p, "device_mesh") and not split) or hasattr(p, "_fsdp_flattened"):  # DTensor, or FSDP's shard
+        if (hasattr(p, "device_mesh") and not split) or getattr(p, "_fsdp_flattened", False):  # or FSDP1's shard
             raise InputError(
                 f"parameters must be whole, but this process holds only a part of {name}. compute_grad_norm adds up "
                 "over the processes of FSDP2; watch the rest on a model that is not sharded."

@@ -15,7 +15,7 @@ def spoiler(model, x):
 
             def hook(module, returned, received):
                 if not all(g.isfinite().all() for g in returned) and all(g.isfinite().all() for g in received):
-                    found.append(name)  # noqa: B023
+                    found.append(name)  # noqa: B023 - the mistake
 
             handles.append(module.register_full_backward_hook(hook))
     try:

@@ -19,7 +19,7 @@ def stale(model, x):
     try:
         for name, module in model.named_modules():
             if not list(module.children()):
-                handles.append(module.register_forward_pre_hook(lambda module, inputs: running.append(name)))  # noqa: B023
+                handles.append(module.register_forward_pre_hook(lambda module, inputs: running.append(name)))  # noqa: B023 - the mistake
                 handles.append(module.register_forward_hook(lambda module, inputs, output: running.clear()))
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
             model(x.detach().requires_grad_().clone())
