@@ -33,6 +33,7 @@ def write_page(app: Sphinx, page: str, source: list[str]) -> None:
         library = read_library(Path(app.srcdir))
         source[0] = MARK.sub(lambda mark: _entries(library, mark[1], _level_below(mark)), source[0])
         if page == INDEX:
+            app.env.note_reread()  # names come and go in files that are not this page's
             source[0] += "".join(_summary(library, module) for module in library.pages)
 
 
