@@ -18,7 +18,7 @@ __all__ = ["collect"]
 def collect(
     download: Annotated[Path, typer.Argument(help="All submissions of one assignment: the zip file, or its folder.")],
     *,
-    exercise: Annotated[str, typer.Option(help="The exercise that they are of.")],
+    exercise: Annotated[str, typer.Option(help="The exercise that was handed in.")],
     roster: Annotated[
         Path | None,
         typer.Option(
@@ -28,7 +28,7 @@ def collect(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for <learner>/<exercise>.ipynb.")] = Path("submissions"),
     replace: Annotated[
-        bool, typer.Option("--replace", help="Let notebooks of an earlier download give way to different ones.")
+        bool, typer.Option("--replace", help="Overwrite notebooks of an earlier download that differ.")
     ] = False,
     exercises: Exercises = Path("exercises"),
     key: Key = None,
