@@ -1,6 +1,7 @@
 """Open a database as a gradebook: make its tables in an empty one, migrate an old one, and leave any other alone."""
 
 import functools
+import logging
 import sqlite3
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ WAIT_SECONDS = 30
 LOCK = 0x67726164  # PostgreSQL's advisory locks are told apart by number
 PAUSES_SECONDS = [0.1 * 2**number for number in range(8)]  # while PostgreSQL restarts: 25 s in all
 OTHER = "name another with --gradebook"
+# Interrupted while it gives a connection back, SQLAlchemy logs a traceback and raises as well: to raise is enough.
+logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
 UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
 
 
