@@ -64,7 +64,7 @@ class TorchReader:
         first, *others = self._batches
         parts = [first.measure(step, weights=weights, extra=extra)]
         parts += [batch.measure(step, weights=weights) for batch in others]
-        return Reading(any(part.nonfinite for part in parts), parts[0].extra, partial(_join, parts))
+        return Reading(partial(_join, parts), any(part.nonfinite for part in parts), parts[0].extra)
 
     def last_seen(self) -> dict[int, NDArray[np.int_]]:
         """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""

@@ -12,6 +12,7 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.frameworks import is_engine_tensor, is_torch_tensor, parameter_names
 from course_lib.instrument.backward_hooks import explain_missing_gradients
 from course_lib.monitoring.reading.gradient_measures import Float64
+from course_lib.monitoring.reading.tree_names import jax_arrays
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [
@@ -48,6 +49,11 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             f"a model is needed, but got the class {model.__name__}. Make an instance first: {model.__name__}(...)."
         )
     if not hasattr(model, "named_parameters"):
+        if jax_arrays(model):
+            raise InputError(
+                "a model of torch or course_lib.autograd is needed, but these are arrays of JAX. Watch them by "
+                "JaxGradientMonitor(params), or ask compute_grad_norm(grads)."
+            )
         raise InputError(
             f"a model with named_parameters() is needed, such as a torch.nn.Module, but got a {type(model).__name__}. "
             "Pass the model, not its parameters or its output."
