@@ -7,6 +7,7 @@ from course_lib.errors import InputError
 from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
 from course_lib.norms import array_norm, check_norm_type, combine_norms, tensor_norms
+from course_lib.split_tensors import placed_gradient
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = ["compute_grad_norm"]
@@ -52,8 +53,8 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
     ('5e+19', '4e+19')
     """
     p = check_norm_type(norm_type)
-    found = parameters_with_gradient(_as_model(model), split=True)
-    grads = [g.grad.detach() for g in found.values() if g.grad is not None]
+    found = parameters_with_gradient(_as_model(model))
+    grads = [placed_gradient(p).detach() for p in found.values() if p.grad is not None]
     norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
     return combine_norms(norms, p).value
 
