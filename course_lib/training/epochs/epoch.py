@@ -91,7 +91,9 @@ def train_epoch(
         A float, with ``samples``, ``batches`` and ``metrics``. With weights :math:`n_i` and losses :math:`l_i` of the
         batches it is :math:`\sum_i n_i l_i / \sum_i n_i` for a criterion that gives the mean, and
         :math:`\sum_i l_i / \sum_i n_i` for one that gives the sum. Each loss is computed with the parameters at that
-        moment.
+        moment. Of a model that DDP or FSDP2 wraps, the sums go over the batches of all processes, in one exchange at
+        the end of the epoch, so that each sample counts once, however unequal the shards are (twice, if a
+        ``DistributedSampler`` repeats it to make them equal). The gradients are DDP's: the plain mean over processes.
 
     Raises
     ------

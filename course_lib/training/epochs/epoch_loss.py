@@ -1,7 +1,7 @@
 """Accumulate the losses of an epoch on the device, read them back seldom, and average them over samples."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -104,21 +104,16 @@ class LossAccumulator:
                 )
         self.rows += [list(row) for row in zip(*columns, strict=True)]
 
-    @property
-    def weight(self) -> float:
-        """The total weight that the mean of the losses read so far divides by."""
-        return math.fsum(row[1] for row in self.rows)
-
-    @property
-    def mean(self) -> float:
-        """The mean of the losses read so far."""
+    def sums(self) -> list[float]:
+        """Return sums over the batches that were read: of losses, weights, samples, batches, and of each metric."""
         scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.rows]
-        return math.fsum(row[0] * s for row, s in zip(self.rows, scale, strict=True)) / self.weight
+        losses = math.fsum(row[0] * s for row, s in zip(self.rows, scale, strict=True))
+        weight = math.fsum(row[1] for row in self.rows)
+        metrics = [math.fsum(row[2 + i] * row[-1] for row in self.rows) for i in range(len(self.metrics))]
+        return [losses, weight, self.samples, self.batches, *metrics]
 
-    def result(self) -> EpochLoss:
-        """Return the means over the samples of the whole epoch."""
-        metrics = {
-            name: math.fsum(row[2 + i] * row[-1] for row in self.rows) / self.samples
-            for i, name in enumerate(self.metrics)
-        }
-        return EpochLoss(self.mean, samples=self.samples, batches=self.batches, metrics=metrics)
+    def result(self, sums: Sequence[float]) -> EpochLoss:
+        """Return the means over the samples of the whole epoch from :meth:`sums`, those of all processes."""
+        loss, weight, samples, batches, *measured = sums
+        metrics = {name: number / samples for name, number in zip(self.metrics, measured, strict=True)}
+        return EpochLoss(loss / weight, samples=int(samples), batches=int(batches), metrics=metrics)

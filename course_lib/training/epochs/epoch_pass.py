@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.argument_checks import check_count, check_library, check_metrics
+from course_lib.training.data_parallel import reshard
 from course_lib.training.epochs.criterion import Criterion, count_samples, tree_leaves
 from course_lib.training.epochs.epoch_loss import EpochLoss, LossAccumulator, Metrics
 from course_lib.training.epochs.error_notes import (
@@ -57,6 +58,7 @@ class EpochPass:
     ) -> "EpochPass":
         """Start a pass: check the arguments, and find the framework."""
         framework = framework_of(model)
+        reshard(model)
         place = framework.device(device, model)
         judged = Criterion.from_function(criterion, reduction=reduction, count=count)
         check_library(framework, criterion)
@@ -131,19 +133,20 @@ class EpochPass:
         self.losses.read(self.name_batch, explain)
 
     def result(self) -> EpochLoss:
-        """Return the means over the samples; raise if there was no batch."""
-        if not self.losses.batches:
+        """Return the means over the samples of all processes; raise if there was no batch."""
+        self._read()
+        _, weight, _, batches, *_ = sums = self.framework.add_up(self.losses.sums(), self.model)
+        if not batches:
             raise InputError(
                 f"{self.title}: the loader must yield at least one batch, but yielded none. Is the data set empty, "
                 "does drop_last=True drop all of it, or is the loader a generator that has been used up?"
             )
-        self._read()
-        if not self.losses.weight:
+        if not weight:
             raise TrainingError(
                 f"{self.title}: the loss must be the mean over some targets, but none of them counts; look at "
                 "ignore_index, at the weights of the classes, and at count"
             )
-        return self.losses.result()
+        return self.losses.result(sums)
 
 
 def _unpack_batch(batch: object, where: str) -> tuple[Tree, Tree]:
