@@ -45,6 +45,10 @@ class GradientMonitor(GradientRecord):
     :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs more than all the rest, so it is
     done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
 
+    **Sharded models.** Of a model that FSDP2 splits (DTensors), every process has the numbers of the whole. All must
+    call :meth:`step`, which exchanges ten numbers for each parameter; what is asked afterwards exchanges nothing.
+    Whether gradients were zeroed is not looked at there.
+
     **Memory.** There is one copy of the parameters, one of the gradients with at most 65,536 elements, and for a moment
     one of each larger gradient in turn. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep``
     steps.
