@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from course_lib.extras import load
 from course_lib.frameworks import parameter_names
-from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, Reading
+from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, LazyMeasures
 from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 from course_lib.norms import total_norms
 from course_lib.types import AnyModule
@@ -28,7 +28,7 @@ class StepRecord(NamedTuple):
     ----------
     step : int
         Its number from 1.
-    reading : Reading
+    reading : LazyMeasures
         What was read.
     left_over : float
         What was still in a gradient when the backward pass began.
@@ -37,7 +37,7 @@ class StepRecord(NamedTuple):
     """
 
     step: int
-    reading: Reading
+    reading: LazyMeasures
     left_over: float
     watched: int
 

@@ -4,14 +4,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from course_lib.training.argument_checks import check_count, check_loader, check_scheduler
 from course_lib.training.epochs.epoch import train_epoch, validate
 from course_lib.training.epochs.epoch_loss import EpochLoss, Metrics
+from course_lib.training.epochs.mixed_precision import Precision, make_scaler
 from course_lib.training.history import TrainingHistory
 from course_lib.training.progress import open_epochs_bar
 from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
+
+if TYPE_CHECKING:
+    from torch.amp import GradScaler
 
 __all__ = ["Scheduler", "fit"]
 
@@ -36,6 +40,8 @@ def fit(
     metrics: Metrics | None = None,
     accumulate: int = 1,
     before_step: Callable[[Any], object] | None = None,
+    precision: Precision | None = None,
+    scaler: "GradScaler | None" = None,
     reduction: str | None = None,
     count: Callable[[Any], Number] | None = None,
     sync_every: int | None = None,
@@ -56,8 +62,8 @@ def fit(
         Changes the learning rate; called after each epoch, with the validation loss (without one, the training loss)
         if its ``step`` takes ``metrics``, as that of ``ReduceLROnPlateau`` does. One that is to move on after each
         step is left out here, and moved by the optimizer's ``register_step_post_hook``.
-    metrics, accumulate, before_step, reduction, count, sync_every
-        As for :func:`train_epoch`.
+    metrics, accumulate, before_step, precision, scaler, reduction, count, sync_every
+        As for :func:`train_epoch`; ``precision="fp16"`` without a scaler makes one.
     progress : bool
         Show one bar for all of it, with the latest losses.
 
@@ -92,7 +98,9 @@ def fit(
     check_loader(() if val_loader is None else val_loader)
     check_scheduler(scheduler, optimizer, epochs, train_loader, accumulate)
     shared: dict[str, Any] = {"metrics": metrics, "reduction": reduction, "count": count, "sync_every": sync_every}
-    stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step}
+    shared["precision"] = precision
+    scaler = make_scaler(device) if precision == "fp16" and scaler is None else scaler
+    stepping: dict[str, Any] = {"accumulate": accumulate, "before_step": before_step, "scaler": scaler}
     past: list[_EpochResult] = []
     with _attach_history_to_errors(past), open_epochs_bar(epochs, train_loader, progress=progress) as bar:
         for epoch in range(epochs):
@@ -153,6 +161,7 @@ def _build_history(past: list[_EpochResult]) -> TrainingHistory:
         _collect_metrics(val),
         tuple(epoch.rate for epoch in past),
         tuple(epoch.seconds for epoch in past),
+        tuple(epoch.train.skipped for epoch in past),
     )
 
 

@@ -216,6 +216,7 @@ def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.GradientFindi
     origin: monitoring.NonfiniteOrigin | None = monitoring.first_nonfinite(step)
     print(one.norm, origin, monitoring.compute_grad_norm(model), monitoring.DeadUnits(model))
     diagnosis: monitoring.Diagnosis = monitoring.GradientMonitor(model, every=10).diagnose()
+    monitoring.JaxGradientMonitor({"w": jax.numpy.ones(2)}).step({"w": jax.numpy.ones(2)})
     return diagnosis.findings
 
 
@@ -254,7 +255,9 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
     sent: float = training.bytes_sent()
     ranks: list[int] = training.run_processes(lambda rank: rank)
-    print(loss, history, step({}, adam, x), ranks, sent)
+    with_aux = training.make_jax_step(lambda params, x: (jax.numpy.mean(params * x), x), adam, has_aux=True)
+    _, _, _, aux = with_aux({}, adam, x)
+    print(loss, history, step({}, adam, x), ranks, sent, aux)
 
 
 def sort() -> list[int]:

@@ -1,0 +1,127 @@
+"""The course that a service runs: its database, its rules, and what is asked of both together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import Session
+
+from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook.course_toml import find_policies
+from course_grader.grading.gradebook.database import explain, retry_and_explain
+from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade
+from course_grader.grading.gradebook.gradebook import Gradebook
+from course_grader.grading.gradebook.late_policy import Policies, Policy
+from course_grader.service.database import open_service_database
+from course_grader.service.hand_ins import HandIn, HandIns
+from course_grader.service.people import People
+from course_grader.service.tables import AuditRow, ExerciseRow, ExtensionRow
+
+__all__ = ["AuditEntry", "Course", "Standing"]
+
+NOTHING = "nothing was handed in"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one learner stands in one exercise."""
+
+    exercise: ExerciseRow
+    policy: Policy
+    hand_ins: Sequence[HandIn]
+    grade: FinalGrade
+
+    @property
+    def attempts_left(self) -> int | None:
+        """How many more notebooks may be handed in; None if there is no limit."""
+        most = self.policy.max_attempts
+        rejected = self.grade.attempts and self.grade.report.status == "rejected"
+        return None if most is None else max(0, most - len(self.hand_ins) + bool(rejected))
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """Who did what, to whom or to what, and when."""
+
+    at: datetime
+    who: str
+    what: str
+    about: str
+
+
+class Course:
+    """A course, with what its service and its workers share.
+
+    Parameters
+    ----------
+    address : str
+        Its PostgreSQL database.
+    rules : Path, optional
+        Its ``course.toml``, if it is not in the folder where the service runs.
+
+    Raises
+    ------
+    InputError
+        If the database or the rules cannot be used.
+    """
+
+    def __init__(self, address: str, *, rules: Path | None = None) -> None:
+        self.policies: Policies = find_policies(rules)
+        self._engine = open_service_database(address)
+        self.address = str(self._engine.url)
+        self.book, self.people, self.hand_ins = Gradebook(address), People(self._engine), HandIns(self._engine)
+        self.people.add(self.policies.roster)
+
+    @retry_and_explain
+    def policy(self, exercise: str, learner: str) -> Policy:
+        """Return the rules for a learner at an exercise, with what an instructor has granted here."""
+        policy = self.policies.of(exercise, learner)
+        with Session(self._engine) as session:
+            row = session.get(ExtensionRow, (learner, exercise))
+        return policy if row is None else replace(policy, due=row.due)
+
+    def hand_in(self, learner: str, exercise: str, raw: bytes) -> int:
+        """Take in a notebook, by the rules; return its number. It raises what :meth:`HandIns.accept` does."""
+        policy = self.policy(exercise, learner)
+        return self.hand_ins.accept(learner, exercise, raw, at=datetime.now(UTC), policy=policy)
+
+    def standing(self, learner: str, exercise: str) -> Standing:
+        """Return how a learner stands in an exercise that there is."""
+        row, policy = self.hand_ins.exercises()[exercise], self.policy(exercise, learner)
+        none = SubmissionReport(learner, exercise, "missing", 0, row.max_points, (NOTHING,))
+        attempts = self.book.attempts(exercise=exercise, learner=learner)
+        manual = self.book.manual_points(exercise=exercise, learner=learner)
+        grade = compute_final_grade(attempts, policy, manual, came=none)
+        return Standing(row, policy, self.hand_ins.of(learner, exercise), grade)
+
+    def standings(self, learner: str) -> list[Standing]:
+        """Return how a learner stands in every exercise, by title."""
+        return [self.standing(learner, slug) for slug in self.hand_ins.exercises()]
+
+    @explain
+    def extend(self, learner: str, exercise: str, due: datetime) -> None:
+        """Give a learner more time for an exercise; a later one takes the place of an earlier one."""
+        with Session(self._engine) as session, session.begin():
+            row = postgresql.insert(ExtensionRow).values(learner=learner, exercise=exercise, due=due)
+            session.execute(row.on_conflict_do_update(index_elements=["learner", "exercise"], set_={"due": due}))
+
+    @explain
+    def note(self, who: str, what: str, about: str = "") -> None:
+        """Write into the audit log."""
+        with Session(self._engine) as session, session.begin():
+            session.add(AuditRow(at=datetime.now(UTC), who=who, what=what, about=about))
+
+    @retry_and_explain
+    def audit(self, *, most: int = 200) -> list[AuditEntry]:
+        """Return the audit log's last entries, the newest first."""
+        with Session(self._engine) as session:
+            rows = session.scalars(select(AuditRow).order_by(AuditRow.id.desc()).limit(most))
+            return [AuditEntry(row.at, row.who, row.what, row.about) for row in rows]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+        self.book.__exit__()
