@@ -97,6 +97,11 @@ class TrainingStep:
         if self.optimizer is None:
             return
         _check_loss(loss, "loss_fn" if self.loss_fn is not None else "without a loss_fn, the model")
+        if any(p.grad is not None for p in optimizer_parameters(self.optimizer)):  # there were none before
+            raise InputError(
+                "model and loss_fn must leave backward() to profile_step, which times it, but gradients are there "
+                "already. Leave it out, or pass a whole step that calls it to advise(step) or time_call(step)."
+            )
         for undo in stash_gradients(graph_leaves(loss)):  # a batch may want gradients too
             stack.callback(undo)
         loss.backward()

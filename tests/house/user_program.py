@@ -162,12 +162,17 @@ def count_costs() -> tuple[costs.TrainingCost, costs.CheckpointPlan]:
         *costs.freeze(*costs.mlp(32, [10, 20, 2])), *costs.transformer_layer(2, 8, 16, 4),
     ]  # fmt: skip
     print(costs.ratio_from_first_layer(layers), costs.transformer_activation_bytes(2, 8, 16, 4))
+    print(costs.mfu(costs.training_cost(layers), 0.1, costs.peak_flops("A100", "bfloat16")))
     return costs.training_cost(layers), costs.checkpoint_plan(12, costs.best_checkpoint_interval(12))
 
 
 def measure_costs(step: Callable[[], torch.Tensor], model: torch.nn.Module) -> int:
     """FLOPs and bytes, measured."""
     flops: instrument.Flops = instrument.count_flops(step)
+    own: list[instrument.ModuleFlops] = [*flops.modules.values()]
+    log: instrument.StorageLog = instrument.log_storages(step)
+    first: instrument.Storage = log.storages[0]
+    print(own, first.bytes, flops.module_table())
     saved: instrument.SavedTensors = instrument.saved_tensors(step, parameters=model.parameters())
     return flops.forward + saved.bytes + instrument.peak_bytes(step)
 
@@ -232,8 +237,11 @@ def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any,
     memory: profiling.MemoryTimeline = profiling.memory_timeline(step, optimizer=optimizer)
     alive: profiling.LiveStorage = memory.alive_at_peak[0]
     times: profiling.StepProfile = profiling.profile_step(model, torch.nn.functional.mse_loss, optimizer, batch)
+    times = profiling.profile_step(model, None, None, batch)
     module: profiling.ModuleTime = times.modules[""]
     flops: profiling.Flops = profiling.count_flops(step)
+    part: profiling.ModuleFlops = flops.modules[""]
+    print(part.self_forward, profiling.mfu(flops, times.total_seconds, profiling.peak_flops(dtype=torch.bfloat16)))
     recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
     print(timing, bottleneck, activation, alive, memory.by_kind["activations"], module, flops, recording)
 

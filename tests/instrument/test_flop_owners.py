@@ -154,3 +154,16 @@ def test_a_layer_that_is_used_twice_has_both():
     layer = nn.Linear(4, 4)
     found = count_flops(lambda: layer(layer(X)).sum())
     assert (found.modules["Linear"].forward, found.modules["Linear"].backward) == (2 * 96, 3 * 96)
+
+
+def test_a_compiled_model_has_the_names_of_what_was_compiled():
+    """As a whole, and a layer of it."""
+    model = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.Linear(5, 6)))
+    plain = count_flops(lambda: model(X).sum()).modules
+    whole = count_flops(lambda: torch.compile(model, backend="eager")(X).sum()).modules
+    assert list(whole) == ["OptimizedModule", "0", "1", "1.0"]
+    assert [(m.forward, m.self_backward) for m in whole.values()] == [
+        (m.forward, m.self_backward) for m in plain.values()
+    ]
+    model[1] = torch.compile(model[1], backend="eager")
+    assert count_flops(lambda: model(X).sum()).modules == plain

@@ -234,6 +234,21 @@ def test_a_loss_without_a_backward_pass_is_refused(loss_fn, message):
     assert same(everything(model, steps), before)
 
 
+def test_a_loss_that_has_called_backward_is_refused():
+    """It could not be timed apart; the message says what takes a whole step."""
+    model, loss_fn, steps, batch = make()
+    before = everything(model, steps)
+
+    def differentiates(out, y):
+        loss = loss_fn(out, y)
+        loss.backward()
+        return loss
+
+    with pytest.raises(InputError, match=r"leave backward\(\) to profile_step, .* advise\(step\) or time_call"):
+        profile_step(model, differentiates, steps, batch, **SHORT)
+    assert same(everything(model, steps), before)
+
+
 def test_a_model_without_gradients_is_refused():
     """Frozen altogether; or with an optimizer that belongs to another model."""
     model, loss_fn, steps, batch = make()
