@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.errors import MonitorError
+from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory
+from course_lib.monitoring.histograms import Counts, GradientHistogram, trim
+from course_lib.monitoring.log_writers import LogTarget, make_writer
 from course_lib.monitoring.measuring_schedule import AT_FIRST
 from course_lib.monitoring.reading.gradient_measures import Float64
 
@@ -29,10 +31,13 @@ class GradientRecord:
     ----------
     history : GradientHistory
         Where records are kept.
+    log_to : optional
+        Where each is written as well; see :func:`make_writer`.
     """
 
-    def __init__(self, history: GradientHistory) -> None:
+    def __init__(self, history: GradientHistory, log_to: LogTarget = None) -> None:
         self._history, self._looks = history, deque[int](maxlen=AT_FIRST)
+        self._writer = None if log_to is None else make_writer(log_to)
 
     @property
     def history(self) -> "pandas.DataFrame":
@@ -83,6 +88,34 @@ class GradientRecord:
         self._refuse_empty()
         return plots.norm_curves(self._history, parameters, title=title)
 
+    def histogram(self, parameter: str) -> GradientHistogram:
+        """Return the latest histogram of a parameter's gradient, counts and edges as of ``numpy.histogram``.
+
+        Bins are powers of two from 2^-64 to 2^32, of either sign, of those that hold anything; 0 is in the middle one.
+
+        Raises
+        ------
+        MonitorError
+            If none was counted: give the monitor ``histogram_every``.
+        """
+        return trim(self._counts(parameter)[-1][1])
+
+    def histogram_map(self, parameter: str, *, title: str = "") -> "HeatMapFigure":
+        """Draw how large the elements of a parameter's gradient are: a row for a power of two, a column for a step."""
+        return plots.histogram_map(self._counts(parameter), title=title or f"Sizes in the gradient of {parameter}")
+
+    def _counts(self, parameter: str) -> list[tuple[int, Counts]]:
+        """Return the histograms of one parameter, with their steps."""
+        if parameter not in self._history.names:
+            raise InputError(f"there is no parameter {parameter!r}. The names are in monitor.history.")
+        if not self._history.histograms:
+            raise MonitorError(
+                "no histogram was counted yet. Make the monitor with histogram_every=10, for one in so many of the "
+                "steps that it measures."
+            )
+        i = self._history.names.index(parameter)
+        return [(step, counts[i]) for step, counts in self._history.histograms]
+
     def weight_rms(self) -> tuple[Float64, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.
 
@@ -103,6 +136,12 @@ class GradientRecord:
     def _seen(self) -> dict[int, NDArray[np.int_]]:
         """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""
         raise NotImplementedError
+
+    def _log(self) -> None:
+        """Write the latest record, if it is to be logged."""
+        if self._writer is not None:
+            history = self._history
+            self._writer.write(history.latest(), history.latest_histograms(), history.records[-1].step)
 
     def _refuse_empty(self) -> None:
         if not len(self._history):

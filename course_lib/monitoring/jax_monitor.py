@@ -10,6 +10,7 @@ from course_lib.extras import load
 from course_lib.frameworks import is_jax_tracer
 from course_lib.monitoring.gradient_history import GradientHistory, StepRecord
 from course_lib.monitoring.gradient_record import GradientRecord
+from course_lib.monitoring.log_writers import LogTarget
 from course_lib.monitoring.measuring_schedule import MeasuringSchedule, check_counts
 from course_lib.monitoring.reading.read_jax_gradients import JaxReader, WatchState
 
@@ -55,6 +56,8 @@ class JaxGradientMonitor(GradientRecord):
         How many measured steps the history holds.
     updates : bool
         Whether to measure what the optimizer adds, for ``update_ratio``.
+    log_to : optional
+        Where the numbers are written, as for :class:`GradientMonitor`. Then each measured step is waited for.
 
     Examples
     --------
@@ -74,10 +77,12 @@ class JaxGradientMonitor(GradientRecord):
     True
     """
 
-    def __init__(self, params: object, every: int = 1, *, keep: int = 2000, updates: bool = True) -> None:
+    def __init__(
+        self, params: object, every: int = 1, *, keep: int = 2000, updates: bool = True, log_to: LogTarget = None
+    ) -> None:
         check_counts(every=every, keep=keep)
         self._reader, self._schedule, self._count = JaxReader(params, every), MeasuringSchedule(every, None), 0
-        super().__init__(GradientHistory(self._reader.names, self._reader.shapes, keep=keep))
+        super().__init__(GradientHistory(self._reader.names, self._reader.shapes, keep=keep), log_to)
         self._state: WatchState | None = None
         self._updates = updates
         jax = load("jax", extra="jax")
@@ -144,6 +149,7 @@ class JaxGradientMonitor(GradientRecord):
         if self._schedule.looks_at_units(self._count):
             self._looks.append(self._count)
         self._history.records.append(StepRecord(self._count, self._reader.reading(self._state), 0.0, -1))
+        self._log()
 
     def close(self) -> None:
         """Nothing is attached, so that there is nothing to remove."""

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from course_lib.errors import MonitorError
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
 from course_lib.monitoring.gradient_record import GradientRecord
+from course_lib.monitoring.histograms import count_gradients
+from course_lib.monitoring.log_writers import LogTarget
 from course_lib.monitoring.measuring_schedule import MeasuringSchedule, check_counts
 from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
 from course_lib.monitoring.reading.trainable_parameters import (
@@ -72,6 +74,16 @@ class GradientMonitor(GradientRecord):
     update_every : int or None
         Measure the change of the parameters at one in so many measured steps, once the first ten are over; 1 for all,
         None for none, and then no parameter is copied.
+    histogram_every : int or None
+        Count the elements of each gradient by their size at one in so many measured steps; None for none. Each takes
+        about as long as ten readings, and 1.5 kB a parameter. See :meth:`histogram` and :meth:`histogram_map`.
+    log_to : optional
+        Where the numbers of each measured step are written, by the names of :meth:`scalars`, as soon as they are there:
+        TensorBoard's ``SummaryWriter``, a run of ``wandb`` (or the module, for its present run), the module ``mlflow``,
+        a logger of Lightning, or any ``function(scalars, step)``. TensorBoard and wandb show histograms, too; wandb's
+        rows go with the next that your loop logs.
+    start : int
+        How many steps were made before, of a run that goes on: their numbers begin after it.
 
     Examples
     --------
@@ -89,13 +101,26 @@ class GradientMonitor(GradientRecord):
     True
     """
 
-    def __init__(self, model: AnyModule, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        check_counts(every=every, keep=keep, update_every=1 if update_every is None else update_every)
+    def __init__(
+        self,
+        model: AnyModule,
+        every: int = 1,
+        *,
+        keep: int = 2000,
+        update_every: int | None = 10,
+        histogram_every: int | None = None,
+        log_to: LogTarget = None,
+        start: int = 0,
+    ) -> None:
+        counts = {"update_every": update_every, "histogram_every": histogram_every}
+        check_counts(every=every, keep=keep, **{name: n for name, n in counts.items() if n is not None})
+        check_counts(start=start, least=0)
+        self._histogram_every, self._start = histogram_every, start
         self._model, self._parameters = model, trainable_parameters(model)
         self._schedule = MeasuringSchedule(every, update_every)
         self._closed, self._broken, self._count = False, False, 0
         shapes = [shape_tuple(p) for p in self._parameters.values()]
-        super().__init__(GradientHistory(list(self._parameters), shapes, keep=keep))
+        super().__init__(GradientHistory(list(self._parameters), shapes, keep=keep), log_to)
         self._reader: GradientReader | None = None
         self._watch: ZeroGradWatch | None = None
         self._last_seen, self._told = dict[int, NDArray[np.int_]](), set[str]()
@@ -130,6 +155,9 @@ class GradientMonitor(GradientRecord):
         except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
             check_shapes(self._parameters, self._history.shapes)
             raise
+        if due:
+            self._count_histograms()
+            self._log()
 
     def _measure(self, reader: GradientReader) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
@@ -137,10 +165,10 @@ class GradientMonitor(GradientRecord):
         waiting = self._watch.take_left_over() if self._watch else None
         if schedule.checks_parameters(now):
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
-        weights = schedule.measures_weights(now)
+        weights, number = schedule.measures_weights(now), self._start + now
         if look := schedule.looks_at_units(now):
-            self._looks.append(now)
-        reading = reader.measure(now if look else 0, weights=weights, extra=waiting)
+            self._looks.append(number)
+        reading = reader.measure(number if look else 0, weights=weights, extra=waiting)
         left = reading.extra
         if reading.nonfinite and not self._broken and schedule.update_every is not None:
             self._broken, self._history.spoiled = True, OtherNonfinite.find(self._model, self._parameters)
@@ -149,11 +177,17 @@ class GradientMonitor(GradientRecord):
                 reading, weights = reader.measure(weights=True), True
         if schedule.measures_weights(now + 1) and not weights:
             reader.keep_weights()
-        self._history.records.append(StepRecord(now, reading, left, self._watch.seen if self._watch else -1))
+        self._history.records.append(StepRecord(number, reading, left, self._watch.seen if self._watch else -1))
         if self._watch is None:
             self._watch = ZeroGradWatch.start(self._parameters, reading.measures.norm)
         elif schedule.moves_watch(now):
             self._watch.move_on()
+
+    def _count_histograms(self) -> None:
+        """Count the elements of each gradient, if it is their turn."""
+        if self._histogram_every and (self._count - 1) // self._schedule.every % self._histogram_every == 0:
+            counts = count_gradients([p.grad for p in self._parameters.values()])
+            self._history.histograms.append((self._start + self._count, counts))
 
     def close(self) -> None:
         """Remove all hooks, and drop the model and all copies; what was measured can still be read."""

@@ -21,6 +21,7 @@ from course_lib import (
     figures,
     frameworks,
     instrument,
+    integrations,
     mlp,
     monitoring,
     norms,
@@ -217,6 +218,9 @@ def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.GradientFindi
     print(one.norm, origin, monitoring.compute_grad_norm(model), monitoring.DeadUnits(model))
     diagnosis: monitoring.Diagnosis = monitoring.GradientMonitor(model, every=10).diagnose()
     monitoring.JaxGradientMonitor({"w": jax.numpy.ones(2)}).step({"w": jax.numpy.ones(2)})
+    logged = monitoring.GradientMonitor(model, log_to=lambda scalars, step: print(scalars, step), histogram_every=10)
+    histogram: monitoring.GradientHistogram = logged.histogram("weight")
+    print(histogram.counts, integrations.lightning_callback(every=10), integrations.huggingface_callback(log_to=print))
     return diagnosis.findings
 
 

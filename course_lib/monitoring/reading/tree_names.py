@@ -75,7 +75,9 @@ def jax_arrays(tree: object) -> "list[jax.Array]":
     ([Array([1., 1.], dtype=float32)], [])
     """
     jax = sys.modules.get("jax")
-    leaves = [] if jax is None or hasattr(tree, "named_parameters") else jax.tree.leaves(tree)
+    if jax is None or hasattr(tree, "named_parameters") or isinstance(tree, Iterator):
+        return []
+    leaves = jax.tree.leaves(tree)
     return [x for x in leaves if _is_floating(x)] if any(map(is_jax_array, leaves)) else []
 
 
