@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import PicklingError
@@ -31,7 +31,7 @@ class Checkpoint:
         The file.
     model : torch.nn.Module
     parts : dict of str to object
-        What else has a state: optimizer, scheduler and scaler, or None.
+        What else has a state: optimizer, scheduler and scaler, or None, and what the user names.
     loaders : tuple
         Those of training and validation.
     device : torch.device
@@ -57,6 +57,7 @@ class Checkpoint:
         loaders: Sequence[object],
         scheduler: object,
         scaler: object,
+        keep: Mapping[str, object] | None,
     ) -> "Checkpoint":
         """Check that a run can be kept in a file."""
         if not is_torch_module(model):
@@ -70,12 +71,10 @@ class Checkpoint:
                 "leave it out, and save with torch.distributed.checkpoint"
             )
         parts = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler}
-        for name, part in parts.items():
-            if part is not None and not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
-                raise InputError(
-                    f"the {name} must have state_dict() and load_state_dict(), or a run cannot go on from its "
-                    f"checkpoint, but this {type(part).__name__} has not; add them, or leave checkpoint= out"
-                )
+        if taken := set(keep or ()) & set(parts):
+            raise InputError(f"keep= must have names of its own, but {taken.pop()!r} is kept already; choose another")
+        parts |= keep or {}
+        _check_parts(parts)
         place = load("torch", extra="torch").empty(0, device=device).device
         return cls(Path(path), model, parts, tuple(loaders), place, rank_among_processes(model))
 
@@ -188,6 +187,22 @@ class Checkpoint:
         return InputError(
             f"the checkpoint must be of this {what}, but that in {self.path} is of another: {how}. Make it as it was, "
             "or name another file to begin anew."
+        )
+
+
+def _check_parts(parts: Mapping[str, Any]) -> None:
+    """Refuse what has no state to keep, and an optimizer whose rate is changed by what is not kept."""
+    for name, part in parts.items():
+        if part is not None and not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
+            raise InputError(
+                f"the {name} must have state_dict() and load_state_dict(), or a run cannot go on from its checkpoint, "
+                f"but this {type(part).__name__} has not; add them, or leave checkpoint= out"
+            )
+    moved = getattr(parts["optimizer"].step, "_wrapped_by_lr_sched", False)  # as torch's schedulers do
+    if moved and parts["scheduler"] is None and not any(hasattr(part, "optimizer") for part in parts.values()):
+        raise InputError(
+            "a checkpoint must keep whatever changes the learning rate, but this optimizer has a scheduler that fit was "
+            'not given; if a hook moves it, pass keep={"schedule": scheduler}'
         )
 
 

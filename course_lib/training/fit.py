@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -48,6 +48,7 @@ def fit(
     count: Callable[[Any], Number] | None = None,
     sync_every: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep: Mapping[str, object] | None = None,
     progress: bool = True,
 ) -> TrainingHistory:
     """Train for some epochs, validating after each, and return the history.
@@ -73,8 +74,10 @@ def fit(
         way, ends with the same weights and history to the last bit, as far as two runs of the script do. To begin
         anew, delete it. It holds the states of model, optimizer, scheduler and scaler, of the generators of Python,
         NumPy and torch, and of the loaders: their ``generator``, and what their ``state_dict()`` says. It does not hold
-        what else changes, such as weights that a hook averages, or the generators of ``persistent_workers``. Under DDP,
-        one process writes it, and all read it.
+        the generators of ``persistent_workers``. Under DDP, one process writes it, and all read it.
+    keep : mapping of str to object, optional
+        What else belongs into the checkpoint, since it changes during the run: a schedule that a hook moves, averaged
+        weights. Each has ``state_dict()`` and ``load_state_dict()``.
     progress : bool
         Show one bar for all of it, with the latest losses.
 
@@ -115,7 +118,7 @@ def fit(
     kept, past = None, list[_EpochResult]()
     if checkpoint is not None:
         loaders = [train_loader] if val_loader is None else [train_loader, val_loader]
-        parts: dict[str, Any] = {"loaders": loaders, "scheduler": scheduler, "scaler": scaler}
+        parts: dict[str, Any] = {"loaders": loaders, "scheduler": scheduler, "scaler": scaler, "keep": keep}
         kept = Checkpoint.open(checkpoint, model, optimizer, device, **parts)
         past = [_EpochResult.from_plain(**epoch) for epoch in kept.resume()]
     bars = open_epochs_bar(epochs, train_loader, progress=progress, done=len(past))

@@ -244,7 +244,7 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
     history: training.TrainingHistory = training.fit(
         model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2,
-        precision="fp16", scaler=torch.amp.GradScaler("cpu"), checkpoint="run.pt",
+        precision="fp16", scaler=torch.amp.GradScaler("cpu"), checkpoint="run.pt", keep={"averaged": model},
     )  # fmt: skip
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
     sent: float = training.bytes_sent()

@@ -68,6 +68,30 @@ def test_a_run_goes_on_for_more_epochs_and_is_not_trained_twice(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.pt", "run.pt"]
 
 
+def test_what_changes_beside_the_optimizer_is_kept_where_it_is_named(tmp_path):
+    """A schedule that moves on with each step, and averaged weights; a schedule that is not named is asked for."""
+
+    def train(path, epochs, *, named=True):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 4)
+        averaged, adam = torch.optim.swa_utils.AveragedModel(model), torch.optim.Adam(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(adam, 0.9)
+        adam.register_step_post_hook(lambda *_: (schedule.step(), averaged.update_parameters(model)))
+        batch, options = (torch.ones(2, 3), torch.zeros(2).long()), {"epochs": epochs, "progress": False}
+        options |= {"keep": {"schedule": schedule, "averaged": averaged}} if named else {}
+        history = fit(model, [batch] * 3, nn.CrossEntropyLoss(), adam, "cpu", checkpoint=tmp_path / path, **options)
+        return history, averaged.state_dict(), schedule.last_epoch
+
+    train("run.pt", 1)
+    (history, averaged, steps), whole = train("run.pt", 3), train("whole.pt", 3)
+    assert (history, steps) == (whole[0], whole[2]) == (history, 9)
+    assert all(map(torch.equal, averaged.values(), whole[1].values()))
+    with pytest.raises(InputError, match=r'a scheduler that fit was not given; .*keep=\{"schedule": scheduler\}'):
+        train("other.pt", 1, named=False)
+    with pytest.raises(InputError, match=r"'scaler' is kept already"):
+        small_run(tmp_path / "other.pt", keep={"scaler": nn.Linear(1, 1)})
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [
