@@ -201,8 +201,8 @@ def _check_parts(parts: Mapping[str, Any]) -> None:
     moved = getattr(parts["optimizer"].step, "_wrapped_by_lr_sched", False)  # as torch's schedulers do
     if moved and parts["scheduler"] is None and not any(hasattr(part, "optimizer") for part in parts.values()):
         raise InputError(
-            "a checkpoint must keep whatever changes the learning rate, but this optimizer has a scheduler that fit was "
-            'not given; if a hook moves it, pass keep={"schedule": scheduler}'
+            "a checkpoint must keep what changes the learning rate, but this optimizer has a scheduler that fit was not "
+            'given; if a hook moves it, pass keep={"schedule": scheduler}'
         )
 
 
