@@ -201,7 +201,7 @@ def _check_parts(parts: Mapping[str, Any]) -> None:
     moved = getattr(parts["optimizer"].step, "_wrapped_by_lr_sched", False)  # as torch's schedulers do
     if moved and parts["scheduler"] is None and not any(hasattr(part, "optimizer") for part in parts.values()):
         raise InputError(
-            "a checkpoint must keep what changes the learning rate, but this optimizer has a scheduler that fit was not "
+            "a checkpoint must keep what changes the learning rate, but the optimizer has a scheduler that fit was not "
             'given; if a hook moves it, pass keep={"schedule": scheduler}'
         )
 
