@@ -40,7 +40,8 @@ class GradientMonitor(GradientRecord):
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
-    number is too large by the factor of the loss scale.
+    number is too large by the factor of the loss scale. The ``before_step`` of ``train_epoch`` and ``fit`` comes
+    after it.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where

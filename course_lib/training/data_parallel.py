@@ -1,4 +1,4 @@
-"""Processes that train one model together, as DDP's and FSDP2's do: add numbers up over them."""
+"""Processes that train one model together, as DDP's and FSDP2's do: what each has, added up or gathered."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from course_lib.extras import load
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-__all__ = ["add_over_processes", "reshard"]
+__all__ = ["add_over_processes", "gather_over_processes", "rank_among_processes", "reshard"]
 
 
 def add_over_processes(numbers: Sequence[float], model: Any) -> list[float]:
@@ -23,6 +23,20 @@ def add_over_processes(numbers: Sequence[float], model: Any) -> list[float]:
         torch.distributed.all_reduce(sums, group=group)
     found: list[float] = sums.tolist()
     return found
+
+
+def gather_over_processes(value: Any, model: Any) -> list[Any]:
+    """Return the plain values that the processes of a torch model have, by their ranks."""
+    found = [value]
+    for group in _process_groups(getattr(model, "_orig_mod", model)):
+        found = [None] * group.size()
+        load("torch", extra="torch").distributed.all_gather_object(found, value, group=group)
+    return found
+
+
+def rank_among_processes(model: Any) -> int:
+    """Return the rank of this process among those that train a torch model of DDP's; 0 if it trains alone."""
+    return next((group.rank() for group in _process_groups(getattr(model, "_orig_mod", model))), 0)
 
 
 def _process_groups(model: Any) -> "list[ProcessGroup]":

@@ -255,7 +255,10 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loader = training.ArrayLoader(x, x, batch_size=4)
     loss: training.EpochLoss = training.train_epoch(model, loader, torch.nn.MSELoss(), optimizer, "cpu")
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
-    history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
+    history: training.TrainingHistory = training.fit(
+        model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2,
+        precision="fp16", scaler=torch.amp.GradScaler("cpu"), checkpoint="run.pt", keep={"averaged": model},
+    )  # fmt: skip
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
     sent: float = training.bytes_sent()
     ranks: list[int] = training.run_processes(lambda rank: rank)
@@ -315,6 +318,7 @@ def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Arra
         norms.total_norms(array),
     )
     print(split_tensors.gather_parts(split_tensors.local_part(tensors[0]), split_tensors.split_over(tensors[0])))
+    print(split_tensors.placed_gradient(tensors[0]))
     print(norms.jax_norm(arrays, arrays[0], np.float32))
     return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
 

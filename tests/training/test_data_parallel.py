@@ -7,6 +7,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
+from course_lib.clipping import clip_by_global_norm
+from course_lib.monitoring import GradientMonitor
 from course_lib.training import accuracy, fit, run_processes, train_epoch, validate
 
 ROWS = 48
@@ -90,3 +92,30 @@ def test_losses_are_those_of_all_processes_whatever_each_has():
         assert (seen, exchanges) == (counts, 2 * 2)
     assert one[2][0] != other[2][0], "a model that is not wrapped trains alone"
     assert one[2][2] == 0
+
+
+def test_an_overflow_in_one_process_leaves_the_step_out_in_both():
+    """FSDP2 gives each a part of the gradients: what is called before a step is called in both or in neither."""
+
+    def work(rank):
+        torch.manual_seed(0)
+        model, norms = fully_shard(nn.Linear(3, 2), mesh=init_device_mesh("cpu", (2,))), []
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        monitor = GradientMonitor(model)
+
+        def before_step(model):
+            monitor.step()
+            norms.append(clip_by_global_norm(model, 0.1).item())
+
+        weights = [torch.ones(2), torch.tensor([1.0, 1e38]), torch.ones(2)]  # the second row's overflow is rank 1's
+        batches = [(torch.ones(2, 3), weight.expand(2, 2)) for weight in weights]
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+        loss = train_epoch(
+            model, batches, lambda z, w: (z * w).mean(), optimizer, "cpu", before_step=before_step, scaler=scaler
+        )
+        return loss.skipped, norms, scaler.get_scale(), model.weight.full_tensor(), monitor.diagnose().kinds
+
+    (skipped, norms, scale, weight, kinds), other = run_processes(work)
+    assert (skipped, norms, scale, kinds) == (other[0], other[1], other[2], other[4])
+    assert (skipped, len(norms), scale, kinds) == (1, 2, 2.0**9, ("healthy",))
+    assert torch.equal(weight, other[3])
