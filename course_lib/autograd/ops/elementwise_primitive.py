@@ -9,6 +9,7 @@ import numpy as np
 from course_lib.autograd.fast.elementwise import fast_binary, fast_unary
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, mismatch_error, promote, sum_to
+from course_lib.autograd.ops.examples import add_example
 from course_lib.autograd.ops.primitive import Op, Primitive, no_tensor_error
 from course_lib.autograd.variable import Operand, Shape, Tensor, Value, Variable
 from course_lib.types import Array
@@ -66,8 +67,8 @@ def _unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
 
 
 def set_name(op: Op, name: str, doc: str, *, home: str = "") -> Op:
-    """Give a function its name and docstring, and the module in which pickle finds it by that name."""
+    """Give a function its name, the module in which pickle finds it, and its docstring with its example."""
     op.__name__ = op.__qualname__ = name
     op.__module__ = home or op.__module__
     op.__doc__ = doc
-    return op
+    return add_example(op)
