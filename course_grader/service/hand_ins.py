@@ -87,7 +87,8 @@ class HandIns:
         mine = (HandInRow.learner == learner, HandInRow.exercise == exercise)
         with Session(self._engine) as session, session.begin():
             # One at a time for each learner, so that two at once are not both the last attempt.
-            session.execute(select(PersonRow.name).where(PersonRow.name == learner).with_for_update())
+            if session.scalar(select(PersonRow.name).where(PersonRow.name == learner).with_for_update()) is None:
+                raise InputError(f"expected someone of this course, found {quote(learner, chars=60)}; add them first")
             if session.get(ExerciseRow, exercise) is None:
                 raise _unknown_exercise(session, exercise)
             row = session.scalar(select(HandInRow).where(*mine, HandInRow.notebook_hash == notebook_hash))
@@ -129,10 +130,11 @@ class HandIns:
             return load_notebook(session, notebook_hash)
 
     @retry_and_explain
-    def finish(self, number: int, state: State, message: str = "") -> None:
-        """Record that a hand-in was graded, or that grading it failed, and why."""
+    def finish(self, number: int, state: State, message: str = "") -> bool:
+        """Record that a hand-in was graded, or that grading it failed, and why; return whether it is still there."""
         with Session(self._engine) as session, session.begin():
-            session.execute(update(HandInRow).where(HandInRow.id == number).values(state=state, message=message))
+            change = update(HandInRow).where(HandInRow.id == number).values(state=state, message=message)
+            return session.scalar(change.returning(HandInRow.id)) is not None
 
     @retry_and_explain
     def regrade(self, exercise: str) -> int:
