@@ -11,13 +11,15 @@ from sqlalchemy import select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
+from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.grading.gradebook.course_toml import find_policies
 from course_grader.grading.gradebook.database import explain, retry_and_explain
-from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade
+from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade, compute_final_grades
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.late_policy import Policies, Policy
+from course_grader.service.comparisons import Comparisons
 from course_grader.service.database import open_service_database
 from course_grader.service.hand_ins import HandIn, HandIns
 from course_grader.service.kept_data import forget_person, pack_kept_data
@@ -77,6 +79,7 @@ class Course:
         self._engine = open_service_database(address)
         self.address = str(self._engine.url)
         self.book, self.people, self.hand_ins = Gradebook(address), People(self._engine), HandIns(self._engine)
+        self.comparisons = Comparisons(self._engine)
         self.people.add(self.policies.roster)
 
     @retry_and_explain
@@ -136,6 +139,22 @@ class Course:
         """Delete a person and all that is kept about them, all or nothing."""
         with Session(self._engine) as session, session.begin():
             forget_person(session, name)
+
+    @retry_and_explain
+    def rules(self) -> Policies:
+        """Return the course's rules, with its people and the extensions that were granted here."""
+        with Session(self._engine) as session:
+            rows = session.scalars(select(ExtensionRow)).all()
+        granted = {
+            (row.learner, row.exercise): replace(self.policies.of(row.exercise, row.learner), due=row.due)
+            for row in rows
+        }
+        roster = tuple(RosterEntry(each.name, each.full_name) for each in self.people.list())
+        return replace(self.policies, extensions={**self.policies.extensions, **granted}, roster=roster)
+
+    def grades(self, exercise: str | None = None) -> list[FinalGrade]:
+        """Return the final grades of everyone, in one exercise or in all."""
+        return compute_final_grades(self.book, [], self.rules(), exercise=exercise)
 
     @explain
     def extend(self, learner: str, exercise: str, due: datetime) -> None:

@@ -19,7 +19,7 @@ from course_grader.service.database import GRADE, GRADE_QUEUE, libpq_address, ma
 from course_grader.service.tables import ExerciseRow, HandInRow, PersonRow, State
 from course_lib.errors import InputError
 
-__all__ = ["HandIn", "HandIns", "NoMoreAttemptsError", "NotReadyError", "TooSoonError"]
+__all__ = ["Counts", "HandIn", "HandIns", "NoMoreAttemptsError", "NotReadyError", "TooSoonError"]
 
 # Nothing is queued for a hand-in, or being done.
 NO_JOB = text(
@@ -57,6 +57,16 @@ class HandIn:
     state: State
     message: str = ""
     place: int = 0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many learners have handed in an exercise, how many notebooks, and how many of these wait or failed."""
+
+    learners: int = 0
+    hand_ins: int = 0
+    waiting: int = 0
+    failed: int = 0
 
 
 class HandIns:
@@ -152,6 +162,15 @@ class HandIns:
             numbers = session.scalars(again.where(NO_JOB).returning(HandInRow.id)).all()
             self._defer(session, numbers)
             return len(numbers)
+
+    @retry_and_explain
+    def counts(self) -> dict[str, Counts]:
+        """Return how many were handed in, by exercise."""
+        in_state = [func.count().filter(HandInRow.state == state) for state in (State.WAITING, State.FAILED)]
+        columns = (func.count(HandInRow.learner.distinct()), func.count(), *in_state)
+        with Session(self._engine) as session:
+            rows = session.execute(select(HandInRow.exercise, *columns).group_by(HandInRow.exercise))
+            return {slug: Counts(*numbers) for slug, *numbers in rows}
 
     @retry_and_explain
     def sweep(self) -> int:

@@ -1,5 +1,8 @@
 """Every route of the service, tried by everyone: what is not theirs is refused, and others' ids are not there."""
 
+import csv
+import io
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -11,11 +14,12 @@ from sqlalchemy.orm import Session
 
 from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.grade_one.report import Row, SubmissionReport
-from course_grader.grading.gradebook.attempts import Attempt
+from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
 from course_grader.grading.gradebook.late_policy import Policy
 from course_grader.service.course import Course
 from course_grader.service.database import open_service_database
 from course_grader.service.tables import CredentialKind, CredentialRow, ExerciseRow, Role, State
+from course_grader.service.web import progress
 from course_grader.service.web.access import COOKIE
 from course_grader.service.web.app import make_app
 
@@ -24,6 +28,10 @@ SCRIPT = "expected 2, found <script>alert(1)</script>"
 PUBLIC = {"/", "/link/{secret}", "/leave"}
 FORMS = {  # what a form must have, to get further than its check
     "/api/hand-ins/{exercise}": {"content": b"another"},
+    "/course/people": {"files": {"roster": ("roster.csv", b"username,name\ncem,Cem\nada,Ada")}},
+    "/course/learners/{name}/extension": {"data": {"exercise": "double", "due": "2030-01-01T20:00"}},
+    "/course/learners/{name}/points": {"data": {"exercise": "double", "points": "0.5", "why": "a good idea"}},
+    "/course/learners/{name}/points/undo": {"data": {"exercise": "double"}},
     "/my/hand-ins": {"files": {"notebook": ("a.ipynb", b"one more")}, "data": {"exercise": "double"}},
 }
 
@@ -48,6 +56,12 @@ POSTS = [each for each in ROUTES if each[1] != "GET"]
 def course(new_database):
     """A course with an exercise, two learners of whom one has handed in, and an instructor."""
     yield from make_course(new_database())
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits(monkeypatch):
+    """For marks: no worker is there."""
+    monkeypatch.setattr(progress, "LONGEST_SECONDS", 0.1)
 
 
 @pytest.fixture
@@ -104,7 +118,7 @@ def make_ask(course, client):
         path, method = route
         secret = course.people.make_secret(who, CredentialKind.SESSION) if who in ("ada", "bob", "ines") else who
         client.cookies = {COOKIE: secret} if secret else {}
-        number = course.hand_ins.of("ada")[0].id
+        number = course.hand_ins.of("ada")[-1].id  # which is graded
         values = {"number": number, "name": "ada", "exercise": "double", "slug": "double", "kind": "canvas"}
         values["secret"] = course.people.make_secret("ada", CredentialKind.LINK)
         address = re.sub(r"{(\w+)}", lambda found: str(values[found[1]]), path)
@@ -138,6 +152,107 @@ def test_nobody_comes_in(route, ask, course):
 def test_a_learner_gets_what_is_theirs(route, ask):
     """The form that deletes everything wants its box ticked."""
     assert ask(route, "ada").status_code in ((422,) if route == ("/my/delete", "POST") else (200, 202, 303))
+
+
+@pytest.mark.parametrize("route", FOR_INSTRUCTORS, ids=name)
+def test_an_instructor_gets_every_page_of_the_course(route, own_course):
+    """What they change, and whose notebooks they look at, is in the audit log."""
+    path, method = route
+    if path.endswith("undo"):
+        own_course.book.add_points(ManualPoints("ada", "double", 1, "a slip", datetime.now(UTC)))
+    ask = make_ask(own_course, make_client(own_course))
+    assert ask(route, "ines").status_code in (200, 303)
+    noted = [entry.who for entry in own_course.audit()]
+    assert noted == (["ines"] if method == "POST" or "{number}" in path or "{kind}" in path else [])
+
+
+@pytest.mark.parametrize(
+    "path", ["/course/learners/{}", "/course/exercises/{}", "/course/grades/{}", "/course/hand-ins/9"]
+)
+def test_what_is_not_there_is_a_page(path, ask):
+    """Whatever the address has in it."""
+    for strange in ("nobody", "a%00b", "%2e%2e", "<b>"):
+        answer = ask((path.format(strange), "GET"), "ines")
+        assert answer.status_code == 404
+        assert "<b>" not in answer.text
+
+
+def test_links_are_made_once_and_let_in(own_course):
+    """For those who have no way in yet; a full name that is a formula is none in a spreadsheet."""
+    ask = make_ask(own_course, client := make_client(own_course))
+    roster = ("roster.csv", "username;name\ncem;=1+1\n".encode("utf-8-sig"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FORMS, "/course/people", {"files": {"roster": roster}})
+        ask(("/course/people", "POST"), "ines")
+    own_course.people.make_secret("bob", CredentialKind.TOKEN)
+    own_course.people.revoke(name="ada")
+    table = list(csv.DictReader(io.StringIO(own(ask, "/course/people/links").text)))
+    links = {line["username"]: line["link"] for line in table}
+    assert [line["name"] for line in table if line["username"] == "cem"] == ["'=1+1"]
+    assert "bob" not in links
+    assert client.post(links["cem"]).status_code == 303
+    assert own(ask, "/course/people/links").text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "said"),
+    [
+        ("points", {"exercise": "double", "points": "nan", "why": "x"}, "above or below zero"),
+        ("points", {"exercise": "double", "points": "1", "why": " "}, "comment"),
+        ("points", {"exercise": "none", "points": "1", "why": "x"}, "exercise"),
+        ("points", {"exercise": "double", "points": "many", "why": "x"}, "points"),
+        ("extension", {"exercise": "double", "due": "tomorrow"}, "2026-10-05T20:00"),
+        ("extension", {"exercise": "double"}, "due"),
+    ],
+)
+def test_a_form_that_cannot_be_used_says_why(ask, course, path, data, said, monkeypatch):
+    """And changes nothing."""
+    route = f"/course/learners/{{name}}/{path}"
+    monkeypatch.setitem(FORMS, route, {"data": data})
+    before = course.audit()
+    answer = ask((route, "POST"), "ines")
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert course.audit() == before
+
+
+def test_what_an_instructor_grants_counts(own_course):
+    """More time and points by hand are in the learner's standing and in the file for Canvas."""
+    ask = make_ask(own_course, make_client(own_course))
+    own(ask, "/course/learners/{name}/points"), own(ask, "/course/learners/{name}/extension")
+    [standing] = own_course.standings("ada")
+    assert standing.grade.points == 0.5
+    assert standing.policy.due.year == 2030
+    assert "a good idea" in ask(("/my", "GET"), "ada").text
+    assert "ada,,,ada,,0.5" in ask(("/course/grades/{kind}", "GET"), "ines").text
+
+
+@pytest.mark.parametrize("raw", [b"", b"[" * 100_000, b"[]", b'{"cells": 3}', b"\xff"])
+def test_a_notebook_that_is_none_is_no_page_of_errors(own_course, raw):
+    """It can be downloaded."""
+    number = hand_in(own_course, raw, "no notebook")
+    answer = make_ask(own_course, make_client(own_course))((f"/course/hand-ins/{number}", "GET"), "ines")
+    assert answer.status_code == 200
+    assert "cannot be read" in answer.text
+
+
+def test_a_notebook_is_shown_as_text(own_course):
+    """Whatever is in its cells; their outputs are left out."""
+    cells = [
+        {"cell_type": "markdown", "source": [SCRIPT]},
+        {"cell_type": "code", "source": "x = 1", "outputs": [SCRIPT]},
+    ]
+    number = hand_in(own_course, json.dumps({"cells": cells}).encode(), "no")
+    text = make_ask(own_course, make_client(own_course))((f"/course/hand-ins/{number}", "GET"), "ines").text
+    assert "x = 1" in text
+    assert text.count("alert(1)") == 1
+    assert "<script" not in text
+    assert "the key&#39;s own 4" in text
+
+
+def own(ask, path):
+    """Send a form as the instructor."""
+    return ask((path, "POST"), "ines")
 
 
 @pytest.mark.parametrize("route", [each for each in FOR_LEARNERS if "{number}" in each[0]], ids=name)

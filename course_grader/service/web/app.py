@@ -10,7 +10,7 @@ import course_lib
 from course_grader.grading.text import one_line
 from course_grader.service.course import Course
 from course_grader.service.hand_ins import NoMoreAttemptsError, NotReadyError, TooSoonError
-from course_grader.service.web import api, entry, learner_pages
+from course_grader.service.web import api, entry, instructor_pages, learner_pages, people_pages
 from course_grader.service.web.access import Limiter
 from course_grader.service.web.edge import HEADERS, Edge
 from course_grader.service.web.pages import STATIC, show
@@ -33,7 +33,7 @@ def make_app(course: Course, *, url: str) -> FastAPI:
     # Their pages would load scripts from another site: the description itself is at /openapi.json.
     app = FastAPI(title="The Backward Pass: hand in", version=course_lib.__version__, docs_url=None, redoc_url=None)
     app.state.course, app.state.limiter, app.state.url = course, Limiter(), url
-    for part in (api, entry, learner_pages):
+    for part in (api, entry, learner_pages, instructor_pages, people_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(Edge)

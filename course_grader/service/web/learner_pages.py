@@ -1,8 +1,6 @@
 """Pages for learners: how they stand, hand in, a hand-in's marks, tokens, and all that is kept about them."""
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import IO
 
 from fastapi import APIRouter, Form, HTTPException, Request
@@ -19,17 +17,16 @@ from course_grader.service.web.access import COOKIE, AsLearner, TheCourse
 from course_grader.service.web.api import UNKNOWN, HandInNumber
 from course_grader.service.web.entry import go
 from course_grader.service.web.pages import show
+from course_grader.service.web.progress import stream_progress
 from course_grader.service.web.report_view import view_report
 from course_grader.service.web.uploads import read_upload
-from course_lib.errors import InputError
 
-__all__ = ["router"]
+__all__ = ["router", "send_notebook"]
 
 router = APIRouter(prefix="/my", include_in_schema=False)
-LOOK_SECONDS, LONGEST_SECONDS = 0.5, 60  # then the browser asks again, as one who may
 PIECE_BYTES = 64 << 10
 NOT_CONFIRMED = "expected the box to be ticked, found it empty; go back, and tick it if all of it is to be deleted"
-INSTRUCTOR = "expected a learner, found an instructor, without whom the course cannot go on; another one can remove you"
+INSTRUCTOR = "expected a learner, found an instructor, whom the course needs; log out instead"
 
 
 @router.get("")
@@ -64,10 +61,15 @@ def my_hand_in(number: HandInNumber, request: Request, person: AsLearner, course
 
 
 @router.get("/hand-ins/{number}/progress")
-async def progress(number: HandInNumber, person: AsLearner, course: TheCourse) -> Response:
-    """Tell how far a hand-in is, whenever that changes, as server-sent events."""
-    await run_in_threadpool(_find, course, number, person)
-    return StreamingResponse(_tell_progress(course, number, person), media_type="text/event-stream")
+def progress(number: HandInNumber, person: AsLearner, course: TheCourse) -> Response:
+    """Tell how far a hand-in is, whenever that changes."""
+    _find(course, number, person)
+
+    def say() -> str:
+        found = course.hand_ins.find(number, learner=person.name)
+        return "" if found is None else _say_place(found)
+
+    return stream_progress(say)
 
 
 @router.get("/hand-ins/{number}/notebook")
@@ -148,19 +150,3 @@ def _say_place(found: HandIn) -> str:
     if found.state is not State.WAITING:
         return ""
     return "Handed in. Grading it now." if found.place <= 1 else f"Handed in. {found.place - 1} before yours."
-
-
-async def _tell_progress(course: Course, number: int, person: Person) -> AsyncIterator[str]:
-    said, end = None, time.monotonic() + LONGEST_SECONDS
-    while time.monotonic() < end:
-        try:
-            found = await run_in_threadpool(course.hand_ins.find, number, learner=person.name)
-        except InputError:  # the database is away: the browser asks again
-            return
-        if found is None or found.state is not State.WAITING:
-            yield "event: done\ndata: done\n\n"
-            return
-        if (now := _say_place(found)) != said:
-            yield f"data: {now}\n\n"
-            said = now
-        await asyncio.sleep(LOOK_SECONDS)
