@@ -1,22 +1,28 @@
 """The course that a service runs: its database, its rules, and what is asked of both together."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from sqlalchemy import select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
+from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.grading.gradebook.course_toml import find_policies
 from course_grader.grading.gradebook.database import explain, retry_and_explain
-from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade
+from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade, compute_final_grades
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.late_policy import Policies, Policy
+from course_grader.service.comparisons import Comparisons
 from course_grader.service.database import open_service_database
 from course_grader.service.hand_ins import HandIn, HandIns
+from course_grader.service.kept_data import forget_person, pack_kept_data
 from course_grader.service.people import People
 from course_grader.service.tables import AuditRow, ExerciseRow, ExtensionRow
 
@@ -73,6 +79,7 @@ class Course:
         self._engine = open_service_database(address)
         self.address = str(self._engine.url)
         self.book, self.people, self.hand_ins = Gradebook(address), People(self._engine), HandIns(self._engine)
+        self.comparisons = Comparisons(self._engine)
         self.people.add(self.policies.roster)
 
     @retry_and_explain
@@ -88,18 +95,66 @@ class Course:
         policy = self.policy(exercise, learner)
         return self.hand_ins.accept(learner, exercise, raw, at=datetime.now(UTC), policy=policy)
 
-    def standing(self, learner: str, exercise: str) -> Standing:
-        """Return how a learner stands in an exercise that there is."""
-        row, policy = self.hand_ins.exercises()[exercise], self.policy(exercise, learner)
-        none = SubmissionReport(learner, exercise, "missing", 0, row.max_points, (NOTHING,))
-        attempts = self.book.attempts(exercise=exercise, learner=learner)
-        manual = self.book.manual_points(exercise=exercise, learner=learner)
-        grade = compute_final_grade(attempts, policy, manual, came=none)
-        return Standing(row, policy, self.hand_ins.of(learner, exercise), grade)
-
+    @retry_and_explain
     def standings(self, learner: str) -> list[Standing]:
         """Return how a learner stands in every exercise, by title."""
-        return [self.standing(learner, slug) for slug in self.hand_ins.exercises()]
+        with Session(self._engine) as session:
+            rows = session.scalars(select(ExtensionRow).where(ExtensionRow.learner == learner))
+            due = {row.exercise: row.due for row in rows}
+        hand_ins, attempts, manual = defaultdict(list), defaultdict(list), defaultdict(list)
+        for hand_in in self.hand_ins.of(learner):
+            hand_ins[hand_in.exercise].append(hand_in)
+        for attempt in self.book.attempts(learner=learner, with_rows=False):
+            attempts[attempt.report.exercise].append(attempt)
+        for given in self.book.manual_points(learner=learner):
+            manual[given.exercise].append(given)
+        found = []
+        for slug, row in self.hand_ins.exercises().items():
+            policy = self.policies.of(slug, learner)
+            policy = replace(policy, due=due[slug]) if slug in due else policy
+            none = SubmissionReport(learner, slug, "missing", 0, row.max_points, (NOTHING,))
+            grade = compute_final_grade(attempts[slug], policy, manual[slug], came=none)
+            found.append(Standing(row, policy, hand_ins[slug], grade))
+        return found
+
+    def title(self, exercise: str) -> str:
+        """Return an exercise's title; its name, where no worker has it any more."""
+        row = self.hand_ins.exercises().get(exercise)
+        return exercise if row is None else row.title
+
+    def attempt_and_former(self, hand_in: HandIn) -> tuple[Attempt | None, Attempt | None]:
+        """Return the attempt that a hand-in became, and the one before it; None where there is none."""
+        attempts = self.book.attempts(exercise=hand_in.exercise, learner=hand_in.learner)
+        place = next((at for at, each in enumerate(attempts) if each.notebook_hash == hand_in.notebook_hash), None)
+        if place is None:
+            return None, None
+        return attempts[place], attempts[place - 1] if place else None
+
+    def pack_kept_data(self, name: str) -> IO[bytes]:
+        """Return a zip archive of all that is kept about someone, their notebooks included."""
+        return pack_kept_data(self._engine, self.book, name)
+
+    @retry_and_explain
+    def forget(self, name: str) -> None:
+        """Delete a person and all that is kept about them, all or nothing."""
+        with Session(self._engine) as session, session.begin():
+            forget_person(session, name)
+
+    @retry_and_explain
+    def rules(self) -> Policies:
+        """Return the course's rules, with its people and the extensions that were granted here."""
+        with Session(self._engine) as session:
+            rows = session.scalars(select(ExtensionRow)).all()
+        granted = {
+            (row.learner, row.exercise): replace(self.policies.of(row.exercise, row.learner), due=row.due)
+            for row in rows
+        }
+        roster = tuple(RosterEntry(each.name, each.full_name) for each in self.people.list())
+        return replace(self.policies, extensions={**self.policies.extensions, **granted}, roster=roster)
+
+    def grades(self, exercise: str | None = None) -> list[FinalGrade]:
+        """Return the final grades of everyone, in one exercise or in all."""
+        return compute_final_grades(self.book, [], self.rules(), exercise=exercise)
 
     @explain
     def extend(self, learner: str, exercise: str, due: datetime) -> None:

@@ -14,9 +14,9 @@ from course_lib.extras import load
 if TYPE_CHECKING:
     from procrastinate import App
 
-__all__ = ["GRADE", "GRADE_QUEUE", "libpq_address", "make_queue", "open_service_database"]
+__all__ = ["COMPARE", "GRADE", "GRADE_QUEUE", "libpq_address", "make_queue", "open_service_database"]
 
-GRADE, GRADE_QUEUE = "grade", "grading"  # the task, and the queue that it waits in
+GRADE, COMPARE, GRADE_QUEUE = "grade", "compare", "grading"  # the tasks, and the queue that they wait in
 LOCK = 0x73657276  # of PostgreSQL's advisory locks; another number than the gradebook's
 
 

@@ -75,5 +75,7 @@ class GradeJobs:
             self._hand_ins.finish(number, State.FAILED, "; ".join(report.messages))
             return
         times = hand_in.submitted_at, hand_in.last_submitted_at
-        self._book.record(Attempt(report, hand_in.notebook_hash, worked.key_hash, *times, datetime.now(UTC)))
-        self._hand_ins.finish(number, State.GRADED)
+        attempt = Attempt(report, hand_in.notebook_hash, worked.key_hash, *times, datetime.now(UTC))
+        self._book.record(attempt)
+        if not self._hand_ins.finish(number, State.GRADED):  # its learner had all of it deleted meanwhile
+            self._book.discard(attempt)

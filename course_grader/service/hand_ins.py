@@ -19,7 +19,7 @@ from course_grader.service.database import GRADE, GRADE_QUEUE, libpq_address, ma
 from course_grader.service.tables import ExerciseRow, HandInRow, PersonRow, State
 from course_lib.errors import InputError
 
-__all__ = ["HandIn", "HandIns", "NoMoreAttemptsError", "NotReadyError", "TooSoonError"]
+__all__ = ["Counts", "HandIn", "HandIns", "NoMoreAttemptsError", "NotReadyError", "TooSoonError"]
 
 # Nothing is queued for a hand-in, or being done.
 NO_JOB = text(
@@ -59,6 +59,16 @@ class HandIn:
     place: int = 0
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How many learners have handed in an exercise, how many notebooks, and how many of these wait or failed."""
+
+    learners: int = 0
+    hand_ins: int = 0
+    waiting: int = 0
+    failed: int = 0
+
+
 class HandIns:
     """The hand-ins in a service's database.
 
@@ -90,7 +100,8 @@ class HandIns:
         mine = (HandInRow.learner == learner, HandInRow.exercise == exercise)
         with Session(self._engine) as session, session.begin():
             # One at a time for each learner, so that two at once are not both the last attempt.
-            session.execute(select(PersonRow.name).where(PersonRow.name == learner).with_for_update())
+            if session.scalar(select(PersonRow.name).where(PersonRow.name == learner).with_for_update()) is None:
+                raise InputError(f"expected someone of this course, found {quote(learner, chars=60)}; add them first")
             if session.get(ExerciseRow, exercise) is None:
                 raise _unknown_exercise(session, exercise)
             row = session.scalar(select(HandInRow).where(*mine, HandInRow.notebook_hash == notebook_hash))
@@ -139,10 +150,11 @@ class HandIns:
             return load_notebook(session, notebook_hash)
 
     @retry_and_explain
-    def finish(self, number: int, state: State, message: str = "") -> None:
-        """Record that a hand-in was graded, or that grading it failed, and why."""
+    def finish(self, number: int, state: State, message: str = "") -> bool:
+        """Record that a hand-in was graded, or that grading it failed, and why; return whether it is still there."""
         with Session(self._engine) as session, session.begin():
-            session.execute(update(HandInRow).where(HandInRow.id == number).values(state=state, message=message))
+            change = update(HandInRow).where(HandInRow.id == number).values(state=state, message=message)
+            return session.scalar(change.returning(HandInRow.id)) is not None
 
     @retry_and_explain
     def regrade(self, exercise: str) -> int:
@@ -160,6 +172,15 @@ class HandIns:
             numbers = session.scalars(again.where(NO_JOB).returning(HandInRow.id)).all()
             self._defer(session, numbers)
             return len(numbers)
+
+    @retry_and_explain
+    def counts(self) -> dict[str, Counts]:
+        """Return how many were handed in, by exercise."""
+        in_state = [func.count().filter(HandInRow.state == state) for state in (State.WAITING, State.FAILED)]
+        columns = (func.count(HandInRow.learner.distinct()), func.count(), *in_state)
+        with Session(self._engine) as session:
+            rows = session.execute(select(HandInRow.exercise, *columns).group_by(HandInRow.exercise))
+            return {slug: Counts(*numbers) for slug, *numbers in rows}
 
     @retry_and_explain
     def sweep(self) -> int:

@@ -82,6 +82,28 @@ class People:
             )
         return secret
 
+    @explain
+    def make_links(self, names: Iterable[str]) -> dict[str, str]:
+        """Make a one-time link for each of these people, all or none; return the secrets by name."""
+        made, now = {name: secrets.token_urlsafe(SECRET_BYTES) for name in names}, datetime.now(UTC)
+        kind, expires_at = CredentialKind.LINK, now + LIFETIMES[CredentialKind.LINK]
+        with Session(self._engine) as session, session.begin():
+            session.add_all(
+                CredentialRow(digest=_digest(secret), person=name, kind=kind, made_at=now, expires_at=expires_at)
+                for name, secret in made.items()
+            )
+        return made
+
+    @retry_and_explain
+    def kinds_of_secrets(self) -> dict[str, set[CredentialKind]]:
+        """Return which kinds of secrets each person has that still hold."""
+        found: dict[str, set[CredentialKind]] = {}
+        query = select(CredentialRow.person, CredentialRow.kind).where(CredentialRow.expires_at > datetime.now(UTC))
+        with Session(self._engine) as session:
+            for name, kind in session.execute(query.distinct()):
+                found.setdefault(name, set()).add(CredentialKind(kind))
+        return found
+
     @retry_and_explain
     def who(self, secret: str, kind: CredentialKind) -> Person | None:
         """Return whose secret this is, if it is one of this kind and has not expired."""

@@ -2,13 +2,23 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from course_grader.grading.gradebook.sql_tables import TYPES
 
-__all__ = ["AuditRow", "CredentialKind", "CredentialRow", "ExerciseRow", "ExtensionRow", "HandInRow", "PersonRow"]
+__all__ = [
+    "AuditRow",
+    "ComparisonRow",
+    "CredentialKind",
+    "CredentialRow",
+    "ExerciseRow",
+    "ExtensionRow",
+    "HandInRow",
+    "PersonRow",
+]
 __all__ += ["REVISION", "RevisionRow", "Role", "ServiceTables", "State"]
 
 REVISION = 1  # of these tables
@@ -106,6 +116,16 @@ class ExtensionRow(ServiceTables):
     learner: Mapped[str] = mapped_column(primary_key=True)
     exercise: Mapped[str] = mapped_column(primary_key=True)
     due: Mapped[datetime]
+
+
+class ComparisonRow(ServiceTables):
+    """The similar pairs of an exercise, as a worker found them last; ``pairs`` is None until then."""
+
+    __tablename__ = "comparisons"
+    exercise: Mapped[str] = mapped_column(primary_key=True)
+    asked_at: Mapped[datetime]
+    compared_at: Mapped[datetime | None]
+    pairs: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON)
 
 
 class AuditRow(ServiceTables):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.exercises.hashes import hash_key
 from course_grader.grading.grade_class.standby_graders import StandbyGraders
 from course_grader.grading.gradebook.gradebook import Gradebook
-from course_grader.service.database import GRADE, GRADE_QUEUE, libpq_address, make_queue, open_service_database
+from course_grader.service.comparisons import Comparisons, compare_notebooks
+from course_grader.service.database import COMPARE, GRADE, GRADE_QUEUE, libpq_address, make_queue, open_service_database
 from course_grader.service.grade_job import GradeJobs, WorkedExercise
 from course_grader.service.hand_ins import HandIns
 from course_grader.service.tables import ExerciseRow
@@ -52,7 +54,14 @@ def run_worker(address: str, *, exercises: Path, key: Path | None, jobs: int) ->
             ExerciseRow(slug=slug, title=each.exercise.title, max_points=each.max_points, key_hash=each.key_hash)
             for slug, each in worked.items()
         )
+        comparisons = Comparisons(engine)
+
+        def compare(exercise: str) -> None:
+            if exercise in worked:
+                comparisons.write(exercise, compare_notebooks(book, worked[exercise].exercise))
+
         worker = _Worker(libpq_address(engine), hand_ins, GradeJobs(hand_ins, book, graders, worked), worked, jobs)
+        worker.add_task(COMPARE, compare)
         try:
             return asyncio.run(worker.run())
         finally:
@@ -89,6 +98,10 @@ class _Worker:
         procrastinate: Any = load("procrastinate", extra="serve")
         retry = procrastinate.RetryStrategy(max_attempts=10, wait=5)
         self._queue.task(name=GRADE, queue=GRADE_QUEUE, retry=retry, pass_context=True)(grade)
+
+    def add_task(self, name: str, work: Callable[..., None]) -> None:
+        """Have it do another kind of job as well; one that fails is given up."""
+        self._queue.task(name=name, queue=GRADE_QUEUE)(work)
 
     async def run(self) -> bool:
         """Work until told to stop; when the database goes away, wait until it is back."""

@@ -12,7 +12,7 @@ from course_grader.service.course import Course
 from course_grader.service.people import Person
 from course_grader.service.tables import CredentialKind, Role
 
-__all__ = ["COOKIE", "AsInstructor", "AsLearner", "Limiter", "TheCourse", "refuse_other_sites"]
+__all__ = ["COOKIE", "FAILURES", "AsAnybody", "AsInstructor", "AsLearner", "Limiter", "TheCourse", "address_of"]
 
 COOKIE = "course_session"
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -52,19 +52,32 @@ TheCourse = Annotated[Course, Depends(_course)]
 def _find_person(request: Request, course: TheCourse) -> Person:
     """Find whose token or session this is; a program sends a token, a browser a cookie."""
     limiter: Limiter = request.app.state.limiter
-    address = request.client.host if request.client else "?"
-    limiter.test(FAILURES, "failed", address)
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        person, said = course.people.who(token.strip(), CredentialKind.TOKEN), NO_TOKEN
-    else:
-        person, said = course.people.who(request.cookies.get(COOKIE, ""), CredentialKind.SESSION), NOT_IN
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    kind, said = CredentialKind.TOKEN, NO_TOKEN
+    if scheme.lower() != "bearer":
+        kind, said, secret = CredentialKind.SESSION, NOT_IN, request.cookies.get(COOKIE, "")
         refuse_other_sites(request)
+    person = None
+    if secret:
+        limiter.test(FAILURES, "failed", address_of(request))
+        person = course.people.who(secret.strip(), kind)
     if person is None:
-        limiter.hit(FAILURES, "failed", address)
+        if secret:
+            limiter.hit(FAILURES, "failed", address_of(request))
         raise HTTPException(401, said, headers={"WWW-Authenticate": "Bearer"})
     limiter.hit(REQUESTS, "person", person.name)
+    request.state.person = person
     return person
+
+
+def _find_anybody(request: Request, course: TheCourse) -> Person | None:
+    """Find who this is, or that it is nobody who has come in."""
+    try:
+        return _find_person(request, course)
+    except HTTPException as error:
+        if error.status_code != 401:
+            raise
+        return None
 
 
 def _find_instructor(person: Annotated[Person, Depends(_find_person)]) -> Person:
@@ -73,8 +86,15 @@ def _find_instructor(person: Annotated[Person, Depends(_find_person)]) -> Person
     return person
 
 
+# Every route has one of these. What a learner asks for is looked up among what is theirs.
+AsAnybody: Any = Annotated[Person | None, Depends(_find_anybody)]
 AsLearner: Any = Annotated[Person, Depends(_find_person)]  # an instructor may hand in, too: to try it
 AsInstructor: Any = Annotated[Person, Depends(_find_instructor)]
+
+
+def address_of(request: Request) -> str:
+    """Return the address that a request comes from."""
+    return request.client.host if request.client else "?"
 
 
 def refuse_other_sites(request: Request) -> None:

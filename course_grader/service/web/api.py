@@ -4,19 +4,19 @@ import asyncio
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from course_grader.grading.exercises.submitted_notebook import MAX_BYTES
 from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.service.course import Course
-from course_grader.service.hand_ins import HandIn
 from course_grader.service.tables import State
 from course_grader.service.web.access import AsLearner, TheCourse
+from course_grader.service.web.uploads import read_limited
 
-__all__ = ["read_limited", "router"]
+__all__ = ["UNKNOWN", "HandInNumber", "router"]
 
+HandInNumber = Annotated[int, Path(ge=1, lt=2**31)]  # what the database counts with
 router = APIRouter(prefix="/api", tags=["hand-ins"])
 LOOK_SECONDS, LONGEST_WAIT = 0.1, 25.0
 UNKNOWN = "expected the number of one of your hand-ins, found another; see your page"
@@ -78,7 +78,7 @@ async def hand_in(exercise: str, request: Request, person: AsLearner, course: Th
 
 @router.get("/hand-ins/{number}")
 async def hand_in_state(
-    number: int, person: AsLearner, course: TheCourse, wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0
+    number: HandInNumber, person: AsLearner, course: TheCourse, wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0
 ) -> HandInOut:
     """Return how far a hand-in is; with ``wait``, not before it is further, or so many seconds are over."""
     first = found = await run_in_threadpool(_describe, course, number, person.name)
@@ -107,32 +107,16 @@ def me(person: AsLearner, course: TheCourse) -> MeOut:
     return MeOut(name=person.name, standings=standings)
 
 
-async def read_limited(request: Request) -> bytes:
-    """Read a request's body, and stop at the first byte too many."""
-    raw = bytearray()
-    async for part in request.stream():
-        raw += part
-        if len(raw) > MAX_BYTES:
-            wrong = f"expected at most {MAX_BYTES >> 20} MiB, found more"
-            raise HTTPException(413, f"{wrong}; clear the notebook's outputs and hand it in again")
-    return bytes(raw)
-
-
 def _describe(course: Course, number: int, learner: str) -> HandInOut:
     found = course.hand_ins.find(number, learner=learner)
     if found is None:
         raise HTTPException(404, UNKNOWN)
-    exercises = course.hand_ins.exercises()
-    title = exercises[found.exercise].title if found.exercise in exercises else found.exercise
+    title = course.title(found.exercise)
     known = HandInOut(id=found.id, exercise=found.exercise, title=title, state=found.state, place=found.place)
     if found.state is State.FAILED:
         return known.model_copy(update={"messages": [found.message]})
-    return known if found.state is State.WAITING else _with_report(known, _find_attempt(course, found))
-
-
-def _find_attempt(course: Course, found: HandIn) -> Attempt:
-    attempts = course.book.attempts(exercise=found.exercise, learner=found.learner)
-    return next(each for each in attempts if each.notebook_hash == found.notebook_hash)
+    attempt, _ = (None, None) if found.state is State.WAITING else course.attempt_and_former(found)
+    return known if attempt is None else _with_report(known, attempt)
 
 
 def _with_report(known: HandInOut, attempt: Attempt) -> HandInOut:
