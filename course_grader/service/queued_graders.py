@@ -9,6 +9,7 @@ from course_grader.grading.exercises.hashes import hash_key
 from course_grader.grading.exercises.submitted_notebook import read_notebook_bytes
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_class.grade_task import make_empty_report
+from course_grader.grading.grade_class.roster import RosterEntry
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.late_policy import Policy
@@ -16,6 +17,7 @@ from course_grader.grading.gradebook.submission_times import submission_time
 from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP
 from course_grader.service.database import open_service_database
 from course_grader.service.hand_ins import HandIn, HandIns
+from course_grader.service.people import People
 from course_grader.service.tables import State
 from course_lib.errors import InputError, NotebookError
 
@@ -39,7 +41,8 @@ class QueuedGraders:
 
     def __init__(self, address: str) -> None:
         self._engine = open_service_database(address)
-        self._hand_ins, self._book = HandIns(self._engine), Gradebook(address)
+        self._hand_ins, self._people = HandIns(self._engine), People(self._engine)
+        self._book = Gradebook(address)
 
     def prepare(self, tasks: Sequence[Task]) -> None:
         """Check that the workers have the same keys as this machine.
@@ -62,6 +65,7 @@ class QueuedGraders:
 
     def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
         """Queue submissions, and yield each with its report as it is ready."""
+        self._people.add(RosterEntry(learner) for learner in sorted({task.learner for task in tasks}))
         worth = {slug: row.max_points for slug, row in self._hand_ins.exercises().items()}
         waiting: dict[int, list[Task]] = {}
         for task in tasks:
