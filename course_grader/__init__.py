@@ -1,7 +1,7 @@
 """Build a course's notebooks, mark one's own and grade submissions.
 
-Learners call ``check``; hidden tests import ``points``, ``rests_on``, ``Mistake`` and ``expect``. These load on first
-use: they need NumPy, which the ``course`` command does without.
+Learners call ``check`` and ``hand_in``; hidden tests import ``points``, ``rests_on``, ``Mistake`` and ``expect``.
+These load on first use: they need NumPy, which the ``course`` command does without.
 """
 
 from typing import TYPE_CHECKING
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from course_grader.grading.authoring import expect
     from course_grader.grading.authoring.dependents import rests_on
     from course_grader.grading.authoring.points import LearnerError, Mistake, points
-    from course_grader.learner import check
+    from course_grader.learner import check, hand_in
 
-__all__ = ["LearnerError", "Mistake", "check", "expect", "points", "rests_on"]
+__all__ = ["LearnerError", "Mistake", "check", "expect", "hand_in", "points", "rests_on"]
 
 
 def __getattr__(name: str) -> object:
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> object:
 
     if name == "expect":
         return importlib.import_module("course_grader.grading.authoring.expect")
-    if name == "check":
-        return importlib.import_module("course_grader.learner").check
+    if name in ("check", "hand_in"):
+        return getattr(importlib.import_module("course_grader.learner"), name)
     home = "dependents" if name == "rests_on" else "points"
     return getattr(importlib.import_module(f"course_grader.grading.authoring.{home}"), name)

@@ -1,12 +1,13 @@
 """``course_grader.check()``: mark the notebook that is open, in its last cell."""
 
+import functools
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.submitted_notebook import Submission, parse_submission
@@ -15,16 +16,33 @@ from course_grader.learner.open_notebook import read_open_notebook
 from course_grader.learner.run_notebook import mark_notebook
 from course_lib.errors import CourseError, InputError
 
-__all__ = ["check"]
+__all__ = ["check", "notebook_names", "shown_as_sentence"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class _CheckError(InputError):
-    """Shown in a notebook as its sentence, without a traceback."""
+def shown_as_sentence(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function's errors show in a notebook as their sentence, after the function's ``name``."""
 
-    def _render_traceback_(self) -> list[str]:
-        return [f"check: {self}"]
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        class SentenceError(InputError):
+            def _render_traceback_(self) -> list[str]:
+                return [f"{name}: {self}"]
+
+        @functools.wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except CourseError as error:
+                raise SentenceError(str(error)) from None
+
+        return run
+
+    return decorate
 
 
+@shown_as_sentence("check")
 def check(notebook: str | os.PathLike[str] | None = None) -> Mark:
     """Mark the notebook that is open, as it will be graded: all parts, with points and what the hidden tests say.
 
@@ -52,18 +70,16 @@ def check(notebook: str | os.PathLike[str] | None = None) -> Mark:
     Traceback (most recent call last):
     course_grader...: expected the notebook that is open, found no file at homework.ipynb; save the notebook, ...
     """
-    names = _notebook_names()
-    try:
-        opened = read_open_notebook(notebook, names)
-        with _captured_output():
-            mark = mark_notebook(opened.raw)
-    except CourseError as error:
-        raise _CheckError(str(error)) from None
+    names = notebook_names()
+    opened = read_open_notebook(notebook, names)
+    with _captured_output():
+        mark = mark_notebook(opened.raw)
     unsaved = _warn_of_unsaved(parse_submission(opened.raw), names.get("In", [])) if opened.path else ()
     return replace(mark, notes=(*unsaved, *mark.notes, opened.origin))
 
 
-def _notebook_names() -> Mapping[str, Any]:
+def notebook_names() -> Mapping[str, Any]:
+    """Return the names of the notebook whose kernel this is; nothing elsewhere."""
     shell = importlib.import_module("IPython").get_ipython() if "IPython" in sys.modules else None
     return shell.user_ns if shell is not None else {}
 

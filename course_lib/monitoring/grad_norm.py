@@ -9,6 +9,7 @@ from course_lib.frameworks import is_jax_tracer, is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
 from course_lib.monitoring.reading.tree_names import jax_arrays
 from course_lib.norms import Magnitude, array_norm, check_norm_type, combine_norms, jax_norm, tensor_norms
+from course_lib.split_tensors import placed_gradient
 from course_lib.types import AnyModule, AnyTensor
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
     p = check_norm_type(norm_type)
     if arrays := jax_arrays(model):
         return _jax_tree_norm(arrays, p)
-    found = parameters_with_gradient(_as_model(model), split=True)
-    grads = [g.grad.detach() for g in found.values() if g.grad is not None]
+    found = parameters_with_gradient(_as_model(model))
+    grads = [placed_gradient(g).detach() for g in found.values() if g.grad is not None]
     norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
     return combine_norms(norms, p).value
 

@@ -40,12 +40,17 @@ class GradientMonitor(GradientRecord):
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
-    number is too large by the factor of the loss scale.
+    number is too large by the factor of the loss scale. The ``before_step`` of ``train_epoch`` and ``fit`` comes
+    after it.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
     :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs more than all the rest, so it is
     done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
+
+    **Sharded models.** Of a model that FSDP2 splits (DTensors), every process has the numbers of the whole. All must
+    call :meth:`step`, which exchanges ten numbers for each parameter; what is asked afterwards exchanges nothing.
+    Whether gradients were zeroed is not looked at there.
 
     **Memory.** There is one copy of the parameters, one of the gradients with at most 65,536 elements, and for a moment
     one of each larger gradient in turn. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep``

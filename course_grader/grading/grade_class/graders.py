@@ -9,40 +9,30 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from course_grader.grading.exercises.exercise import Exercise
 from course_grader.grading.grade_class.find_submissions import Task
+from course_grader.grading.grade_class.grade_task import (
+    LOOK_SECONDS,
+    add_up_points,
+    compute_deadline_seconds,
+    grade_task,
+    make_empty_report,
+    make_error_report,
+    unusable_tests,
+)
 from course_grader.grading.grade_class.worker_pool import Lost, WorkerPool
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.sandbox import cgroups, machine_memory
 from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, find_folders_to_hide, require_sandbox
-from course_grader.grading.sandbox.limits import StopCause
-from course_grader.grading.warm_start.zygote_client import Zygote, Zygotes
-from course_lib.errors import InputError
+from course_grader.grading.warm_start.zygote_client import Zygotes
 
 __all__ = ["Graders", "grade_class"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-LOOK_SECONDS = 300.0  # to load the hidden tests of an exercise, with all they import
-# What a notebook may take ends sooner by itself: the rest is for what its hidden tests compute, and for a slow machine.
-PATIENCE = 2
-REASONS = {
-    Lost.DIED: "the grader's own process died; grade this one again with -j 1",
-    Lost.LATE: "grading this one was stopped, since it was not over after {seconds:.0f} s; look for what never ends in "
-    "the hidden tests, or grade this one again with -j 1, which waits",
-}
-
-
-@dataclass(frozen=True)
-class _GradingResult:
-    """Report of a task, and whether it was short of something that others may have taken."""
-
-    report: SubmissionReport
-    was_short: bool
 
 
 def grade_class(
@@ -128,21 +118,21 @@ class Graders:
         # A broken key ends the run here, before anyone is graded by it.
         points = self._points_of(_collect_exercises(tasks))
         missing = (task for task in tasks if task.path is None)
-        yield from ((task, _make_empty_report(task, points, "missing", task.message)) for task in missing)
+        yield from ((task, make_empty_report(task, points, "missing", task.message)) for task in missing)
         present = [task for task in tasks if task.path is not None]
         zygotes = self._zygotes.ready if self._zygotes is not None and present else {}
-        grade = functools.partial(_grade, sandbox=self.sandbox, zygotes=zygotes, hidden=self._find_hidden(present))
+        grade = functools.partial(grade_task, sandbox=self.sandbox, zygotes=zygotes, hidden=self._find_hidden(present))
         kills, again = machine_memory.count_oom_kills(), list[Task]()
         for jobs, some in ((min(self._jobs, len(present)), present), (1, again)):
             share = machine_memory.share_memory(jobs) if some else 0
             work = functools.partial(grade, share=share, beside_others=jobs > 1)
-            for task, result in self._run(work, some, jobs=jobs, seconds=_compute_deadline_seconds):
+            for task, result in self._run(work, some, jobs=jobs, seconds=compute_deadline_seconds):
                 killed = machine_memory.count_oom_kills() > kills or (result is Lost.DIED and jobs > 1)
                 short = killed if isinstance(result, Lost) else result.was_short
                 if short and some is present:
                     again.append(task)
                 else:
-                    yield task, _make_error_report(task, points, result) if isinstance(result, Lost) else result.report
+                    yield task, make_error_report(task, points, result) if isinstance(result, Lost) else result.report
 
     def _find_hidden(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return the folders that the sandbox has to hide."""
@@ -163,7 +153,7 @@ class Graders:
     def _start_adding_points(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Lost]]:
         """Yield each exercise with the points that its hidden tests give."""
         in_order = sorted(exercises, key=lambda one: one.slug)
-        return self._run(_add_up_points, in_order, jobs=1, seconds=lambda _: LOOK_SECONDS)
+        return self._run(add_up_points, in_order, jobs=1, seconds=lambda _: LOOK_SECONDS)
 
     def _points_of(self, exercises: set[Exercise]) -> dict[str, float]:
         """Return the points that each exercise gives, by its name.
@@ -177,8 +167,7 @@ class Graders:
         found |= dict(self._start_adding_points(exercises - found.keys()))
         for exercise, points in found.items():
             if isinstance(points, Lost):
-                why = "end the process" if points is Lost.DIED else f"do not load within {LOOK_SECONDS:g} s"
-                raise InputError(f"{exercise.tests} cannot be used: its tests {why}; run them through pytest")
+                raise unusable_tests(exercise, points)
         return {exercise.slug: points for exercise, points in found.items() if not isinstance(points, Lost)}
 
     def __enter__(self) -> "Graders":
@@ -196,50 +185,3 @@ def _find_shared_imports(tasks: Sequence[Task]) -> list[tuple[str, ...]]:
     """Return the imports of exercises with several submissions: for one, a kernel from scratch is no slower."""
     counts = Counter(task.exercise.imports for task in tasks if task.exercise)
     return [imports for imports, count in counts.items() if count > 1]
-
-
-def _grade(
-    task: Task,
-    *,
-    sandbox: str,
-    zygotes: dict[tuple[str, ...], Zygote],
-    hidden: tuple[str, ...],
-    share: int,
-    beside_others: bool,
-) -> _GradingResult:
-    from course_grader.grading.grade_one.grade_submission import grade_submission
-
-    assert task.path is not None  # Graders.grade sorts these out
-    assert task.exercise is not None
-    zygote, full = zygotes.get(task.exercise.imports), task.exercise.limits
-    limits = replace(full, hidden=hidden, held_bytes=min(full.held_bytes, share))
-    exercise, kills = replace(task.exercise, limits=limits), machine_memory.count_oom_kills()
-    report = grade_submission(task.path, learner=task.learner, exercise=exercise, sandbox=sandbox, zygote=zygote)
-    report = replace(report, messages=(*report.messages, *filter(None, [task.message])))
-    lost_points = report.points < report.max_points or report.status != "graded"
-    short_of_memory = limits.held_bytes < full.held_bytes and StopCause.MEMORY in report.causes
-    disturbed = report.starved or machine_memory.count_oom_kills() > kills or (beside_others and report.was_refused)
-    return _GradingResult(report, was_short=short_of_memory or (lost_points and disturbed))
-
-
-def _compute_deadline_seconds(task: Task) -> float:
-    """Return how long a worker may take for a task."""
-    assert task.exercise is not None  # see _grade
-    limits = task.exercise.limits
-    return PATIENCE * (limits.start_seconds + limits.total_seconds)
-
-
-def _make_error_report(task: Task, points: dict[str, float], lost: Lost) -> SubmissionReport:
-    message = REASONS[lost].format(seconds=_compute_deadline_seconds(task))
-    return _make_empty_report(task, points, "error", message)
-
-
-def _add_up_points(exercise: Exercise) -> float:
-    from course_grader.grading.grade_one.grade_submission import hidden_tests
-
-    return sum(row.max_points for row in hidden_tests(exercise))
-
-
-def _make_empty_report(task: Task, points: dict[str, float], status: str, message: str) -> SubmissionReport:
-    slug = task.exercise.slug if task.exercise else ""
-    return SubmissionReport(task.learner, slug, status, 0, points.get(slug, 0), (message,))

@@ -10,7 +10,7 @@ from pathlib import Path
 from course_grader.grading.text import one_line
 from course_lib.errors import InputError
 
-__all__ = ["RosterEntry", "read_roster"]
+__all__ = ["RosterEntry", "parse_roster", "read_roster"]
 
 SEPARATORS = ",;\t"
 # The columns that hold each field, the best first; capitals, blanks and underscores do not matter.
@@ -73,15 +73,28 @@ def read_roster(path: Path) -> list[RosterEntry]:
     [RosterEntry(username='ada', name='Lovelace', email='', id='4711', number='', section='')]
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        head = text.lstrip().split("\n", 1)[0]
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=head.count), strict=True)
-        return _read_lines([(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))], path)
-    except (UnicodeDecodeError, csv.Error) as error:
+        return parse_roster(path.read_text(encoding="utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
         raise InputError(f"expected a CSV file at {path}, found other text: {error}; export it as UTF-8") from error
 
 
-def _read_lines(lines: Sequence[tuple[int, list[str]]], path: Path) -> list[RosterEntry]:
+def parse_roster(text: str, place: str) -> list[RosterEntry]:
+    """Read a roster's text; ``place`` says in messages where it stands.
+
+    Raises
+    ------
+    InputError
+        With the first line that cannot be used.
+    """
+    try:
+        head = text.lstrip().split("\n", 1)[0]
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=head.count), strict=True)
+        return _read_lines([(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))], place)
+    except csv.Error as error:
+        raise InputError(f"expected a CSV file at {place}, found other text: {error}; export it as UTF-8") from error
+
+
+def _read_lines(lines: Sequence[tuple[int, list[str]]], path: str) -> list[RosterEntry]:
     header = [_fold_column(cell) for cell in lines[0][1]] if lines else []
     if not set(header) & set(USERNAMES):
         came = repr(one_line(",".join(lines[0][1]), chars=80)) if lines else "nothing"

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
@@ -87,18 +88,19 @@ class WorkerPool:
 
     def __init__(self, jobs: int) -> None:
         start_forkserver()
-        self.jobs = jobs
+        self.jobs, self._starting = jobs, threading.Lock()
         self._started: ProcessPool | None = None
 
     @property
     def _pool(self) -> "ProcessPool":
         """Pebble's pool, or another: it does not survive that a worker is killed while none has anything to do."""
-        if self._started is None or not self._started.active:
-            from pebble import ProcessPool  # here, as this process has time for it while the forkserver loads
+        with self._starting:
+            if self._started is None or not self._started.active:
+                from pebble import ProcessPool  # here, as this process has time for it while the forkserver loads
 
-            self.end()
-            self._started = ProcessPool(self.jobs, initializer=_start_worker, context=_Context())
-        return self._started
+                self.end()
+                self._started = ProcessPool(self.jobs, initializer=_start_worker, context=_Context())
+            return self._started
 
     def run(
         self, work: Callable[[T], R], tasks: Sequence[T], *, seconds: Callable[[T], float], jobs: int

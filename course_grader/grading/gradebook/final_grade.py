@@ -109,17 +109,22 @@ def _late_points(attempt: Attempt, policy: Policy) -> float:
     return attempt.report.points * (1 - policy.percent_taken(attempt.submitted_at) / 100)
 
 
-def compute_final_grades(book: Gradebook, reports: Iterable[SubmissionReport], policies: Policies) -> list[FinalGrade]:
-    """Compute all grades, by learner and exercise: of the gradebook, of this run's reports, and of the roster."""
+def compute_final_grades(
+    book: Gradebook, reports: Iterable[SubmissionReport], policies: Policies, *, exercise: str | None = None
+) -> list[FinalGrade]:
+    """Compute all grades, by learner and exercise: of the gradebook, of this run's reports, and of the roster.
+
+    With ``exercise``, those of this one alone.
+    """
     came: dict[tuple[str, str], SubmissionReport] = {}
     for report in reports:
         here = (report.learner, report.exercise)
         if here not in came or report.status == "error":
             came[here] = report
     found: list[FinalGrade] = []
-    for exercise in {*book.exercises(), *(exercise for _, exercise in came)}:
-        mine = {learner: report for (learner, slug), report in came.items() if slug == exercise}
-        found += _final_grades_at(exercise, book, mine, policies)
+    for each in {*book.exercises(), *(slug for _, slug in came)} if exercise is None else {exercise}:
+        mine = {learner: report for (learner, slug), report in came.items() if slug == each}
+        found += _final_grades_at(each, book, mine, policies)
     return sorted(found, key=lambda each: (each.report.learner, each.report.exercise))
 
 

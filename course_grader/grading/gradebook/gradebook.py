@@ -95,6 +95,14 @@ class Gradebook:
                 session.execute(insert(ResultRow), rows)
 
     @retry_and_explain
+    def discard(self, attempt: Attempt) -> None:
+        """Delete an attempt and its results, as if it had never been recorded."""
+        with Session(self._engine) as session, session.begin():
+            if (row := session.scalar(_select_attempt(attempt))) is not None:
+                session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
+                session.delete(row)
+
+    @retry_and_explain
     def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime, notebook: bytes | None = None) -> None:
         """Record that a notebook was handed in again, at this time; keep its bytes, if given."""
         with Session(self._engine) as session, session.begin():
@@ -121,26 +129,30 @@ class Gradebook:
                 session.merge(row)
 
     @retry_and_explain
-    def attempts(self, *, exercise: str, learner: str | None = None, with_rows: bool = True) -> list[Attempt]:
-        """Return the attempts at an exercise, of everyone or of one learner, by the time they were handed in.
+    def attempts(
+        self, *, exercise: str | None = None, learner: str | None = None, with_rows: bool = True
+    ) -> list[Attempt]:
+        """Return attempts: at an exercise, of a learner, or both, by the time they were handed in.
 
         Parameters
         ----------
-        exercise : str
-            Its name.
+        exercise : str, optional
+            At this one alone.
         learner : str, optional
             Theirs alone.
         with_rows : bool
             Whether with the results of tests and cells, which are most of what there is to read.
         """
-        mine = [AttemptRow.exercise == exercise, *([AttemptRow.learner == learner] if learner is not None else [])]
+        wanted = {name: value for name, value in (("exercise", exercise), ("learner", learner)) if value is not None}
+        mine = [getattr(AttemptRow, name) == value for name, value in wanted.items()]
         with Session(self._engine) as session:
-            set_times = session.scalars(select(SubmissionTimeRow).where(SubmissionTimeRow.exercise == exercise))
-            times = {(row.learner, row.notebook_hash): row.submitted_at for row in set_times}
+            set_times = session.scalars(select(SubmissionTimeRow).filter_by(**wanted))
+            times = {(row.learner, row.exercise, row.notebook_hash): row.submitted_at for row in set_times}
             results = read_results(session, mine) if with_rows else {}
             rows = session.execute(select(*AttemptRow.__table__.columns).where(*mine).order_by(AttemptRow.id))
             found = [
-                read_attempt(row, results.get(row.id, ()), times.get((row.learner, row.notebook_hash))) for row in rows
+                read_attempt(row, results.get(row.id, ()), times.get((row.learner, row.exercise, row.notebook_hash)))
+                for row in rows
             ]
         return sorted(found, key=lambda attempt: attempt.submitted_at)
 

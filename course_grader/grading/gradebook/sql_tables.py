@@ -1,6 +1,7 @@
 """The gradebook's tables, the same in SQLite and PostgreSQL."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import JSON, DateTime, ForeignKey, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.engine import Dialect
@@ -10,6 +11,7 @@ from sqlalchemy.types import TypeDecorator
 __all__ = [
     "MARK",
     "REVISION",
+    "TYPES",
     "AttemptRow",
     "ManualPointsRow",
     "NotebookRow",
@@ -52,10 +54,13 @@ class _StorableText(TypeDecorator[str]):
         return None if value is None else value.replace("\0", r"\x00").encode("utf-8", "backslashreplace").decode()
 
 
+TYPES: dict[type, type[TypeDecorator[Any]]] = {datetime: _UtcTime, str: _StorableText}
+
+
 class Tables(DeclarativeBase):
     """The base of all tables."""
 
-    type_annotation_map = {datetime: _UtcTime, str: _StorableText}  # noqa: RUF012 - SQLAlchemy reads this name
+    type_annotation_map = TYPES
 
 
 class VersionRow(Tables):

@@ -29,15 +29,13 @@ __all__ = [
 BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 
-def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, Any]:
+def trainable_parameters(model: AnyModule) -> dict[str, Any]:
     """Return the parameters that require grad by their dotted names, in the order in which the model defines them.
 
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
         Anything whose ``named_parameters()`` yields tensors of one of the two libraries.
-    split : bool
-        Whether DTensors, of which this process may hold a part, are wanted as well.
 
     Raises
     ------
@@ -69,10 +67,10 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
-        if (hasattr(p, "device_mesh") and not split) or getattr(p, "_fsdp_flattened", False):  # or FSDP1's shard
+        if getattr(p, "_fsdp_flattened", False):
             raise InputError(
-                f"parameters must be whole, but this process holds only a part of {name}. compute_grad_norm adds up "
-                "over the processes of FSDP2; watch the rest on a model that is not sharded."
+                f"parameters must be whole, or DTensors, but this process holds only a part of {name}, which "
+                "FullyShardedDataParallel flattened. Shard the model with fully_shard (FSDP2)."
             )
         if is_torch_tensor(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
@@ -84,7 +82,7 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
     return found
 
 
-def parameters_with_gradient(model: AnyModule, *, split: bool = False) -> dict[str, Any]:
+def parameters_with_gradient(model: AnyModule) -> dict[str, Any]:
     """Return the trainable parameters, of which at least one has a gradient; see :func:`trainable_parameters`.
 
     Raises
@@ -92,7 +90,7 @@ def parameters_with_gradient(model: AnyModule, *, split: bool = False) -> dict[s
     MonitorError
         If none has.
     """
-    found = trainable_parameters(model, split=split)
+    found = trainable_parameters(model)
     check_gradients(found)
     return found
 

@@ -1,0 +1,11 @@
+"""What the service and its workers say on the standard error: a line for each event, with its time."""
+
+import logging
+
+__all__ = ["log_to_stderr"]
+
+
+def log_to_stderr() -> None:
+    """Log what this course says; of the libraries, warnings."""
+    logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("course").setLevel(logging.INFO)

@@ -1,0 +1,68 @@
+"""Open the service's database: the gradebook's tables, the service's, and the queue's, in one PostgreSQL."""
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, func, insert, inspect, select
+
+from course_grader.grading.gradebook.database import database_url, open_database
+from course_grader.service.tables import REVISION, RevisionRow, ServiceTables
+from course_lib.errors import InputError
+from course_lib.extras import load
+
+if TYPE_CHECKING:
+    from procrastinate import App
+
+__all__ = ["COMPARE", "GRADE", "GRADE_QUEUE", "libpq_address", "make_queue", "open_service_database"]
+
+GRADE, COMPARE, GRADE_QUEUE = "grade", "compare", "grading"  # the tasks, and the queue that they wait in
+LOCK = 0x73657276  # of PostgreSQL's advisory locks; another number than the gradebook's
+
+
+def open_service_database(address: str) -> Engine:
+    """Open a database for the service; in an empty one, or in a gradebook, make what is missing.
+
+    Raises
+    ------
+    InputError
+        If it is not PostgreSQL, cannot be opened, holds something else, or was made by a newer version.
+    """
+    if database_url(address).get_backend_name() != "postgresql":
+        raise InputError(
+            f"expected postgresql://USER@HOST/DATABASE, found {address}; leave --database out, and the service brings "
+            "PostgreSQL along"
+        )
+    engine = open_database(address)
+    with engine.begin() as connection:
+        _make_tables(connection)
+    return engine
+
+
+def _make_tables(connection: Connection) -> None:
+    connection.execute(select(func.pg_advisory_xact_lock(LOCK)))  # a service and a worker may start at once
+    if RevisionRow.__tablename__ not in inspect(connection).get_table_names():
+        ServiceTables.metadata.create_all(connection)
+        connection.execute(insert(RevisionRow).values(number=REVISION))
+        # As one string of many statements, which only psycopg's own cursor takes.
+        queue_tables = importlib.import_module("procrastinate.schema").SchemaManager.get_schema()
+        driver: Any = connection.connection.driver_connection
+        driver.execute(queue_tables)
+    elif (found := connection.scalar(select(RevisionRow.number))) != REVISION:
+        raise InputError(
+            f"expected version {REVISION} of the service's tables, found {found}; use the version they fit"
+        )
+
+
+def libpq_address(engine: Engine) -> str:
+    """Return the address of a database as PostgreSQL's own programs take it, with its password."""
+    return engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+@functools.cache
+def make_queue(address: str, *, asynchronous: bool = False) -> "App":
+    """Return the queue in the database at ``address``, as libpq takes it: for a worker, or to put jobs in."""
+    procrastinate: Any = load("procrastinate", extra="serve")
+    connector = procrastinate.PsycopgConnector if asynchronous else procrastinate.SyncPsycopgConnector
+    app: App = procrastinate.App(connector=connector(conninfo=address))
+    return app
