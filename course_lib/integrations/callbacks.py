@@ -20,12 +20,12 @@ def lightning_callback(every: int = 1, **options: Any) -> Any:
     every : int
         Measure the first of every so many steps.
     **options
-        Those of :class:`GradientMonitor`. ``log_to`` takes the place of the trainer's own loggers.
+        Those of ``GradientMonitor``. ``log_to`` takes the place of the trainer's own loggers.
 
     Returns
     -------
     lightning.pytorch.Callback
-        For ``Trainer(callbacks=[...])``. Its ``monitor`` is a :class:`GradientMonitor`, or None before the training.
+        For ``Trainer(callbacks=[...])``. Its ``monitor`` is a ``GradientMonitor``, or None before the training.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def huggingface_callback(every: int = 1, **options: Any) -> Any:
     every : int
         Measure the first of every so many steps.
     **options
-        Those of :class:`GradientMonitor`, such as ``log_to=wandb``, for the run that ``report_to="wandb"`` begins.
+        Those of ``GradientMonitor``, such as ``log_to=wandb``, for the run that ``report_to="wandb"`` begins.
 
     Returns
     -------
     transformers.TrainerCallback
-        For ``Trainer(callbacks=[...])``. Its ``monitor`` is a :class:`GradientMonitor`, or None before the training.
+        For ``Trainer(callbacks=[...])``. Its ``monitor`` is a ``GradientMonitor``, or None before the training.
 
     Raises
     ------

@@ -97,7 +97,7 @@ class JaxGradientMonitor(GradientRecord):
         Parameters
         ----------
         optimizer : optax.GradientTransformation
-            Call ``init`` of what is returned, and give it to whatever takes an optimizer: :func:`make_jax_step`, a
+            Call ``init`` of what is returned, and give it to whatever takes an optimizer: ``make_jax_step``, a
             ``TrainState`` of flax, ``nnx.Optimizer``.
         """
         reader, measured, inner = (
