@@ -42,7 +42,7 @@ class Checkpoint:
     path: Path
     model: Any
     parts: dict[str, Any]
-    loaders: tuple[object, ...]
+    loaders: tuple[Any, ...]
     device: Any
     rank: int
 
@@ -90,8 +90,11 @@ class Checkpoint:
         for name, part in self.parts.items():
             if part is not None:
                 part.load_state_dict(state["parts"][name])
-        restore_state(state["processes"][self.rank], self.device, self.loaders)
         epochs: list[dict[str, Any]] = state["epochs"]
+        for loader in self.loaders if epochs else ():
+            if getattr(loader, "persistent_workers", False):
+                iter(loader)  # starts the workers, for which it draws a seed: in the first epoch only
+        restore_state(state["processes"][self.rank], self.device, self.loaders)
         return epochs
 
     def _begin(self) -> None:
@@ -154,7 +157,7 @@ class Checkpoint:
         except Exception as error:  # of a file that is cut short or no checkpoint, torch raises many kinds
             raise InputError(
                 f"checkpoint= must name a file that fit wrote, of tensors and plain values, but {self.path} cannot be "
-                f"read: {str(error).splitlines()[0]} Delete it, or name another."
+                f"read as one ({type(error).__name__}). Delete it, or name another."
             ) from error
         if not isinstance(state, dict) or state.get("format") != FORMAT:
             raise InputError(

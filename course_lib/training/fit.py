@@ -74,7 +74,7 @@ def fit(
         way, ends with the same weights and history to the last bit, as far as two runs of the script do. To begin
         anew, delete it. It holds the states of model, optimizer, scheduler and scaler, of the generators of Python,
         NumPy and torch, and of the loaders: their ``generator``, and what their ``state_dict()`` says. It does not hold
-        the generators of ``persistent_workers``. Under DDP, one process writes it, and all read it.
+        the random numbers within ``persistent_workers``. Under DDP, one process writes it, and all read it.
     keep : mapping of str to object, optional
         What else belongs into the checkpoint, since it changes during the run: a schedule that a hook moves, averaged
         weights. Each has ``state_dict()`` and ``load_state_dict()``.

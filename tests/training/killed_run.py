@@ -30,7 +30,9 @@ def train(checkpoint, *, kill_at="", seed=0, orders="own"):
     generator = torch.Generator().manual_seed(seed) if orders == "own" else None
     loaders = {
         "own": lambda: DataLoader(TensorDataset(*data), batch_size=8, shuffle=True, generator=generator),
-        "global": lambda: DataLoader(TensorDataset(*data), batch_size=8, shuffle=True, num_workers=1),
+        "global": lambda: DataLoader(
+            TensorDataset(*data), batch_size=8, shuffle=True, num_workers=1, persistent_workers=True
+        ),
         "arrays": lambda: ArrayLoader(*(each.numpy() for each in data), batch_size=8, shuffle=True),
     }
     if kill_at == "write":
