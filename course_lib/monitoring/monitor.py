@@ -10,7 +10,7 @@ from course_lib.errors import MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
-from course_lib.monitoring.measuring_schedule import AT_FIRST, MeasuringSchedule, check_counts
+from course_lib.monitoring.measuring_schedule import AT_FIRST, Every, check_counts, make_schedule
 from course_lib.monitoring.reading.gradient_measures import Float64
 from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
 from course_lib.monitoring.reading.trainable_parameters import (
@@ -45,9 +45,7 @@ class GradientMonitor:
     ``every=10`` both cost 1.1%. Choose ``every=1`` to find out why a run fails, ``every=10`` to watch a long one.
 
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
-
-    **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
-    number is too large by the factor of the loss scale.
+    With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``: before it, all are scaled as the loss is.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
@@ -70,8 +68,8 @@ class GradientMonitor:
     model : torch.nn.Module or course_lib.autograd.nn.Module
         Its parameters that require grad now are watched, on whatever device, in the order of ``named_parameters()``,
         which :meth:`diagnose` takes to be the order of the forward pass.
-    every : int
-        Measure the first of every so many steps. The change of the parameters is still that over one step.
+    every : int or MeasuringSchedule
+        Measure the first of every so many steps, or those a schedule names. Changes are over one step all the same.
     keep : int
         How many measured steps the history holds.
     update_every : int or None
@@ -94,10 +92,10 @@ class GradientMonitor:
     True
     """
 
-    def __init__(self, model: AnyModule, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        check_counts(every=every, keep=keep, update_every=1 if update_every is None else update_every)
+    def __init__(self, model: AnyModule, every: Every = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
+        check_counts(keep=keep)
         self._model, self._parameters = model, trainable_parameters(model)
-        self._schedule = MeasuringSchedule(every, update_every)
+        self._schedule = make_schedule(every, update_every)
         self._closed, self._broken, self._count = False, False, 0
         shapes = [shape_tuple(p) for p in self._parameters.values()]
         self._history = GradientHistory(list(self._parameters), shapes, keep=keep)
@@ -106,8 +104,10 @@ class GradientMonitor:
         self._looks = deque[int](maxlen=AT_FIRST)
         self._last_seen, self._told = dict[int, NDArray[np.int_]](), set[str]()
 
-    def step(self) -> None:
+    def step(self, number: int | None = None) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
+
+        Give it the step's ``number``, from 1, where it is not called at each one.
 
         Raises
         ------
@@ -121,8 +121,8 @@ class GradientMonitor:
         if next(iter(parameters)).grad is None and all(p.grad is None for p in parameters):  # one sooner than all
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
             check_gradients(self._parameters)
-        self._count += 1
-        now, schedule = self._count, self._schedule
+        self._count = now = self._count + 1 if number is None else number
+        schedule = self._schedule
         if not (due := schedule.measures_gradients(now)) and not schedule.measures_weights(now + 1):
             return
         if self._reader is None or self._reader.has_moved(wholly=schedule.checks_parameters(now)):
@@ -180,17 +180,17 @@ class GradientMonitor:
         self._refuse_empty()
         return self._history.latest()
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self, *, stepped: bool = False) -> Diagnosis:
         """Say in words what the history shows, with the layers, steps and numbers that show it.
 
         It does not know the loss. What a part that begins at exactly 0 holds back is not called vanishing while it
         grows; what one that begins near 0 holds back, such as a layer scale of 1e-6, is. For dead units, see the class.
+        Where an optimizer has ``stepped`` for certain, weights that have not changed at all barely move, too.
 
         Returns
         -------
         Diagnosis
-            Its ``kinds`` are among ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``
-            and ``"unreached"``, or just ``"barely moves"`` or ``"healthy"``; printed, it is text.
+            Its ``kinds`` are among those of :class:`GradientFinding`; printed, it is text.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class GradientMonitor:
             If there was no step yet.
         """
         self._refuse_empty()
-        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
+        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen(), stepped=stepped)
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> "HeatMapFigure":
         """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""
