@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
 COMMANDS = ("check", "mark", "collect", "grade", "points", "similar", "package", "serve", "work", "demo", "notebooks")
+COMMANDS += ("doctor",)
 BAD_INPUT, INTERRUPTED = 2, 130
 MESSAGE_CHARS = 5000
 
@@ -83,8 +84,9 @@ def _build_app() -> Any:
     )
     for name in COMMANDS:
         command = getattr(importlib.import_module(f"course_grader.cli.commands.{name}"), name)
-        # What looks like an option but is not one is an argument: points below zero, or a learner called "-".
-        settings = {"ignore_unknown_options": name == "points"}
+        # What looks like an option but is not one is an argument: points below zero, a learner called "-", or
+        # whatever stands behind a script, which is the script's.
+        settings = {"ignore_unknown_options": name == "points", "allow_interspersed_args": name != "doctor"}
         app.command(name, help=_unwrap_paragraphs(command.__doc__), context_settings=settings)(command)
     return app
 

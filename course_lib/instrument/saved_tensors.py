@@ -2,7 +2,8 @@
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ __all__ = [
     "RecordedForward",
     "SavedTensor",
     "SavedTensors",
+    "alive",
     "dense_parts",
     "record_forward",
+    "record_saved_tensors",
     "saved_tensors",
     "storage_key",
 ]
@@ -118,8 +121,19 @@ def record_forward(
     note : callable
         Called with each tensor when it is saved; what it returns is kept with it.
     """
-    torch = load("torch", extra="torch")
-    owned, read = [], list[SavedTensor]()
+    read = list[SavedTensor]()
+    with record_saved_tensors(note, on_read=read.append) as owned:
+        result = forward()
+    read.clear()  # what a backward pass within it has read is free to go
+    return RecordedForward(result, alive(owned), read)
+
+
+@contextmanager
+def record_saved_tensors(
+    note: "Callable[[Tensor], str]", *, on_read: Callable[[SavedTensor], object] = lambda saved: None
+) -> "Iterator[list[weakref.ref[SavedTensor]]]":
+    """Record the tensors that are saved inside, with the caller's notes; ``on_read`` is told of each that is read."""
+    torch, owned = load("torch", extra="torch"), list[weakref.ref[SavedTensor]]()
 
     def pack(tensor: "Tensor") -> SavedTensor:
         saved = SavedTensor(tensor.detach(), note(tensor))
@@ -127,16 +141,19 @@ def record_forward(
         return saved
 
     def unpack(saved: SavedTensor) -> "Tensor":
-        read.append(saved)
+        on_read(saved)
         return saved.tensor
 
     hooks = (pack, unpack)
     if "torch._dynamo" in sys.modules:  # it would compile them where it has left a function to Python
         hooks = tuple(map(torch.compiler.disable, hooks))
     with torch.autograd.graph.saved_tensors_hooks(*hooks):
-        result = forward()
-    read.clear()  # what a backward pass within it has read is free to go
-    return RecordedForward(result, tuple(saved for ref in owned if (saved := ref()) is not None), read)
+        yield owned
+
+
+def alive(owned: "Iterable[weakref.ref[SavedTensor]]") -> tuple[SavedTensor, ...]:
+    """Return what the graphs still hold of what was saved."""
+    return tuple(saved for ref in owned if (saved := ref()) is not None)
 
 
 def storage_key(tensor: "Tensor") -> int:

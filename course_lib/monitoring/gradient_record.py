@@ -58,17 +58,17 @@ class GradientRecord:
         self._refuse_empty()
         return self._history.latest()
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self, *, stepped: bool = False) -> Diagnosis:
         """Say in words what the history shows, with the layers, steps and numbers that show it.
 
         It does not know the loss. What a part that begins at exactly 0 holds back is not called vanishing while it
         grows; what one that begins near 0 holds back, such as a layer scale of 1e-6, is. For dead units, see the class.
+        Where an optimizer has ``stepped`` for certain, weights that have not changed at all barely move, too.
 
         Returns
         -------
         Diagnosis
-            Its ``kinds`` are among ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``
-            and ``"unreached"``, or just ``"barely moves"`` or ``"healthy"``; printed, it is text.
+            Its ``kinds`` are among those of :class:`GradientFinding`; printed, it is text.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class GradientRecord:
             If there was no step yet.
         """
         self._refuse_empty()
-        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
+        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen(), stepped=stepped)
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> "HeatMapFigure":
         """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""

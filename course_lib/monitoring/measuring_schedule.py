@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TypeAlias
 
 from course_lib.errors import InputError
 
-__all__ = ["AT_FIRST", "MeasuringSchedule", "check_counts"]
+__all__ = ["AT_FIRST", "Every", "MeasuringSchedule", "check_counts", "make_schedule"]
 
 AT_FIRST = 10  # changes of the parameters that are all measured, before only one in ``update_every`` is
 LOOK_EVERY = 5  # measured steps, once the first twenty are over, at which it is noted which units have a gradient
@@ -53,6 +54,17 @@ class MeasuringSchedule:
 
     def _turn(self, step: int) -> int:
         return (step - 1) // self.every
+
+
+Every: TypeAlias = int | MeasuringSchedule
+
+
+def make_schedule(every: Every, update_every: int | None) -> MeasuringSchedule:
+    """Return the schedule that two numbers describe, or the one that is given, after a look at them."""
+    if isinstance(every, MeasuringSchedule):
+        return every
+    check_counts(every=every, update_every=1 if update_every is None else update_every)
+    return MeasuringSchedule(every, update_every)
 
 
 def check_counts(*, least: int = 1, **counts: object) -> None:

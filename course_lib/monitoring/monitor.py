@@ -10,7 +10,7 @@ from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfini
 from course_lib.monitoring.gradient_record import GradientRecord
 from course_lib.monitoring.histograms import count_gradients
 from course_lib.monitoring.log_writers import LogTarget
-from course_lib.monitoring.measuring_schedule import MeasuringSchedule, check_counts
+from course_lib.monitoring.measuring_schedule import Every, check_counts, make_schedule
 from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
 from course_lib.monitoring.reading.trainable_parameters import (
     check_gradients,
@@ -68,8 +68,8 @@ class GradientMonitor(GradientRecord):
     model : torch.nn.Module or course_lib.autograd.nn.Module
         Its parameters that require grad now are watched, on whatever device, in the order of ``named_parameters()``,
         which :meth:`diagnose` takes to be the order of the forward pass.
-    every : int
-        Measure the first of every so many steps. The change of the parameters is still that over one step.
+    every : int or MeasuringSchedule
+        Measure the first of every so many steps, or those a schedule names. Changes are over one step all the same.
     keep : int
         How many measured steps the history holds.
     update_every : int or None
@@ -105,7 +105,7 @@ class GradientMonitor(GradientRecord):
     def __init__(
         self,
         model: AnyModule,
-        every: int = 1,
+        every: Every = 1,
         *,
         keep: int = 2000,
         update_every: int | None = 10,
@@ -114,11 +114,11 @@ class GradientMonitor(GradientRecord):
         start: int = 0,
     ) -> None:
         counts = {"update_every": update_every, "histogram_every": histogram_every}
-        check_counts(every=every, keep=keep, **{name: n for name, n in counts.items() if n is not None})
+        check_counts(keep=keep, **{name: n for name, n in counts.items() if n is not None})
         check_counts(start=start, least=0)
         self._histogram_every, self._start = histogram_every, start
         self._model, self._parameters = model, trainable_parameters(model)
-        self._schedule = MeasuringSchedule(every, update_every)
+        self._schedule = make_schedule(every, update_every)
         self._closed, self._broken, self._count = False, False, 0
         shapes = [shape_tuple(p) for p in self._parameters.values()]
         super().__init__(GradientHistory(list(self._parameters), shapes, keep=keep), log_to)
@@ -126,8 +126,10 @@ class GradientMonitor(GradientRecord):
         self._watch: ZeroGradWatch | None = None
         self._last_seen, self._told = dict[int, NDArray[np.int_]](), set[str]()
 
-    def step(self) -> None:
+    def step(self, number: int | None = None) -> None:
         """Measure the gradients as they are now: after ``backward()``, before ``zero_grad()``.
+
+        Give it the step's ``number``, from 1, where it is not called at each one.
 
         Raises
         ------
@@ -141,8 +143,8 @@ class GradientMonitor(GradientRecord):
         if next(iter(parameters)).grad is None and all(p.grad is None for p in parameters):  # one sooner than all
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
             check_gradients(self._parameters)
-        self._count += 1
-        now, schedule = self._count, self._schedule
+        self._count = now = self._count + 1 if number is None else number
+        schedule = self._schedule
         if not (due := schedule.measures_gradients(now)) and not schedule.measures_weights(now + 1):
             return
         if self._reader is None or self._reader.has_moved(wholly=schedule.checks_parameters(now)):

@@ -95,13 +95,13 @@ def _detect_unreached(e: Evidence) -> GradientFinding | None:
     return GradientFinding("unreached", words, advice, e.names_of(never), e.step_numbers(range(len(e.steps))))
 
 
-def detect_barely_moving(e: Evidence) -> GradientFinding | None:
+def detect_barely_moving(e: Evidence, *, stepped: bool = False) -> GradientFinding | None:
     """Detect steps that change no weight by anything to speak of, while gradients are as they should be."""
     moved = e.update_ratio[:, e.weights]
     with np.errstate(divide="ignore", invalid="ignore"):
         moves = np.nansum(moved, axis=0) / (~np.isnan(moved)).sum(axis=0)  # means: rounding leaves many steps at 0
         rates = nan_medians(moved * e.weight_norm[:, e.weights] / e.norm[:, e.weights], axis=0)
-    if np.isnan(moves).all() or not 0 < (most := np.nanmax(moves)) < BARELY:  # 0 where nobody steps
+    if np.isnan(moves).all() or not (most := np.nanmax(moves)) < BARELY or not (most or stepped):
         return None
     if not np.nanmax(rates) < LOW:  # the gradients are small themselves, as where a run has converged
         return None
@@ -109,6 +109,8 @@ def detect_barely_moving(e: Evidence) -> GradientFinding | None:
     words = (
         f"in {describe_steps(steps)} the gradients look healthy, but a step changed no weight by more than {most:.1e} "
         f"of its norm (mean; {e.names[e.weights[np.nanargmax(moves)]]} moved most)."
+        if most
+        else f"in {describe_steps(steps)} the gradients look healthy, but no step changed any weight: all round to 0."
     )
     advice = (
         "Raise the learning rate: about 1e-3 of a weight's norm a step is usual. If it is not low, look at what a "

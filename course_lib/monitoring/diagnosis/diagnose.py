@@ -36,7 +36,9 @@ class Diagnosis:
         return "\n".join(map(str, self.findings))
 
 
-def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices]) -> Diagnosis:
+def diagnose(
+    history: GradientHistory, *, looks: Sequence[int], last_seen: Mapping[int, Indices], stepped: bool = False
+) -> Diagnosis:
     """Run each detector of trouble on a history.
 
     Parameters
@@ -47,7 +49,9 @@ def diagnose(history: GradientHistory, *, looks: Sequence[int], last_seen: Mappi
         The latest steps at which it was noted which elements of vectors have a gradient.
     last_seen : mapping of int to numpy.ndarray
         For vectors, the last of those steps at which each element had one.
+    stepped : bool
+        Whether an optimizer is known to have stepped.
     """
     evidence = Evidence.from_history(history, looks=looks, last_seen=last_seen)
     found = tuple(finding for sign in DETECTORS if (finding := sign(evidence)))
-    return Diagnosis(found or (detect_barely_moving(evidence) or describe_healthy(evidence),))
+    return Diagnosis(found or (detect_barely_moving(evidence, stepped=stepped) or describe_healthy(evidence),))
