@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+os.environ |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "NPROC": "1"}  # the size of its pool of threads
 
 import jax
 import optax

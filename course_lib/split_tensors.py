@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
 
-__all__ = ["gather_parts", "local_part", "split_over"]
+__all__ = ["gather_parts", "local_part", "placed_gradient", "split_over"]
 
 
 def local_part(tensor: Any) -> "Tensor":
@@ -22,7 +22,16 @@ def split_over(tensor: Any) -> "tuple[ProcessGroup, ...]":
     """Return the groups of processes, each over one axis of its mesh, among which a DTensor is split; else none."""
     if (mesh := getattr(tensor, "device_mesh", None)) is None:
         return ()
-    return tuple(mesh.get_group(axis) for axis, placed in enumerate(tensor.placements) if placed.is_shard())
+    whole = [placed.is_replicate() or placed.is_partial() for placed in tensor.placements]  # is_shard() misses some
+    return tuple(mesh.get_group(axis) for axis, here in enumerate(whole) if not here)
+
+
+def placed_gradient(parameter: Any) -> Any:
+    """Return a parameter's gradient, split as it is; what the processes have not added up yet (Partial) they do."""
+    gradient = parameter.grad
+    if not hasattr(gradient, "device_mesh") or gradient.placements == parameter.placements:
+        return gradient
+    return gradient.detach().redistribute(placements=parameter.placements)
 
 
 def gather_parts(numbers: "Tensor", groups: "Iterable[ProcessGroup]") -> "Tensor":

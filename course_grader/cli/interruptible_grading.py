@@ -18,7 +18,7 @@ from course_grader.cli.terminal_output import make_console
 from course_grader.grading import reports
 from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.grading.grade_class.find_submissions import Task, find_strays
-from course_grader.grading.grade_class.graders import Graders
+from course_grader.grading.grade_class.grade_task import GradesTasks
 from course_grader.grading.grade_class.similarity import Comparison
 from course_grader.grading.gradebook import (
     FinalGrade,
@@ -117,7 +117,7 @@ class GradingRun:
         url = database_url(self.book)
         return [*folders, Path(url.database or "").parent] if url.get_backend_name() == "sqlite" else folders
 
-    def grade(self, graders: Graders, *, regrade: bool, only: str | None = None) -> None:
+    def grade(self, graders: GradesTasks, *, regrade: bool, only: str | None = None) -> None:
         """Grade into the gradebook, with a progress bar; Ctrl-C ends it cleanly.
 
         To regrade is to grade every attempt in the gradebook, at all exercises or at one only.

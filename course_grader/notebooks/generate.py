@@ -25,7 +25,9 @@ MARK = """\
 # Marks the whole notebook as it will be graded: every part, with its points. In Jupyter, save first.
 import course_grader
 
-course_grader.check()"""
+course_grader.check()
+# If your course gave you a token, this hands the notebook in, and shows the marks that are recorded:
+# course_grader.hand_in()"""
 # Jupyter goes on after a cell that is tagged so; Colab does not.
 STOPS = "Some cells raise an error on purpose; if *Run all* stops there, choose *Run cell and below* on the next one."
 

@@ -83,10 +83,13 @@ class HandIns:
         self._queue = make_queue(libpq_address(engine))
 
     @retry_and_explain
-    def accept(self, learner: str, exercise: str, raw: bytes, *, at: datetime, policy: Policy) -> int:
+    def accept(
+        self, learner: str, exercise: str, raw: bytes, *, at: datetime, policy: Policy, again: bool = False
+    ) -> int:
         """Take a notebook in and queue it, all or nothing; return its number.
 
-        The same bytes again are the same hand-in, which is not graded again, unless grading it had failed.
+        The same bytes again are the same hand-in, which is not graded again, unless grading it had failed, or ``again``
+        asks for it.
 
         Raises
         ------
@@ -112,7 +115,7 @@ class HandIns:
                 self._defer(session, [row.id])
             else:
                 row.last_submitted_at = max(row.last_submitted_at, at)
-                if row.state == State.FAILED:
+                if row.state == State.FAILED or (again and row.state == State.GRADED):
                     row.state = State.WAITING
                     self._defer(session, [row.id])
             return row.id
@@ -124,6 +127,13 @@ class HandIns:
         with Session(self._engine) as session:
             row = session.scalar(query if learner is None else query.where(HandInRow.learner == learner))
             return None if row is None else _read(session, row)
+
+    @retry_and_explain
+    def finished(self, numbers: Iterable[int]) -> list[HandIn]:
+        """Return those of these hand-ins that are through."""
+        query = select(HandInRow).where(HandInRow.id.in_([*numbers]), HandInRow.state != State.WAITING)
+        with Session(self._engine) as session:
+            return [_read(session, row) for row in session.scalars(query).all()]
 
     @retry_and_explain
     def of(self, learner: str, exercise: str | None = None) -> list[HandIn]:

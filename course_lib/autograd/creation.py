@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from course_lib.autograd.numpy_errors import quiet_context
+from course_lib.autograd.ops.examples import add_example
 from course_lib.autograd.ops.shape import unpack_sizes
 from course_lib.autograd.tensor import Tensor
 from course_lib.autograd.variable import Operand, Variable
@@ -142,18 +143,13 @@ def full(
     return Tensor(np.full(size, tensor(fill_value).value, dtype), requires_grad)
 
 
+@add_example
 def zeros_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Create zeros of the shape and dtype of another tensor.
-
-    Examples
-    --------
-    >>> from course_lib.autograd import tensor, zeros_like
-    >>> zeros_like(tensor([1, 2]))
-    tensor([0, 0])
-    """
+    """Create zeros of the shape and dtype of another tensor."""
     return Tensor(np.zeros_like(input.value, dtype), requires_grad)
 
 
+@add_example
 def ones_like(input: Tensor, dtype: DTypeLike | None = None, requires_grad: builtins.bool = False) -> Tensor:
     """Create ones of the shape and dtype of another tensor."""
     return Tensor(np.ones_like(input.value, dtype), requires_grad)

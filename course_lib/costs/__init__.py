@@ -1,4 +1,4 @@
-"""Count the cost of a backward pass by formula: FLOPs, saved bytes, checkpointing."""
+"""Count the cost of a backward pass by formula: FLOPs, saved bytes, checkpointing; and how much of a device it uses."""
 
 from course_lib.costs.checkpointing import CheckpointPlan, best_checkpoint_interval, checkpoint_plan
 from course_lib.costs.cost import Cost, TrainingCost, freeze, ratio_from_first_layer, training_cost
@@ -14,6 +14,7 @@ from course_lib.costs.elementwise import (
 from course_lib.costs.products import attention, conv2d, linear
 from course_lib.costs.recurrent import gru, lstm, rnn
 from course_lib.costs.transformer import mlp, transformer_activation_bytes, transformer_layer
+from course_lib.costs.utilization import mfu, peak_flops
 
 __all__ = [
     "CheckpointPlan",
@@ -33,8 +34,10 @@ __all__ = [
     "linear",
     "lstm",
     "max_pool2d",
+    "mfu",
     "mlp",
     "mse_loss",
+    "peak_flops",
     "ratio_from_first_layer",
     "rnn",
     "training_cost",

@@ -80,16 +80,27 @@ class ModuleStack:
         Then all names in it begin with its own, such as ``Sequential#2`` and ``Sequential#2.0``.
         """
         taken = set(self.names.values())
-        new = {name: part for name, part in outermost.named_modules() if id(part) not in self.names}
-        clash = any((name or kind) in taken for name in new)
+        new = [(_plain_name(name), part) for name, part in outermost.named_modules() if id(part) not in self.names]
+        clash = any((name or kind) in taken for name, _ in new)
         own = next(label for label in chain([kind], (f"{kind}#{i}" for i in count(2))) if label not in taken)
-        for name, part in new.items():
+        for name, part in new:
             inside = f"{own}.{name}" if clash else name
             self.names[id(part)], self.modules[id(part)] = inside if name else own, part
 
     def leave(self) -> None:
         """Pop the innermost module, whose call is over."""
         self.stack = self.stack[:-1]
+
+
+def _plain_name(name: str) -> str:
+    """Return a module's name without the wrappers of ``torch.compile``, which share the name of what they wrap.
+
+    Examples
+    --------
+    >>> [_plain_name(name) for name in ("_orig_mod.0.weight", "_orig_mod", "layers.0._orig_mod.mlp")]
+    ['0.weight', '', 'layers.0.mlp']
+    """
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
 @contextmanager

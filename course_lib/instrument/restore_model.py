@@ -1,7 +1,6 @@
 """Restore what calls and training steps change in torch: tensors, gradients, optimizers, random numbers."""
 
 import random
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ __all__ = [
     "is_concrete",
     "optimizer_parameters",
     "restore_buffers_at_exit",
+    "restore_random_states",
     "restore_training",
     "snapshot_random_states",
     "snapshot_tensor",
@@ -115,18 +115,30 @@ def _stash_hooks(*registries: dict[Any, Any] | None) -> Iterator[Undo]:
 
 
 def snapshot_random_states() -> Iterator[Undo]:
-    """Yield functions that reset the random generators of Python, NumPy and torch."""
+    """Yield functions that reset the random generators of Python, NumPy and torch, on the host and on every device.
+
+    ``torch.random.fork_rng(devices=())`` would reset that of the host alone.
+    """
     torch = load("torch", extra="torch")
     python, numpy, host = random.getstate(), np.random.get_state(), torch.get_rng_state()
     yield lambda: random.setstate(python)
     yield lambda: np.random.set_state(numpy)
     yield lambda: torch.set_rng_state(host)
-    if torch.cuda.is_initialized():
-        devices = torch.cuda.get_rng_state_all()
-        yield lambda: torch.cuda.set_rng_state_all(devices)
-    if "torch.mps" in sys.modules and torch.backends.mps.is_available():
-        metal = torch.mps.get_rng_state()
-        yield lambda: torch.mps.set_rng_state(metal)
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    device = None if accelerator is None else torch.get_device_module(accelerator)
+    every = "_all" if hasattr(device, "get_rng_state_all") else ""  # Metal has one device only
+    if hasattr(device, f"get_rng_state{every}") and getattr(device, "is_initialized", lambda: True)():
+        states = getattr(device, f"get_rng_state{every}")()
+        yield lambda: getattr(device, f"set_rng_state{every}")(states)
+
+
+@contextmanager
+def restore_random_states() -> Iterator[None]:
+    """Reset all random generators at the end to what they were at the beginning."""
+    with ExitStack() as stack:
+        for undo in snapshot_random_states():
+            stack.callback(undo)
+        yield
 
 
 def optimizer_parameters(optimizer: "torch.optim.Optimizer") -> "list[torch.Tensor]":
@@ -135,7 +147,9 @@ def optimizer_parameters(optimizer: "torch.optim.Optimizer") -> "list[torch.Tens
 
 
 @contextmanager
-def restore_training(modules: "Sequence[torch.nn.Module]", optimizer: "torch.optim.Optimizer") -> Iterator[ExitStack]:
+def restore_training(
+    modules: "Sequence[torch.nn.Module]", optimizer: "torch.optim.Optimizer | None"
+) -> Iterator[ExitStack]:
     """Restore everything that training steps change, even if one of them raises.
 
     Parameters and buffers, gradients, the optimizer's state and settings, the modules' own attributes (training mode
@@ -151,20 +165,19 @@ def restore_training(modules: "Sequence[torch.nn.Module]", optimizer: "torch.opt
     """
     torch = load("torch", extra="torch")
     with ExitStack() as stack:
+        updated = [] if optimizer is None else optimizer_parameters(optimizer)
         for undo in (
             *snapshot_random_states(),
             *_snapshot_attributes(modules),
-            *_snapshot_tensors(modules, optimizer),
-            *_snapshot_optimizer(optimizer),
+            *_snapshot_tensors(modules, updated),
+            *(() if optimizer is None else _snapshot_optimizer(optimizer)),
         ):
             stack.callback(undo)
-        for undo in stash_gradients(
-            [*(p for module in modules for p in module.parameters()), *optimizer_parameters(optimizer)]
-        ):
+        for undo in stash_gradients([*(p for module in modules for p in module.parameters()), *updated]):
             stack.callback(undo)
-        for undo in _stash_step_hooks(optimizer):
+        for undo in () if optimizer is None else _stash_step_hooks(optimizer):
             stack.callback(undo)
-        for group in optimizer.param_groups:
+        for group in [] if optimizer is None else optimizer.param_groups:
             if isinstance(group.get("lr"), (int, float, torch.Tensor)):  # the arithmetic stays, and so do the weights
                 group["lr"] = group["lr"] * 0
         yield stack
@@ -178,10 +191,10 @@ def _snapshot_attributes(modules: "Sequence[torch.nn.Module]") -> Iterator[Undo]
                 yield _snapshot_dict(owned)
 
 
-def _snapshot_tensors(modules: "Sequence[torch.nn.Module]", optimizer: "torch.optim.Optimizer") -> Iterator[Undo]:
+def _snapshot_tensors(modules: "Sequence[torch.nn.Module]", updated: "list[torch.Tensor]") -> Iterator[Undo]:
     """Yield functions that restore the values of parameters and buffers."""
     own = [t for module in modules for t in (*module.parameters(), *module.buffers())]
-    for tensor in {id(t): t for t in own + optimizer_parameters(optimizer)}.values():
+    for tensor in {id(t): t for t in own + updated}.values():
         yield snapshot_tensor(tensor)
 
 

@@ -20,16 +20,35 @@ __all__ = ["Storage", "StorageLog", "log_storages", "peak_bytes"]
 
 @dataclass
 class Storage:
-    """Describe one storage: its size, the first tensor seen on it, and from which operation to which it was alive."""
+    """A storage of a log: its size, the first tensor seen on it, and from which operation to which it was alive.
+
+    Attributes
+    ----------
+    bytes : int
+    shape : tuple of int
+        Of the tensor that was seen first on it.
+    dtype : str
+        Such as ``float32``.
+    op : str
+        The operation that made it; empty if it was there before.
+    note : str
+        The caller's note at that moment.
+    born : int
+        The number of that operation; -1 if it was there before.
+    died : int or None
+        The number of the operation before which it was freed; None if it was alive at the end.
+    kind : str
+        What it is to the training step, if someone marked it.
+    """
 
     bytes: int
     shape: tuple[int, ...]
     dtype: str
-    op: str  # that made it; empty if it was there before
+    op: str
     note: str
-    born: int  # the number of that operation; -1 if it was there before
-    died: int | None = None  # the number of the operation before which it was freed
-    kind: str = ""  # what it is to the training step, if someone marked it
+    born: int
+    died: int | None = None
+    kind: str = ""
 
     def is_alive(self, at: int) -> bool:
         """Return whether it was in memory after operation number ``at``."""
@@ -38,7 +57,15 @@ class Storage:
 
 @dataclass
 class StorageLog:
-    """Log the operations of a step, and all storages that they made or read."""
+    """Log of the operations of a step, and of all storages that they made or read.
+
+    Attributes
+    ----------
+    ops, notes : list of str
+        The operations' names in order, such as ``addmm``, and the caller's note at each.
+    storages : list of Storage
+        In the order in which they were seen.
+    """
 
     ops: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -96,6 +123,23 @@ def log_storages(
         Called after each operation; what it returns is kept with the operation, and with the storages that it made.
     log : StorageLog, optional
         A new one to write to, for a caller that marks storages while the step runs.
+
+    Returns
+    -------
+    StorageLog
+
+    Raises
+    ------
+    MissingExtraError
+        Without torch. What ``step`` raises is passed on.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.ones(1000)
+    >>> log = log_storages(lambda: (x + 1).sum())
+    >>> log.ops, [(s.op, s.bytes, s.born, s.died) for s in log.storages]
+    (['add', 'sum'], [('', 4000, -1, None), ('add', 4000, 0, 2), ('sum', 4, 1, 2)])
     """
     log = StorageLog() if log is None else log
 

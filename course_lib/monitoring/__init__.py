@@ -4,6 +4,8 @@ from course_lib.monitoring.dead_units import DeadUnits
 from course_lib.monitoring.diagnosis import Diagnosis, GradientFinding
 from course_lib.monitoring.grad_norm import compute_grad_norm
 from course_lib.monitoring.gradient_stats import GradientStats, ParameterStats, log_gradient_stats
+from course_lib.monitoring.histograms import GradientHistogram
+from course_lib.monitoring.jax_monitor import JaxGradientMonitor
 from course_lib.monitoring.monitor import GradientMonitor
 from course_lib.monitoring.nonfinite import NonfiniteOrigin, first_nonfinite
 
@@ -11,8 +13,10 @@ __all__ = [
     "DeadUnits",
     "Diagnosis",
     "GradientFinding",
+    "GradientHistogram",
     "GradientMonitor",
     "GradientStats",
+    "JaxGradientMonitor",
     "NonfiniteOrigin",
     "ParameterStats",
     "compute_grad_norm",

@@ -1,13 +1,19 @@
 """Compute the norm of all gradients of a model together."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course_lib.errors import InputError
-from course_lib.frameworks import is_torch_tensor
+from course_lib.extras import load
+from course_lib.frameworks import is_jax_tracer, is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
-from course_lib.norms import array_norm, check_norm_type, combine_norms, tensor_norms
+from course_lib.monitoring.reading.tree_names import jax_arrays
+from course_lib.norms import Magnitude, array_norm, check_norm_type, combine_norms, jax_norm, tensor_norms
+from course_lib.split_tensors import placed_gradient
 from course_lib.types import AnyModule, AnyTensor
+
+if TYPE_CHECKING:
+    import jax
 
 __all__ = ["compute_grad_norm"]
 
@@ -23,15 +29,16 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
 
     Parameters
     ----------
-    model : torch.nn.Module or course_lib.autograd.nn.Module, or iterable of their parameters
-        After ``backward()``. A parameter listed twice counts once. One that is frozen does not count, even if an
-        earlier pass left it a gradient, which clipping counts and an optimizer steps by: set it to None.
+    model : torch.nn.Module or course_lib.autograd.nn.Module, or iterable of their parameters, or pytree of JAX arrays
+        After ``backward()``; of JAX the gradients themselves, inside a jitted function, too. A parameter listed twice
+        counts once. One that is frozen does not count, even if an earlier pass left it a gradient, which clipping
+        counts and an optimizer steps by: set it to None.
     norm_type : float
         Any p above 0, or ``math.inf``; ``"inf"`` is one, too.
 
     Returns
     -------
-    float
+    float, or jax.Array where JAX traces
         ``nan`` if an element is NaN, else ``inf`` if one is infinite, or the norm is beyond double precision, as it
         soon is for a p near 0. A complex element counts as its absolute value.
 
@@ -52,10 +59,25 @@ def compute_grad_norm(model: AnyModule | Iterable[AnyTensor], norm_type: float =
     ('5e+19', '4e+19')
     """
     p = check_norm_type(norm_type)
-    found = parameters_with_gradient(_as_model(model), split=True)
-    grads = [g.grad.detach() for g in found.values() if g.grad is not None]
+    if arrays := jax_arrays(model):
+        return _jax_tree_norm(arrays, p)
+    found = parameters_with_gradient(_as_model(model))
+    grads = [placed_gradient(g).detach() for g in found.values() if g.grad is not None]
     norms = tensor_norms(grads, p) if is_torch_tensor(grads[0]) else [array_norm(to_float64(g), p) for g in grads]
     return combine_norms(norms, p).value
+
+
+def _jax_tree_norm(arrays: "list[jax.Array]", p: float) -> float:
+    """Return the norm of all arrays together: a float, or what JAX traces."""
+    jnp = load("jax.numpy", extra="jax")
+    wide = jnp.result_type(jnp.float32, *(x.real.dtype for x in arrays))
+    arrays = [jnp.abs(x).astype(wide) for x in arrays]
+    largest = jnp.max(jnp.stack([jnp.max(x, initial=0) for x in arrays]))
+    exponent, scaled = jax_norm(arrays, largest, wide, p=p)
+    if is_jax_tracer(scaled):
+        traced: float = jnp.where(jnp.isfinite(largest), jnp.ldexp(scaled, exponent), largest)
+        return traced
+    return Magnitude(2.0 ** int(exponent), float(scaled)).value if jnp.isfinite(largest) else float(largest)
 
 
 class _Parameters:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from course_lib.extras import load
 from course_lib.frameworks import parameter_names
-from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, Reading
+from course_lib.monitoring.histograms import Counts, GradientHistogram, trim
+from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, LazyMeasures
 from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 from course_lib.norms import total_norms
 from course_lib.types import AnyModule
@@ -28,7 +29,7 @@ class StepRecord(NamedTuple):
     ----------
     step : int
         Its number from 1.
-    reading : Reading
+    reading : LazyMeasures
         What was read.
     left_over : float
         What was still in a gradient when the backward pass began.
@@ -37,7 +38,7 @@ class StepRecord(NamedTuple):
     """
 
     step: int
-    reading: Reading
+    reading: LazyMeasures
     left_over: float
     watched: int
 
@@ -70,6 +71,7 @@ class GradientHistory:
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
         self.names, self.shapes, self.records = list(names), list(shapes), deque[StepRecord](maxlen=int(keep))
+        self.histograms = deque[tuple[int, Counts]](maxlen=int(keep))
         self.spoiled = OtherNonfinite()
 
     def __len__(self) -> int:
@@ -100,6 +102,13 @@ class GradientHistory:
             there = ~np.isnan(values) | (last.nonfinite & (measure != "update_ratio"))
             found |= {f"{measure}/{self.names[i]}": float(values[i]) for i in np.flatnonzero(there)}
         return found
+
+    def latest_histograms(self) -> dict[str, GradientHistogram]:
+        """Return the histograms of the latest step, if it has any, by the parameters' names."""
+        if not self.histograms or self.histograms[-1][0] != self.records[-1].step:
+            return {}
+        rows = zip(self.names, self.histograms[-1][1], strict=True)
+        return {f"gradient/{name}": trim(counts) for name, counts in rows}
 
     def weight_rms(self) -> tuple[Float64, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names."""

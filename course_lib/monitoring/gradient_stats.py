@@ -88,7 +88,8 @@ def log_gradient_stats(model: AnyModule) -> GradientStats:
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
-        After ``backward()``. Nothing in it is changed.
+        After ``backward()``. Nothing in it is changed. Of one that FSDP2 splits (DTensors), the statistics are those of
+        the whole, and all processes must ask for them.
 
     Returns
     -------

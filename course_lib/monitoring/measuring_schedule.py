@@ -55,8 +55,8 @@ class MeasuringSchedule:
         return (step - 1) // self.every
 
 
-def check_counts(**counts: object) -> None:
-    """Refuse arguments that are not whole numbers of at least 1."""
+def check_counts(*, least: int = 1, **counts: object) -> None:
+    """Refuse arguments that are not whole numbers of at least 1, or ``least``."""
     for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, but it is {value!r}.")
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise InputError(f"{name} must be a whole number of at least {least}, but it is {value!r}.")

@@ -1,17 +1,16 @@
 """Monitor the gradients of a model while it trains."""
 
-from collections import deque
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from course_lib.errors import MonitorError
-from course_lib.monitoring import plots
-from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
-from course_lib.monitoring.measuring_schedule import AT_FIRST, MeasuringSchedule, check_counts
-from course_lib.monitoring.reading.gradient_measures import Float64
+from course_lib.monitoring.gradient_record import GradientRecord
+from course_lib.monitoring.histograms import count_gradients
+from course_lib.monitoring.log_writers import LogTarget
+from course_lib.monitoring.measuring_schedule import MeasuringSchedule, check_counts
 from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
 from course_lib.monitoring.reading.trainable_parameters import (
     check_gradients,
@@ -23,16 +22,10 @@ from course_lib.monitoring.reading.trainable_parameters import (
 from course_lib.monitoring.zero_grad import ZeroGradWatch
 from course_lib.types import AnyModule
 
-if TYPE_CHECKING:
-    import pandas
-
-    from course_lib.figures.charts.canvas import Drawing
-    from course_lib.figures.charts.heat_map import HeatMapFigure
-
 __all__ = ["GradientMonitor"]
 
 
-class GradientMonitor:
+class GradientMonitor(GradientRecord):
     r"""Measures every gradient at each step, keeps the numbers, draws and diagnoses them.
 
     Call :meth:`step` after ``backward()``. It reads each gradient once, whatever is done to it before or after, and
@@ -47,12 +40,17 @@ class GradientMonitor:
     **Complex** elements count as two real numbers each, as in optimizers, for the largest and the deviation, too.
 
     **Mixed precision.** With a GradScaler, call :meth:`step` after ``scaler.unscale_(optimizer)``; before it, every
-    number is too large by the factor of the loss scale.
+    number is too large by the factor of the loss scale. The ``before_step`` of ``train_epoch`` and ``fit`` comes
+    after it.
 
     **Updates.** What an optimizer does to a parameter is more than its learning rate times the gradient, so it is
     measured: the monitor keeps a copy of the parameters, and ``update_ratio`` is :math:`\|w - w_0\| / \|w_0\|`, where
     :math:`w_0` are the parameters at the previous call of :meth:`step`. That costs more than all the rest, so it is
     done for the first ten changes, and then for one in ``update_every``; elsewhere the column is NaN.
+
+    **Sharded models.** Of a model that FSDP2 splits (DTensors), every process has the numbers of the whole. All must
+    call :meth:`step`, which exchanges ten numbers for each parameter; what is asked afterwards exchanges nothing.
+    Whether gradients were zeroed is not looked at there.
 
     **Memory.** There is one copy of the parameters, one of the gradients with at most 65,536 elements, and for a moment
     one of each larger gradient in turn. The history holds 2 kB and at most 200 bytes per parameter for each of ``keep``
@@ -77,6 +75,16 @@ class GradientMonitor:
     update_every : int or None
         Measure the change of the parameters at one in so many measured steps, once the first ten are over; 1 for all,
         None for none, and then no parameter is copied.
+    histogram_every : int or None
+        Count the elements of each gradient by their size at one in so many measured steps; None for none. Each takes
+        about as long as ten readings, and 1.5 kB a parameter. See :meth:`histogram` and :meth:`histogram_map`.
+    log_to : optional
+        Where the numbers of each measured step are written, by the names of :meth:`scalars`, as soon as they are there:
+        TensorBoard's ``SummaryWriter``, a run of ``wandb`` (or the module, for its present run), the module ``mlflow``,
+        a logger of Lightning, or any ``function(scalars, step)``. TensorBoard and wandb show histograms, too; wandb's
+        rows go with the next that your loop logs.
+    start : int
+        How many steps were made before, of a run that goes on: their numbers begin after it.
 
     Examples
     --------
@@ -94,16 +102,28 @@ class GradientMonitor:
     True
     """
 
-    def __init__(self, model: AnyModule, every: int = 1, *, keep: int = 2000, update_every: int | None = 10) -> None:
-        check_counts(every=every, keep=keep, update_every=1 if update_every is None else update_every)
+    def __init__(
+        self,
+        model: AnyModule,
+        every: int = 1,
+        *,
+        keep: int = 2000,
+        update_every: int | None = 10,
+        histogram_every: int | None = None,
+        log_to: LogTarget = None,
+        start: int = 0,
+    ) -> None:
+        counts = {"update_every": update_every, "histogram_every": histogram_every}
+        check_counts(every=every, keep=keep, **{name: n for name, n in counts.items() if n is not None})
+        check_counts(start=start, least=0)
+        self._histogram_every, self._start = histogram_every, start
         self._model, self._parameters = model, trainable_parameters(model)
         self._schedule = MeasuringSchedule(every, update_every)
         self._closed, self._broken, self._count = False, False, 0
         shapes = [shape_tuple(p) for p in self._parameters.values()]
-        self._history = GradientHistory(list(self._parameters), shapes, keep=keep)
+        super().__init__(GradientHistory(list(self._parameters), shapes, keep=keep), log_to)
         self._reader: GradientReader | None = None
         self._watch: ZeroGradWatch | None = None
-        self._looks = deque[int](maxlen=AT_FIRST)
         self._last_seen, self._told = dict[int, NDArray[np.int_]](), set[str]()
 
     def step(self) -> None:
@@ -136,6 +156,9 @@ class GradientMonitor:
         except RuntimeError:  # torch's own, about two sizes that do not match, would not name the parameter
             check_shapes(self._parameters, self._history.shapes)
             raise
+        if due:
+            self._count_histograms()
+            self._log()
 
     def _measure(self, reader: GradientReader) -> None:
         """Measure the gradients, and the parameters if it is their turn or a gradient is not finite."""
@@ -143,10 +166,10 @@ class GradientMonitor:
         waiting = self._watch.take_left_over() if self._watch else None
         if schedule.checks_parameters(now):
             check_same_parameters(self._parameters, self._history.shapes, self._model, self._told)
-        weights = schedule.measures_weights(now)
+        weights, number = schedule.measures_weights(now), self._start + now
         if look := schedule.looks_at_units(now):
-            self._looks.append(now)
-        reading = reader.measure(now if look else 0, weights=weights, extra=waiting)
+            self._looks.append(number)
+        reading = reader.measure(number if look else 0, weights=weights, extra=waiting)
         left = reading.extra
         if reading.nonfinite and not self._broken and schedule.update_every is not None:
             self._broken, self._history.spoiled = True, OtherNonfinite.find(self._model, self._parameters)
@@ -155,68 +178,17 @@ class GradientMonitor:
                 reading, weights = reader.measure(weights=True), True
         if schedule.measures_weights(now + 1) and not weights:
             reader.keep_weights()
-        self._history.records.append(StepRecord(now, reading, left, self._watch.seen if self._watch else -1))
+        self._history.records.append(StepRecord(number, reading, left, self._watch.seen if self._watch else -1))
         if self._watch is None:
             self._watch = ZeroGradWatch.start(self._parameters, reading.measures.norm)
         elif schedule.moves_watch(now):
             self._watch.move_on()
 
-    @property
-    def history(self) -> "pandas.DataFrame":
-        """The measures as a pandas DataFrame: a row for each step and parameter.
-
-        Its columns are ``step`` (from 1), ``parameter``, ``norm``, ``mean``, ``std``, ``max`` (the largest absolute
-        value), ``nonfinite``, ``update_ratio`` and ``weight_norm``. Where there was no gradient they are NaN.
-        Parameters and updates in single precision, all elements of which are below 1e-23, count as 0.
-        """
-        return self._history.frame()
-
-    def scalars(self) -> dict[str, float]:
-        """Return the latest measures by name, for a logger: ``writer.add_scalar(name, value, step)`` for each.
-
-        Names are ``gradient_norm/total``, ``gradient_nonfinite/total``, and ``gradient_norm/``, ``gradient_max/`` and
-        ``update_ratio/`` with each parameter's, where there is such a number: a missing gradient has none.
-        """
-        self._refuse_empty()
-        return self._history.latest()
-
-    def diagnose(self) -> Diagnosis:
-        """Say in words what the history shows, with the layers, steps and numbers that show it.
-
-        It does not know the loss. What a part that begins at exactly 0 holds back is not called vanishing while it
-        grows; what one that begins near 0 holds back, such as a layer scale of 1e-6, is. For dead units, see the class.
-
-        Returns
-        -------
-        Diagnosis
-            Its ``kinds`` are among ``"vanishing"``, ``"exploding"``, ``"dead"``, ``"non-finite"``, ``"not zeroed"``
-            and ``"unreached"``, or just ``"barely moves"`` or ``"healthy"``; printed, it is text.
-
-        Raises
-        ------
-        MonitorError
-            If there was no step yet.
-        """
-        self._refuse_empty()
-        return diagnose(self._history, looks=list(self._looks), last_seen=self._seen())
-
-    def heat_map(self, *, title: str = "Gradients by layer and step") -> "HeatMapFigure":
-        """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""
-        self._refuse_empty()
-        return plots.heat_map(self._history, title=title)
-
-    def norm_curves(self, *parameters: str, title: str = "Gradient norms") -> "Drawing":
-        """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale."""
-        self._refuse_empty()
-        return plots.norm_curves(self._history, parameters, title=title)
-
-    def weight_rms(self) -> tuple[Float64, list[str]]:
-        """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.
-
-        Weights are the parameters with two dimensions or more; if there are none, all parameters. The norm grows with
-        the number of elements, the root mean square does not, so layers of different size can be compared by it.
-        """
-        return self._history.weight_rms()
+    def _count_histograms(self) -> None:
+        """Count the elements of each gradient, if it is their turn."""
+        if self._histogram_every and (self._count - 1) // self._schedule.every % self._histogram_every == 0:
+            counts = count_gradients([p.grad for p in self._parameters.values()])
+            self._history.histograms.append((self._start + self._count, counts))
 
     def close(self) -> None:
         """Remove all hooks, and drop the model and all copies; what was measured can still be read."""
@@ -225,12 +197,6 @@ class GradientMonitor:
         self._last_seen = self._seen()
         self.__dict__.pop("_model", None)
         self._parameters, self._reader, self._watch, self._closed = {}, None, None, True
-
-    def __enter__(self) -> "GradientMonitor":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise MonitorError(
@@ -244,7 +210,3 @@ class GradientMonitor:
 
     def _seen(self) -> dict[int, NDArray[np.int_]]:
         return self._last_seen if self._reader is None else self._reader.last_seen()
-
-    def _refuse_empty(self) -> None:
-        if not len(self._history):
-            raise MonitorError("nothing was measured yet. Call step() after each backward(), then ask again.")

@@ -47,7 +47,9 @@ class ZeroGradWatch:
 
     @classmethod
     def start(cls, parameters: Mapping[str, Any], norms: Iterable[float]) -> "ZeroGradWatch | None":
-        """Begin with the smallest of the parameters whose gradient is not zero."""
+        """Begin with the smallest of the parameters whose gradient is not zero; of split ones, no hook sees it."""
+        if any(hasattr(p, "device_mesh") for p in parameters.values()):
+            return None
         sizes = [
             (prod(shape_tuple(p)), i)
             for i, (p, norm) in enumerate(zip(parameters.values(), norms, strict=True))

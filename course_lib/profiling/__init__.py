@@ -1,6 +1,7 @@
 """Profile a training step: time, parts, modules, FLOPs, saved activations, memory timeline, traces, bottlenecks."""
 
-from course_lib.instrument import Flops, count_flops
+from course_lib.costs import mfu, peak_flops
+from course_lib.instrument import Flops, ModuleFlops, count_flops
 from course_lib.profiling.activations import SavedActivation, SavedActivations, saved_activations
 from course_lib.profiling.advice import Advice, Bottleneck, advise
 from course_lib.profiling.memory import LiveStorage, MemoryTimeline, memory_timeline
@@ -15,6 +16,7 @@ __all__ = [
     "Flops",
     "LiveStorage",
     "MemoryTimeline",
+    "ModuleFlops",
     "ModuleTime",
     "SavedActivation",
     "SavedActivations",
@@ -24,6 +26,8 @@ __all__ = [
     "advise",
     "count_flops",
     "memory_timeline",
+    "mfu",
+    "peak_flops",
     "profile_step",
     "saved_activations",
     "time_call",

@@ -12,7 +12,7 @@ from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.instrument.graph_walk import graph_leaves, graph_nodes
 from course_lib.instrument.module_calls import ModuleStack, track_module_calls, visit_called_modules
-from course_lib.instrument.restore_model import restore_buffers_at_exit
+from course_lib.instrument.restore_model import restore_buffers_at_exit, restore_random_states
 from course_lib.instrument.saved_tensors import RecordedForward, dense_parts, record_forward, storage_key
 from course_lib.profiling.formatting import format_bytes, format_table
 
@@ -107,8 +107,8 @@ def saved_activations(fn: Callable[[], object]) -> SavedActivations:
     custom C++ function keeps for itself is not seen, nor what one in Python keeps as an attribute of ``ctx`` instead of
     with ``save_for_backward``. Of a checkpointed region only its inputs are held, and listed.
     Where the forward pass has hooks of its own for what is saved, as under ``save_on_cpu``, nothing is seen there.
-    Nothing is computed but the forward pass; torch's random numbers on the CPU, and the buffers that modules change in
-    place, are afterwards what they were.
+    Nothing is computed but the forward pass; the random numbers of Python, NumPy and torch, on every device in use, and
+    the buffers that modules change in place, are afterwards what they were.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def saved_activations(fn: Callable[[], object]) -> SavedActivations:
         )
     with (
         ExitStack() as at_exit,
-        torch.random.fork_rng(devices=()),
+        restore_random_states(),
         visit_called_modules(partial(restore_buffers_at_exit, at_exit)),
         track_module_calls() as stack,
     ):
@@ -151,13 +151,15 @@ def _parameter_storages(stack: ModuleStack, results: "list[Tensor]") -> set[int]
 
 def _saving_operations(recorded: RecordedForward, results: "list[Tensor]") -> dict[int, str]:
     """Find which operation saved each tensor, by reading from each node what it saved."""
-    found = {}
+    torch, found = load("torch", extra="torch"), {}
     for node in graph_nodes(*results):
         for name in dir(node):
             if name == "saved_tensors" or (name.startswith("_saved_") and "_sym_" not in name):
                 recorded.read.clear()
                 try:
                     getattr(node, name)
+                except torch.OutOfMemoryError:  # reading may run a checkpointed region again
+                    raise
                 except RuntimeError:  # changed in place since: the backward pass will say so
                     continue
                 found.update({id(saved): _operation_name(node.name()) for saved in recorded.read})

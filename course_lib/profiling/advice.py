@@ -7,10 +7,11 @@ from textwrap import wrap
 
 from course_lib.instrument.dispatch_mode import check_step
 from course_lib.profiling.argument_checks import check_count
-from course_lib.profiling.event_analysis import Kind, break_down_step
+from course_lib.profiling.event_analysis import break_down_step
 from course_lib.profiling.formatting import format_seconds
 from course_lib.profiling.timing import no_garbage_collection
 from course_lib.profiling.trace import trace
+from course_lib.profiling.work_kinds import Kind
 
 __all__ = ["Advice", "Bottleneck", "advise"]
 
@@ -41,9 +42,24 @@ WORDS: dict[Kind, tuple[str, str]] = {
         "copies",
         "a layout, dtype and device that fit from the start; to a GPU, pinned memory with non_blocking=True",
     ),
+    "communication": (
+        "communication between processes, in which nothing else ran",
+        "in DDP no_sync for all but the last of accumulated batches, larger buckets (bucket_cap_mb), gradients in "
+        "bfloat16 (comm hooks); in FSDP more prefetching; a larger batch for each exchange",
+    ),
     "passes": (
         "passes over arrays, which wait for memory",
         "fused operations or torch.compile; a smaller dtype; where memory itself is short, checkpointing",
+    ),
+}
+COMPILED: dict[Kind, str] = {  # what helps where torch.compile is at work already
+    "calls": (
+        "graph breaks and recompilations cost calls (TORCH_LOGS=graph_breaks,recompiles names them); outside of the "
+        "compiled regions whole batches, a fused or foreach optimizer; on a GPU mode='reduce-overhead', CUDA graphs"
+    ),
+    "passes": (
+        "graph breaks end a fusion (TORCH_LOGS=graph_breaks names them), as does what stays outside of the compiled "
+        "region, such as the loss; a smaller dtype; where memory itself is short, checkpointing"
     ),
 }
 
@@ -54,9 +70,10 @@ class Bottleneck:
 
     Attributes
     ----------
-    kind : {"data", "outside", "calls", "products", "copies", "passes"}
+    kind : {"data", "outside", "calls", "products", "copies", "communication", "passes"}
         Waiting for data; other code, of which torch records nothing; small calls and the time between operations;
-        products of matrices, and what solves or factors them; copies; passes over arrays, which wait for memory.
+        products of matrices, attention among them, and what solves or factors them; copies; communication between
+        processes, as by NCCL; passes over arrays, which wait for memory.
     share : float
         Of the step, from 0 to 1.
     evidence : str
@@ -121,7 +138,8 @@ def advise(step: Callable[[], object], *, warmup: int = 2, steps: int = 5) -> Ad
     microseconds, small calls, along with the time between operations. Where that is more than 100 microseconds at once,
     it is no longer the calling, but code outside of torch. Waiting for a ``DataLoader`` counts as a whole, with what it
     does inside. On CUDA the clock of the device counts; its idle time is waiting for data or for code outside of torch,
-    for as long as the host waited for these, and otherwise for the host's calls.
+    for as long as the host waited for these, and otherwise for the host's calls. Where kernels run at once, on several
+    streams, each moment counts once: products hide passes, these hide copies, and all hide communication.
 
     Parameters
     ----------
@@ -169,5 +187,6 @@ def advise(step: Callable[[], object], *, warmup: int = 2, steps: int = 5) -> Ad
         breakdown = break_down_step(run.events())
     whole = sum(breakdown.seconds.values())
     ordered = sorted(breakdown.seconds.items(), key=lambda item: -item[1])
-    found = (Bottleneck(kind, t / whole, breakdown.evidence[kind], WORDS[kind][1]) for kind, t in ordered if t)
+    remedies = {kind: remedy for kind, (_, remedy) in WORDS.items()} | (COMPILED if breakdown.compiled else {})
+    found = (Bottleneck(kind, t / whole, breakdown.evidence[kind], remedies[kind]) for kind, t in ordered if t)
     return Advice(tuple(found), whole, steps, breakdown.device)

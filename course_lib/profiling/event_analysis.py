@@ -5,48 +5,33 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from course_lib.profiling.formatting import format_seconds
+from course_lib.profiling.stream_overlap import KernelSpan, KernelTimes, exposed_seconds
+from course_lib.profiling.work_kinds import COMPILED, Kind, is_communication, kind_of_kernel, kind_of_operation
 
 if TYPE_CHECKING:
     from torch.autograd.profiler_util import FunctionEvent
 
-__all__ = ["Kind", "StepBreakdown", "break_down_step"]
-
-Kind = Literal["data", "outside", "calls", "products", "copies", "passes"]
+__all__ = ["StepBreakdown", "break_down_step"]
 
 RUNTIME = re.compile(r"(cuda|cu|hip|xpu|ze|ur)[A-Z]")  # cudaLaunchKernel, cuLaunchKernelEx, hipMemcpyAsync
 SMALL_SECONDS = 1e-5  # a call that is shorter is mostly the calling
 PAUSE_SECONDS = 1e-4  # between operations; one that is longer is not the calling of the next
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "addr", "linear", "_addmm_activation")
-PRODUCT_PARTS = (
-    "convolution",
-    "slow_conv",
-    "conv_depthwise",
-    "conv_tbc",
-    "attention",
-    "_rnn",
-    "_lstm_mps",
-    "_mm",
-    "mkl_linear",
-    "mkldnn_linear",
-    "_trilinear",
-)
-SOLVERS = ("_svd", "_eig", "_qr", "_lu", "_solve", "_inv", "cholesky", "triangular", "lstsq", "householder")
-COPIES = ("copy", "_to_copy", "clone", "contiguous", "cat", "stack", "repeat", "_foreach_copy")
+HARDLY_HIDDEN = 0.995
 LOADER = "enumerate(DataLoader)"
 NODE = "autograd::engine::evaluate_function: "
-COMPILED = ("Torch-Compiled Region", "CompiledFunction", "triton_")
 
 
 @dataclass(frozen=True)
 class StepBreakdown:
-    """Time of a step by kind of work: seconds, the evidence in words, and whose clock was read."""
+    """Time of a step by kind of work: seconds, the evidence in words, whose clock was read, if code was compiled."""
 
     seconds: dict[Kind, float]
     evidence: dict[Kind, str]
     device: str
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,14 +41,7 @@ class _Call:
     name: str
     within: str  # the outermost operation around it, or the node of the backward pass
     seconds: float
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of work, by the operation's name."""
-        name = self.name.removeprefix("aten::").rstrip("_")
-        if name in PRODUCTS or any(part in name for part in (*PRODUCT_PARTS, *SOLVERS)):
-            return "products"
-        return "copies" if name in COPIES else "passes"
+    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -77,17 +55,25 @@ class _Scope:
 
 def break_down_step(events: "Sequence[FunctionEvent]") -> StepBreakdown:
     """Break down the time of a step by kind of work, from the events that a profiler recorded of some steps."""
-    events = [event for event in events if event.device_type.name == "CPU"]  # a kernel's time is with its operation
+    kernels = KernelTimes(e for e in events if e.device_type.name != "CPU" and not e.is_user_annotation)
+    events = [event for event in events if event.device_type.name == "CPU"]
     on_device = any(event.self_device_time_total for event in events)
     spans = [event for event in events if event.name.startswith("ProfilerStep")]
     scopes, steps = _find_scopes(events), [list(_events_during(events, span)) for span in spans]
-    operations = _median_calls([list(_own_times(step, scopes, on_device=on_device)) for step in steps])
+    shown: dict[Kind, float] = {}
+    if on_device:
+        found = [_kernel_calls(step, scopes, kernels) for step in steps]
+        operations, shown = _median_calls([calls for calls, _ in found]), _exposed_shares([ran for _, ran in found])
+    else:
+        operations = _median_calls([list(_own_times(step, scopes)) for step in steps])
     pauses = _median_calls([list(_pauses(step, scopes)) for step in steps])
+    operations += [] if on_device else [pause for pause in pauses if pause.kind == "communication"]
+    pauses = [pause for pause in pauses if pause.kind != "communication"]
     small = [call for call in operations if not on_device and call.seconds < SMALL_SECONDS]
     of_kind: dict[Kind, list[_Call]] = {kind: [] for kind in get_args(Kind)}
     for call in operations:
         of_kind[call.kind] += [call] if on_device or call.seconds >= SMALL_SECONDS else []
-    seconds = {kind: _total_seconds(found) for kind, found in of_kind.items()}
+    seconds = {kind: _total_seconds(calls) * shown.get(kind, 1.0) for kind, calls in of_kind.items()}
     waited = fmean(sum(e.cpu_time_total for e in step if _is_wait(e)) for step in steps) / 1e6
     if on_device:
         rest = max(0.0, median(span.cpu_time_total for span in spans) / 1e6 - sum(seconds.values()))
@@ -97,12 +83,13 @@ def break_down_step(events: "Sequence[FunctionEvent]") -> StepBreakdown:
     seconds["data"] = min(rest, waited)
     seconds["outside"] = min(rest - seconds["data"], _total_seconds(of_kind["outside"] if operations else pauses))
     seconds["calls"] = rest - seconds["data"] - seconds["outside"]
-    evidence = {kind: _name_largest(found) for kind, found in of_kind.items()}
+    evidence = {kind: _name_largest(calls) + _name_hidden(shown.get(kind, 1.0)) for kind, calls in of_kind.items()}
     evidence["data"] = f"{format_seconds(waited)} a step in {LOADER}"
     few = "" if on_device else f", {len(small):,} of them under {SMALL_SECONDS * 1e6:.0f} µs"
     evidence["outside"] = evidence["outside"] or "no operation of torch was recorded"
     evidence["calls"] = f"{len(operations):,} operations a step{few}"
-    return StepBreakdown(seconds, evidence, "cuda" if on_device else "cpu")
+    compiled = any(event.name.startswith(COMPILED) for step in steps for event in step)
+    return StepBreakdown(seconds, evidence, "cuda" if on_device else "cpu", compiled)
 
 
 def _total_seconds(calls: Iterable[_Call]) -> float:
@@ -126,29 +113,71 @@ def _find_scopes(events: "Iterable[FunctionEvent]") -> dict[int, _Scope]:
     return found
 
 
-def _own_times(events: "Iterable[FunctionEvent]", scopes: Mapping[int, _Scope], *, on_device: bool) -> Iterator[_Call]:
-    """Yield each operation's own time, leaving out the operations that prepare a batch."""
+def _own_times(events: "Iterable[FunctionEvent]", scopes: Mapping[int, _Scope]) -> Iterator[_Call]:
+    """Yield each operation's own time on the host, leaving out the operations that prepare a batch."""
     for event in events:
         scope = scopes[id(event)]
         if scope.operation and not scope.wait and not _is_runtime_call(event):
-            own = event.self_device_time_total if on_device else event.self_cpu_time_total
-            yield _Call(_short_name(event), scope.within, own / 1e6)
+            kind = kind_of_operation(event.name)
+            yield _Call(_short_name(event), scope.within, event.self_cpu_time_total / 1e6, kind)
 
 
-def _pauses(events: "Iterable[FunctionEvent]", scopes: Mapping[int, _Scope]) -> Iterator[_Call]:
-    """Yield the pauses between operations: in a step, a label, a node of the backward pass, a custom function."""
+def _kernel_calls(
+    events: "Iterable[FunctionEvent]", scopes: Mapping[int, _Scope], kernels: KernelTimes
+) -> tuple[list[_Call], list[KernelSpan]]:
+    """Return each operation's time on the device, by kind of its kernels, and when these ran."""
+    calls, ran = list[_Call](), list[KernelSpan]()
     for event in events:
         scope = scopes[id(event)]
-        if scope.operation or scope.wait or _is_runtime_call(event):
+        if scope.wait or _is_runtime_call(event) or not (scope.operation or event.kernels):
+            continue
+        times = dict[Kind, float]()
+        for kernel in event.kernels:
+            kind = kind_of_kernel(kernel.name, event.name)
+            times[kind] = times.get(kind, 0.0) + kernel.duration / 1e6
+            ran += [span] if (span := kernels.take(kernel, kind)) else []
+        times = times or {kind_of_operation(event.name): 0.0}
+        calls += [_Call(_short_name(event), scope.within, seconds, kind) for kind, seconds in times.items()]
+    return calls, ran
+
+
+def _exposed_shares(steps: Sequence[Sequence[KernelSpan]]) -> dict[Kind, float]:
+    """Return, for each kind, the median share of its kernels' time in which no work of a higher rank ran."""
+    shares: dict[Kind, list[float]] = {}
+    for spans in steps:
+        exposed = exposed_seconds(spans)
+        for kind in {span.kind for span in spans}:
+            whole = sum(span.end - span.start for span in spans if span.kind == kind) / 1e6
+            shares.setdefault(kind, []).append(exposed.get(kind, 0.0) / whole if whole else 1.0)
+    return {kind: median(found) for kind, found in shares.items()}
+
+
+def _pauses(events: "Sequence[FunctionEvent]", scopes: Mapping[int, _Scope]) -> Iterator[_Call]:
+    """Yield the pauses between operations: in a step, a label, a node of the backward pass, a custom function."""
+    exchanges = [event for event in events if event.is_async and is_communication(event.name)]
+    for event in events:
+        scope = scopes[id(event)]
+        if scope.operation or scope.wait or event.is_async or _is_runtime_call(event):
             continue
         at, inner = event.time_range.start, sorted(event.cpu_children, key=lambda child: child.time_range.start)
         for child in inner:
-            yield _Call(
-                _name_pause(event, f"before {_short_name(child)}"), "", max(0.0, child.time_range.start - at) / 1e6
-            )
+            name = _name_pause(event, f"before {_short_name(child)}")
+            yield from _split_pause(name, at, child.time_range.start, exchanges)
             at = max(at, child.time_range.end)
-        last = max(0.0, event.time_range.end - at)
-        yield _Call(_name_pause(event, "at the end" if inner else "throughout"), "", last / 1e6)
+        yield from _split_pause(
+            _name_pause(event, "at the end" if inner else "throughout"), at, event.time_range.end, exchanges
+        )
+
+
+def _split_pause(name: str, start: float, end: float, exchanges: "Sequence[FunctionEvent]") -> Iterator[_Call]:
+    """Yield a pause, without the time in which processes exchanged data, and that time."""
+    waited = 0.0
+    for event in exchanges:
+        both = min(end, event.time_range.end) - max(start, event.time_range.start)
+        if both > 0:
+            waited += both
+            yield _Call(_short_name(event), "", both / 1e6, "communication")
+    yield _Call(name, "", max(0.0, end - start - waited) / 1e6, "outside")
 
 
 def _name_pause(event: "FunctionEvent", where: str) -> str:
@@ -183,23 +212,29 @@ def _is_runtime_call(event: "FunctionEvent") -> bool:
 
 def _is_operation(event: "FunctionEvent") -> bool:
     """Return whether an event is an operation, not a label, a step, or a node of the backward pass."""
-    named = "::" in event.name and not event.name.startswith("autograd::") and not event.is_user_annotation
-    return named or event.name.startswith(COMPILED)
+    named = ("::" in event.name or is_communication(event.name)) and not event.name.startswith("autograd::")
+    return (named and not event.is_user_annotation) or event.name.startswith(COMPILED)
 
 
 def _median_calls(steps: Sequence[Sequence[_Call]]) -> list[_Call]:
     """Take the median time of each call over the steps: the n-th of its name in one step is the n-th in the others."""
-    times: dict[tuple[str, str, int], list[float]] = {}
+    times: dict[tuple[str, str, Kind, int], list[float]] = {}
     for calls in steps:
-        count = Counter[tuple[str, str]]()
+        count = Counter[tuple[str, str, Kind]]()
         for call in calls:
-            count[call.name, call.within] += 1
-            times.setdefault((call.name, call.within, count[call.name, call.within]), []).append(call.seconds)
+            key = call.name, call.within, call.kind
+            count[key] += 1
+            times.setdefault((*key, count[key]), []).append(call.seconds)
     return [
-        _Call(name, within, median(found))
-        for (name, within, _), found in times.items()
+        _Call(name, within, median(found), kind)
+        for (name, within, kind, _), found in times.items()
         if len(found) * 2 > len(steps)  # not what came once in a while
     ]
+
+
+def _name_hidden(shown: float) -> str:
+    """Say how much of some kernels' time other work hides."""
+    return f"; {1 - shown:.0%} of it while other work ran" if shown < HARDLY_HIDDEN else ""
 
 
 def _name_largest(calls: Sequence[_Call]) -> str:

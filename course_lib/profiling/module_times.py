@@ -1,27 +1,34 @@
 """Time each module in a step, forward by module hooks and backward by hooks on the graph's nodes."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from course_lib.extras import load
 from course_lib.instrument.graph_walk import graph_nodes
 from course_lib.instrument.module_calls import OUTSIDE_MODULES, ModuleStack, track_module_calls
 from course_lib.profiling.device_clocks import Clock
+from course_lib.profiling.formatting import format_seconds
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd.graph import Node
     from torch.utils.hooks import RemovableHandle
 
-__all__ = ["ModuleTime", "ModuleTimer"]
+__all__ = ["ModuleTime", "ModuleTimer", "module_rows"]
+
+NOTCH = 1.57  # medians whose notches do not overlap differ, at about 95%
+UNCERTAIN = 0.1  # of a median
 
 
 @dataclass(frozen=True)
 class ModuleTime:
-    """Time of one module in a step, in seconds, the modules that it calls included.
+    r"""Time of one module in a step, in seconds, the modules that it calls included: medians over the steps.
 
     Attributes
     ----------
@@ -31,11 +38,16 @@ class ModuleTime:
     kind : str
         The name of its class.
     calls : int
-        In one forward pass, the mean rounded; 0 if it was called in a few steps only.
+        In one forward pass, the mean rounded; 0 if it was called in a few steps only. Times are of steps that call it.
     forward_seconds, backward_seconds : float
         The backward time is that of the nodes that the module's forward pass recorded.
     self_forward_seconds, self_backward_seconds : float
         The same without the modules that it calls.
+    forward_quartiles, backward_quartiles : tuple of float
+        A quarter of the steps took less than the first, and a quarter more than the second.
+    noisy : bool
+        The steps are so few, and so different, that the forward or backward median may be off by a tenth: its notch in
+        a box plot, :math:`1.57 \cdot \mathrm{IQR} / \sqrt{n}`, is wider (McGill, Tukey and Larsen, 1978).
     """
 
     name: str
@@ -45,6 +57,46 @@ class ModuleTime:
     backward_seconds: float
     self_forward_seconds: float
     self_backward_seconds: float
+    forward_quartiles: tuple[float, float] = (nan, nan)
+    backward_quartiles: tuple[float, float] = (nan, nan)
+    noisy: bool = False
+
+    @classmethod
+    def from_steps(cls, name: str, kind: str, rows: Sequence[Sequence[float]], *, steps: int) -> "ModuleTime":
+        """Summarize a module's rows: calls, forward, backward, own forward and own backward, of each step with it."""
+        calls, *columns = zip(*rows, strict=True)
+        quantiles = np.quantile(np.array(columns), [0.25, 0.5, 0.75], axis=1).T.tolist()
+        forward, backward, own_forward, own_backward = (median for _, median, _ in quantiles)
+        (low, _, high), (backward_low, _, backward_high) = quantiles[:2]
+        allowed = UNCERTAIN * sqrt(len(rows)) / NOTCH
+        return cls(
+            name,
+            kind,
+            round(sum(calls) / steps),
+            forward,
+            backward,
+            own_forward,
+            own_backward,
+            (low, high),
+            (backward_low, backward_high),
+            high - low > allowed * forward or backward_high - backward_low > allowed * backward,
+        )
+
+
+def module_rows(modules: Iterable[ModuleTime], *, has_backward: bool) -> list[tuple[str, ...]]:
+    """Return a table of modules: calls, and medians with half the distance between their quartiles, where known."""
+    rows: list[tuple[str, ...]] = [("module", "calls", "forward", *(["backward"] if has_backward else []))]
+    for m in modules:
+        name = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
+        both = (m.forward_seconds, m.forward_quartiles), (m.backward_seconds, m.backward_quartiles)
+        rows.append((name, str(m.calls), *(_with_spread(*time) for time in both[: 1 + has_backward])))
+    return rows
+
+
+def _with_spread(seconds: float, quartiles: tuple[float, float]) -> str:
+    """Format a median, with half the distance between its quartiles if it is known."""
+    half = (quartiles[1] - quartiles[0]) / 2
+    return format_seconds(seconds) + (f" ±{half / seconds:3.0%}" if seconds and not isnan(half) else "")
 
 
 class ModuleTimer:

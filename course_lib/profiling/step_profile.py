@@ -10,7 +10,7 @@ from course_lib.extras import load
 from course_lib.instrument.restore_model import restore_training
 from course_lib.profiling.argument_checks import check_budget, check_count, check_single_process
 from course_lib.profiling.formatting import format_seconds, format_table
-from course_lib.profiling.module_times import ModuleTime
+from course_lib.profiling.module_times import ModuleTime, module_rows
 from course_lib.profiling.timing import no_garbage_collection
 from course_lib.profiling.training_step import TrainingStep, check_model, check_optimizer
 from course_lib.types import Tree
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["StepProfile", "StepRuns", "profile_step"]
 
 AGREEMENT = 0.05
+LARGE = 0.05  # of the step: a module whose time matters
 FEWEST, ROUNDS = 6, 5
+NAMED = 4  # noisy modules, in print
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +41,8 @@ class StepProfile:
     steps : int
         How many steps were measured whole, and as many split.
     device : str
+    has_backward : bool
+        False for inference: the other two parts are 0.
     """
 
     forward_seconds: float
@@ -48,6 +52,7 @@ class StepProfile:
     modules: dict[str, ModuleTime]
     steps: int
     device: str
+    has_backward: bool = True
 
     @property
     def parts_seconds(self) -> float:
@@ -55,32 +60,47 @@ class StepProfile:
         return self.forward_seconds + self.backward_seconds + self.optimizer_seconds
 
     @property
+    def noisy_modules(self) -> tuple[str, ...]:
+        """The modules with a twentieth of the step or more whose time may be off by a tenth."""
+        least = LARGE * sum(m.self_forward_seconds + m.self_backward_seconds for m in self.modules.values())
+        return tuple(
+            name for name, m in self.modules.items() if m.noisy and m.forward_seconds + m.backward_seconds >= least
+        )
+
+    @property
     def noisy(self) -> bool:
-        """Whether the parts miss the whole by more than 5%, so that the machine was too busy to say."""
+        """Whether parts and whole disagree, or the time of a large module may be off by a tenth.
+
+        Then the machine was too busy to say: close what else runs, or raise ``budget_seconds``.
+        """
+        return self.parts_disagree or bool(self.noisy_modules)
+
+    @property
+    def parts_disagree(self) -> bool:
+        """Whether the parts miss the whole by more than 5%."""
         return abs(self.parts_seconds - self.total_seconds) > AGREEMENT * self.total_seconds
 
     def __repr__(self) -> str:
-        parts = {
-            "forward": self.forward_seconds,
-            "backward": self.backward_seconds,
-            "optimizer": self.optimizer_seconds,
-        }
+        parts = {"forward": self.forward_seconds}
+        if self.has_backward:
+            parts |= {"backward": self.backward_seconds, "optimizer": self.optimizer_seconds}
         rows = [("part", "time", "share")]
         rows += [(name, format_seconds(t), f"{t / self.parts_seconds:.0%}") for name, t in parts.items()]
         rows += [("whole step", format_seconds(self.total_seconds), "")]
-        table = [("module", "calls", "forward", "backward")]
-        for m in self.modules.values():
-            times = format_seconds(m.forward_seconds), format_seconds(m.backward_seconds)
-            name = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
-            table.append((name, str(m.calls), *times))
-        noise = "\nnoisy: parts and whole differ by over 5%" if self.noisy else ""
-        return f"{format_table(rows)}\n\n{format_table(table)}\n({self.steps} steps each way, on {self.device}){noise}"
+        table = module_rows(self.modules.values(), has_backward=self.has_backward)
+        inference = "" if self.has_backward else "\nforward pass only: there is no optimizer"
+        noise = "\nnoisy: parts and whole differ by over 5%" if self.parts_disagree else ""
+        if names := self.noisy_modules:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            noise += f"\nnoisy: may be off by over 10%: {', '.join(names[:NAMED])}{more}"
+        runs = f"({self.steps} steps each way, on {self.device})"
+        return f"{format_table(rows)}\n\n{format_table(table)}\n{runs}{inference}{noise}"
 
 
 def profile_step(
-    model: "Callable[..., torch.Tensor]",
-    loss_fn: "Callable[..., torch.Tensor]",
-    optimizer: "torch.optim.Optimizer",
+    model: Callable[..., object],
+    loss_fn: Callable[..., object] | None,
+    optimizer: "torch.optim.Optimizer | None",
     batch: Tree,
     *,
     warmup: int = 3,
@@ -88,22 +108,26 @@ def profile_step(
 ) -> StepProfile:
     """Time the parts of a training step, and each module's share, without training.
 
-    Steps are measured in three ways: whole and split at two points, in turn, and then by module. Each figure is the
-    mean over the fastest quarter of its steps, since other work on the machine only adds time. Measuring goes on, up to
-    five rounds, until the parts add up to the whole within 5%; if they never do, the result is ``noisy``.
+    Steps are measured in three ways: whole and split at two points, in turn, and then by module. The whole and its
+    parts are means over the fastest quarter of the steps, since other work on the machine only adds time; modules have
+    medians, with their quartiles. Measuring goes on, up to five rounds, until the parts add up to the whole within 5%
+    and the times of large modules are known to 10%; if they never are, the result is ``noisy``.
 
     Parameters
     ----------
     model : torch.nn.Module
         In the mode, on the device and with the dtype in which it is to be measured.
-    loss_fn : callable
+    loss_fn : callable or None
         ``loss_fn(output, target)``, or ``loss_fn(output)`` if the batch is one tensor or a dict; returns one number.
-    optimizer : torch.optim.Optimizer
-        Of the model's parameters.
+        None if the model returns the loss itself, alone, beside the logits, or under the name ``loss``: then it gets
+        the whole batch, ``model(*batch)``.
+    optimizer : torch.optim.Optimizer or None
+        Of the model's parameters. None for inference: the forward pass alone is timed, under ``no_grad``.
     batch : tensor, sequence or dict
         ``(x, target)``, ``(x1, x2, ..., target)``, or one tensor, on the model's device. As in
-        :func:`course_lib.training.train_epoch`, a dict's entries are arguments by name: ``model(**batch)`` if it is the
-        whole batch, with the target in it, and ``model(**x)`` if it is all of the input.
+        :func:`course_lib.training.train_epoch`, several inputs may stand in a tuple or list, ``((x1, x2), target)``,
+        and a dict's entries are arguments by name: ``model(**batch)`` if it is the whole batch, with the target in it,
+        and ``model(**x)`` if it is all of the input.
     warmup : int
         Whole steps before the clock starts, at least 1.
     budget_seconds : float
@@ -129,8 +153,8 @@ def profile_step(
     an average of the weights. So an optimizer that works inside the backward pass does no work here, and is not timed:
     time its loop with ``time_call``, which trains, or record it with ``trace``.
 
-    Each step draws the same random numbers, so that all drop and route alike. A module that a step does not call counts
-    0 there; where calls depend on something else, the fastest quarter is of the steps that called least.
+    Each step draws the same random numbers, so that all drop and route alike. Where calls depend on something else, a
+    module's times are of the steps that call it.
 
     On CUDA the parts are separated by events, which make the host wait for nothing. What checkpointing recomputes is
     backward time; with ``use_reentrant=True`` it is that of the modules around the region, and those inside show 0. A
@@ -160,8 +184,12 @@ def profile_step(
             step.time_parts(split=True)
         runs = StepRuns(step)
         for _ in range(ROUNDS):
-            runs.measure(budget_seconds)
-            if not (result := runs.result()).noisy:
+            runs.measure_parts(budget_seconds * 2 / 3)
+            if not runs.result().parts_disagree:
+                break
+        for _ in range(ROUNDS):
+            runs.measure_modules(budget_seconds / 3)
+            if not (result := runs.result()).noisy_modules:
                 break
     return result
 
@@ -176,14 +204,17 @@ class StepRuns:
         self.by_module: list[dict[str, list[float]]] = []
         self.kinds: dict[str, str] = {}
 
-    def measure(self, budget_seconds: float) -> None:
-        """Measure whole and split steps in turn, so that a busy spell hits both alike; then time by module."""
-        middle, before = perf_counter() + budget_seconds * 2 / 3, len(self.whole)
-        while len(self.whole) < before + FEWEST or perf_counter() < middle:
+    def measure_parts(self, budget_seconds: float) -> None:
+        """Measure whole and split steps in turn, so that a busy spell hits both alike."""
+        end, before = perf_counter() + budget_seconds, len(self.whole)
+        while len(self.whole) < before + FEWEST or perf_counter() < end:
             self.whole += self.step.time_parts(split=False)
             self.split += [self.step.time_parts(split=True), self.step.time_parts(split=True)]
             self.whole += self.step.time_parts(split=False)
-        end, before = perf_counter() + budget_seconds / 3, len(self.by_module)
+
+    def measure_modules(self, budget_seconds: float) -> None:
+        """Time steps by module."""
+        end, before = perf_counter() + budget_seconds, len(self.by_module)
         while len(self.by_module) < before + FEWEST or perf_counter() < end:
             kinds, seconds = self.step.time_modules()
             self.kinds |= kinds
@@ -195,16 +226,15 @@ class StepRuns:
         parts = _fastest_quarter(self.split, key=sum)
         forward, backward, optimizer = (fmean(column) for column in zip(*parts, strict=True))
         modules, clock = self.module_times(), self.step.clock
-        return StepProfile(forward, backward, optimizer, total, modules, len(self.whole), clock.device)
+        trains = self.step.optimizer is not None
+        return StepProfile(forward, backward, optimizer, total, modules, len(self.whole), clock.device, trains)
 
     def module_times(self) -> dict[str, ModuleTime]:
-        """Average each module over the fastest of the steps timed by module."""
-        runs = _fastest_quarter(self.by_module, key=lambda found: sum(row[3] + row[4] for row in found.values()))
-        times, absent = {}, [0.0] * 5
-        for name in dict.fromkeys(name for run in self.by_module for name in run):
-            count, *seconds = (fmean(column) for column in zip(*(run.get(name, absent) for run in runs), strict=True))
-            times[name] = ModuleTime(name, self.kinds.get(name, ""), round(count), *seconds)
-        return times
+        """Summarize each module over the steps that called it."""
+        names = dict.fromkeys(name for run in self.by_module for name in run)
+        rows = {name: [run[name] for run in self.by_module if name in run] for name in names}
+        steps = len(self.by_module)
+        return {name: ModuleTime.from_steps(name, self.kinds.get(name, ""), rows[name], steps=steps) for name in names}
 
 
 _Run = TypeVar("_Run")

@@ -11,6 +11,7 @@ from course_lib import autograd
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.frameworks import is_engine_module, is_engine_tensor, is_torch_module, is_torch_tensor
+from course_lib.training.data_parallel import add_over_processes
 
 __all__ = ["AutogradFramework", "Framework", "TorchFramework", "framework_of"]
 
@@ -40,6 +41,9 @@ class Framework(Protocol):
 
     def weights_changed(self) -> None:
         """Forget what was computed from the weights as they were."""
+
+    def add_up(self, numbers: Sequence[float], model: Any) -> list[float]:
+        """Add numbers up over the processes that train the model together."""
 
 
 def framework_of(model: Any) -> Framework:
@@ -181,6 +185,10 @@ class TorchFramework:
         """Have autocast convert the weights anew: it keeps the converted ones until its ``with`` statement ends."""
         self.torch.clear_autocast_cache()
 
+    def add_up(self, numbers: Sequence[float], model: Any) -> list[float]:
+        """Add numbers up over the processes of DDP or FSDP2."""
+        return add_over_processes(numbers, model)
+
 
 class AutogradFramework:
     """``course_lib.autograd``, whose only device is the CPU."""
@@ -221,3 +229,7 @@ class AutogradFramework:
 
     def weights_changed(self) -> None:
         """Forget nothing: nothing is kept."""
+
+    def add_up(self, numbers: Sequence[float], model: Any) -> list[float]:
+        """Return the numbers of the one process there is."""
+        return list(numbers)

@@ -31,6 +31,8 @@ class TrainingHistory:
         That of the optimizer's first group, during the epoch.
     seconds : tuple of float
         Wall time of the epoch, validation included.
+    skipped_steps : tuple of int
+        Steps of the optimizer that the epoch left out: by ``before_step``, or by a scaler whose gradients overflowed.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class TrainingHistory:
     val_metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
     learning_rate: tuple[float, ...] = ()
     seconds: tuple[float, ...] = field(default=(), repr=False, compare=False)
+    skipped_steps: tuple[int, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.train_loss)
@@ -108,5 +111,6 @@ class TrainingHistory:
         columns |= {f"train_{name}": values for name, values in self.train_metrics.items()}
         columns |= {f"val_{name}": values for name, values in self.val_metrics.items()}
         columns |= {"learning_rate": self.learning_rate, "seconds": self.seconds}
+        columns |= {"skipped_steps": self.skipped_steps if any(self.skipped_steps) else ()}
         frame = load("pandas", extra="torch").DataFrame({name: list(v) for name, v in columns.items() if v})
         return frame.rename_axis("epoch")

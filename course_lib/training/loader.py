@@ -64,6 +64,14 @@ class ArrayLoader:
         self.passes += 1
         return self._batches(order)
 
+    def state_dict(self) -> dict[str, int]:
+        """Return how many passes were begun, on which the next order depends."""
+        return {"passes": self.passes}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on where another loader of the same arrays and seed was."""
+        self.passes = state["passes"]
+
     def _batches(self, order: Array) -> Iterator[tuple[Array, ...]]:
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]

@@ -57,11 +57,14 @@ class EpochsBar:
 
 
 @contextmanager
-def open_epochs_bar(epochs: int, loader: Iterable[object], *, progress: bool) -> Iterator[EpochsBar]:
-    """Open a progress bar for some passes over a loader; it stays at the end."""
-    batches = epochs * length_hint(loader) or None  # a DataLoader has a length, and may refuse to say it
+def open_epochs_bar(epochs: int, loader: Iterable[object], *, progress: bool, done: int = 0) -> Iterator[EpochsBar]:
+    """Open a progress bar for some passes over a loader, of which some are done; it stays at the end."""
+    length = length_hint(loader)
+    batches = epochs * length or None  # a DataLoader has a length, and may refuse to say it
     if not progress:
         yield EpochsBar(None, epochs)
         return
-    with load("tqdm", extra="torch").tqdm(total=batches, unit="batch", dynamic_ncols=True) as bar:
+    with load("tqdm", extra="torch").tqdm(
+        total=batches, initial=done * length, unit="batch", dynamic_ncols=True
+    ) as bar:
         yield EpochsBar(bar, epochs)

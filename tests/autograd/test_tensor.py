@@ -1,5 +1,8 @@
 """A tensor among Python's and NumPy's own things, against torch's."""
 
+import pickle
+from inspect import isfunction
+
 import numpy as np
 import pytest
 import torch
@@ -136,3 +139,10 @@ def test_operations_are_methods():
     for module, functions_only in ((ops, {"cat", "stack", "vector_norm", "where"}), (inplace, set())):
         methods = {name: getattr(module, name) for name in {*module.__all__} - functions_only}
         assert [name for name, function in methods.items() if getattr(ag.Tensor, name, None) is not function] == []
+
+
+@pytest.mark.parametrize("name", [name for name in ag.__all__ if isfunction(getattr(ag, name))])
+def test_a_function_travels_to_another_process(name):
+    """Pickle finds it by its name, even where a factory made it."""
+    function = getattr(ag, name)
+    assert pickle.loads(pickle.dumps(function)) is function

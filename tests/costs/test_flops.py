@@ -281,9 +281,11 @@ def test_operations_are_listed_by_name():
 
 
 def test_a_loss_that_is_not_one_number_is_refused():
-    """backward() would need to be told what to do with it."""
-    with pytest.raises(InputError, match=r"one element, .*shape \(2,\)\. Add \.sum"):
-        count_flops(lambda: torch.ones(2, requires_grad=True))
+    """backward() would need to be told what to do with it, so only the forward pass is counted, and no ratio given."""
+    found = count_flops(lambda: torch.ones(2, 3, requires_grad=True) @ torch.ones(3, 4))
+    assert (found.forward, found.backward, found.has_backward) == (48, 0, False)
+    with pytest.raises(InputError, match=r"returned no loss, .*one element .*Add \.sum"):
+        _ = found.ratio
 
 
 def test_a_ratio_to_nothing_is_refused():

@@ -12,10 +12,10 @@ from course_lib.clipping import clip_by_global_norm, clip_by_value
 from course_lib.errors import NonFiniteError, TrainingError
 from course_lib.mlp import mlp_grad
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
-from course_lib.profiling import count_flops, profile_step, time_call
+from course_lib.profiling import count_flops, profile_step, saved_activations, time_call
 from course_lib.training import fit, train_epoch, validate
 from tests.devices.report import run_checks
-from tests.devices.second import NAME, OnSecond, Second, register
+from tests.devices.second import NAME, OnSecond, Second, generator, register
 
 ONE_TRANSFER = {"to the host": 1}
 
@@ -257,6 +257,23 @@ def check_profiling():
         assert step.backward_seconds > 0
         assert set(step.modules) >= {"0", "3", "5"}, step.modules
         equal([p.detach() for p in there.parameters()], before)
+
+
+def check_counting_draws_no_random_numbers():
+    """What is drawn on the device while FLOPs or saved activations are counted is drawn again afterwards."""
+    with Second():
+        layer = nn.Linear(3, 3).to(NAME)
+
+        def forward():
+            keep = torch.rand(3, generator=generator) < 0.5
+            return (layer(torch.ones(2, 3, device=NAME)) * keep.to(NAME)).sum()
+
+        before = generator.get_state()
+        for count in (count_flops, saved_activations):
+            count(forward)
+            assert torch.equal(generator.get_state(), before), count.__name__
+        forward()
+        assert not torch.equal(generator.get_state(), before)
 
 
 def check_the_device_refuses_what_a_gpu_refuses():

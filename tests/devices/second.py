@@ -13,18 +13,33 @@ from unittest.mock import patch
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-__all__ = ["NAME", "OnSecond", "Second", "register"]
+__all__ = ["NAME", "OnSecond", "Second", "generator", "register"]
 
 NAME = "second"
 aten = torch.ops.aten
 COPIES = {aten._to_copy.default, aten.copy_.default}
 
 
+generator = torch.Generator()  # of the device
+
+
+class Module(_DummyBackendModule):
+    """The functions of torch.second: as torch.cuda, it knows the random numbers of all devices, here of one."""
+
+    def get_rng_state_all(self):
+        """Return where each generator is."""
+        return [generator.get_state()]
+
+    def set_rng_state_all(self, states):
+        """Set each generator back."""
+        generator.set_state(*states)
+
+
 def register():
     """Make the device known to torch."""
-    _setup_privateuseone_for_python_backend(NAME)
+    _setup_privateuseone_for_python_backend(NAME, backend_module=Module())
 
 
 class OnSecond(torch.Tensor):

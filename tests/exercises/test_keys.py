@@ -130,6 +130,13 @@ class Key:
         assert "| all | 10 |" in notebook.cells[0].source
         assert all(f"- **{name}**: " in notebook.cells[0].source for name in ("Needs", "Rests on", "At the end"))
 
+    def test_rows_of_a_report_are_told_apart_by_their_titles(self):
+        """A learner who lost one of two rows must see which; the title is the first line of a test's docstring."""
+        tree = ast.parse((EXERCISES / self.slug / "key" / "test_hidden.py").read_text(encoding="utf-8"))
+        tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+        titles = [ast.get_docstring(test).partition("\n")[0] for test in tests]
+        assert sorted(set(titles)) == sorted(titles) != []
+
     def test_the_last_cell_uses_what_was_written(self, capsys):
         """On the reference answers it shows what they do, in seconds; on the stubs it says what is missing."""
         source = read_text(EXERCISES / self.slug / "key" / "source.md")

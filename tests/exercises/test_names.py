@@ -1,6 +1,7 @@
 """The same answers get the same points and messages under any name: what is drawn by the name must tell."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ NAMES = ["ada", "bob", "cy", "dan", "eve", "fay", "gus", "hal", "ida", "joe"]
 UNHURRIED = Limits(cell_seconds=120, total_seconds=1200, enforced=False)
 
 
-def run_cells(notebook):
+def run_cells(notebook, *, by_hand):
     """Run a notebook in this process, as for marking oneself, and go on after what a check says."""
-    process = OwnProcess(UNHURRIED)
+    process = OwnProcess(replace(UNHURRIED, by_hand=by_hand))
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.metadata.course.kind != "check":
             process.run_cell(cell.id, cell.source)
@@ -35,7 +36,7 @@ def test_a_mistake_costs_the_same_whoever_makes_it(wrong, tmp_path):
     notebook = answer.notebook(exercise)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        process = run_cells(notebook)
+        process = run_cells(notebook, by_hand=exercise.limits.by_hand)
         for name in NAMES:
             (folder := tmp_path / name).mkdir()
             plugin = TestsPlugin(exercise.tests, process, answers_of(notebook), name)

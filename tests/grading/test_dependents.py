@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from course_grader import LearnerError, Mistake, rests_on
+from course_grader.grading.authoring.expect import by_hand
 from course_grader.grading.authoring.learner import Learner
 from course_grader.grading.learner_side.handle_request import handle_request
 
@@ -79,3 +80,25 @@ def test_what_is_replaced_is_not_read_as_the_learners_text():
     learner = Learner(Names(QUADRUPLE), {"double": "import torch", "quadruple": QUADRUPLE})
     assert learner.resting_on(RIGHT).source("double") == ""
     assert learner.resting_on(RIGHT).source("quadruple") == QUADRUPLE
+
+
+HELPED = (
+    "import torch.func as f\ndef slope(x):\n    return f.grad(g)(x)\ndef g(x): ...\ndef double(x):\n    return slope(x)"
+)
+
+
+@pytest.mark.parametrize("own", ["slope(x)", "f.vjp(x)"], ids=["a function", "an import"])
+def test_what_stays_of_a_replaced_cell_is_the_learners_text(own):
+    """A helper beside the function that is replaced runs, so what it uses is held against whoever uses it."""
+    learner = Learner(Names(""), {"double": HELPED, "quadruple": f"def quadruple(x):\n    return {own}"})
+    for each in (learner, learner.resting_on(RIGHT)):
+        with pytest.raises(Mistake, match=r"`quadruple` uses `torch\.func\.(grad|vjp)`: derive it"):
+            by_hand(each, ["quadruple"], among=["double", "quadruple"], instead_of={r"^torch\.func\.": "derive it"})
+    alone = Learner(Names(""), {"double": HELPED, "quadruple": QUADRUPLE}).resting_on(RIGHT)
+    by_hand(alone, ["quadruple"], among=["double", "quadruple"], instead_of={r"^torch\b": "derive it"})
+
+
+def test_what_of_a_replaced_cell_cannot_be_read_is_left_out():
+    """A cell that is no Python defines no helper."""
+    learner = Learner(Names(""), {"double": "def double(x:", "quadruple": QUADRUPLE})
+    assert learner.resting_on(RIGHT).source("double") == ""

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from course_grader.grading import reports
-from course_grader.grading.grade_class import graders
+from course_grader.grading.grade_class import grade_task, graders
 from course_grader.grading.grade_class.find_submissions import Task, find_submissions
 from course_grader.grading.grade_class.graders import grade_class
 from course_grader.grading.gradebook import FinalGrade
@@ -95,7 +95,8 @@ def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, han
     exercise, good, bad = make_exercise(tests=tests), hand_in(), None
     good = good.rename(good.with_name("good.ipynb"))
     bad = hand_in(double="def double(x): return 3")
-    monkeypatch.setattr(graders, "_compute_deadline_seconds", lambda task: 5.0 if task.learner == "bob" else 600.0)
+    for module in (graders, grade_task):
+        monkeypatch.setattr(module, "compute_deadline_seconds", lambda task: 5.0 if task.learner == "bob" else 600.0)
     tasks = [Task(learner, exercise, bad if learner == "bob" else good) for learner in ("ada", "bob", "cem")]
     graded = {report.learner: report for report in grade_class(tasks, jobs=2)}
     assert {learner: report.status for learner, report in graded.items()} == {

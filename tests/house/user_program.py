@@ -21,6 +21,7 @@ from course_lib import (
     figures,
     frameworks,
     instrument,
+    integrations,
     mlp,
     monitoring,
     norms,
@@ -162,12 +163,17 @@ def count_costs() -> tuple[costs.TrainingCost, costs.CheckpointPlan]:
         *costs.freeze(*costs.mlp(32, [10, 20, 2])), *costs.transformer_layer(2, 8, 16, 4),
     ]  # fmt: skip
     print(costs.ratio_from_first_layer(layers), costs.transformer_activation_bytes(2, 8, 16, 4))
+    print(costs.mfu(costs.training_cost(layers), 0.1, costs.peak_flops("A100", "bfloat16")))
     return costs.training_cost(layers), costs.checkpoint_plan(12, costs.best_checkpoint_interval(12))
 
 
 def measure_costs(step: Callable[[], torch.Tensor], model: torch.nn.Module) -> int:
     """FLOPs and bytes, measured."""
     flops: instrument.Flops = instrument.count_flops(step)
+    own: list[instrument.ModuleFlops] = [*flops.modules.values()]
+    log: instrument.StorageLog = instrument.log_storages(step)
+    first: instrument.Storage = log.storages[0]
+    print(own, first.bytes, flops.module_table())
     saved: instrument.SavedTensors = instrument.saved_tensors(step, parameters=model.parameters())
     return flops.forward + saved.bytes + instrument.peak_bytes(step)
 
@@ -211,6 +217,10 @@ def monitor(model: torch.nn.Module, step: Any) -> tuple[monitoring.GradientFindi
     origin: monitoring.NonfiniteOrigin | None = monitoring.first_nonfinite(step)
     print(one.norm, origin, monitoring.compute_grad_norm(model), monitoring.DeadUnits(model))
     diagnosis: monitoring.Diagnosis = monitoring.GradientMonitor(model, every=10).diagnose()
+    monitoring.JaxGradientMonitor({"w": jax.numpy.ones(2)}).step({"w": jax.numpy.ones(2)})
+    logged = monitoring.GradientMonitor(model, log_to=lambda scalars, step: print(scalars, step), histogram_every=10)
+    histogram: monitoring.GradientHistogram = logged.histogram("weight")
+    print(histogram.counts, integrations.lightning_callback(every=10), integrations.huggingface_callback(log_to=print))
     return diagnosis.findings
 
 
@@ -231,8 +241,11 @@ def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any,
     memory: profiling.MemoryTimeline = profiling.memory_timeline(step, optimizer=optimizer)
     alive: profiling.LiveStorage = memory.alive_at_peak[0]
     times: profiling.StepProfile = profiling.profile_step(model, torch.nn.functional.mse_loss, optimizer, batch)
+    times = profiling.profile_step(model, None, None, batch)
     module: profiling.ModuleTime = times.modules[""]
     flops: profiling.Flops = profiling.count_flops(step)
+    part: profiling.ModuleFlops = flops.modules[""]
+    print(part.self_forward, profiling.mfu(flops, times.total_seconds, profiling.peak_flops(dtype=torch.bfloat16)))
     recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
     print(timing, bottleneck, activation, alive, memory.by_kind["activations"], module, flops, recording)
 
@@ -242,11 +255,16 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Ten
     loader = training.ArrayLoader(x, x, batch_size=4)
     loss: training.EpochLoss = training.train_epoch(model, loader, torch.nn.MSELoss(), optimizer, "cpu")
     loss = training.validate(model, loader, torch.nn.MSELoss(), "cpu", metrics={"accuracy": training.accuracy})
-    history: training.TrainingHistory = training.fit(model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2)
+    history: training.TrainingHistory = training.fit(
+        model, loader, torch.nn.MSELoss(), optimizer, "cpu", epochs=2,
+        precision="fp16", scaler=torch.amp.GradScaler("cpu"), checkpoint="run.pt", keep={"averaged": model},
+    )  # fmt: skip
     step = training.make_jax_step(lambda params, x: jax.numpy.mean(params * x), adam)
     sent: float = training.bytes_sent()
     ranks: list[int] = training.run_processes(lambda rank: rank)
-    print(loss, history, step({}, adam, x), ranks, sent)
+    with_aux = training.make_jax_step(lambda params, x: (jax.numpy.mean(params * x), x), adam, has_aux=True)
+    _, _, _, aux = with_aux({}, adam, x)
+    print(loss, history, step({}, adam, x), ranks, sent, aux)
 
 
 def sort() -> list[int]:
@@ -300,6 +318,7 @@ def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Arra
         norms.total_norms(array),
     )
     print(split_tensors.gather_parts(split_tensors.local_part(tensors[0]), split_tensors.split_over(tensors[0])))
+    print(split_tensors.placed_gradient(tensors[0]))
     print(norms.jax_norm(arrays, arrays[0], np.float32))
     return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
 

@@ -102,3 +102,22 @@ def test_channels_that_lie_last_are_read_as_others(shape, order):
         found = [getattr(measures, name).item() for name in ("norm", "mean", "std", "largest")]
         assert found == pytest.approx(wanted, rel=1e-5, abs=1e-7)  # a mean near 0 has no digits
     assert ratios == pytest.approx([np.nan, *expected[1:]], rel=1e-5, nan_ok=True)
+
+
+class Full(TorchDispatchMode):
+    """A device whose memory is full once a tensor is stacked."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        """Make a call, unless there is no room for its result."""
+        if function.overloadpacket is torch.ops.aten.stack:
+            raise torch.OutOfMemoryError("out of memory")
+        return function(*args, **(kwargs or {}))
+
+
+def test_memory_that_has_run_out_is_no_tensor_of_another_kind():
+    """It is torch's to say, and not a reason to measure more slowly in each step from now on."""
+    parameters = [nn.Parameter(torch.zeros(3)) for _ in range(3)]
+    for p in parameters:
+        p.grad = torch.ones(3)
+    with Full(), pytest.raises(torch.OutOfMemoryError, match="out of memory"):
+        TorchReader(parameters).measure()

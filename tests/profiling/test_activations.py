@@ -195,3 +195,18 @@ def test_what_a_forward_pass_moves_away_itself_is_not_seen():
             return layer(torch.ones(2, 3)).sum()
 
     assert saved_activations(forward).total_bytes == 0
+
+
+def test_memory_that_runs_out_while_a_region_runs_again_is_passed_on():
+    """It looks like a tensor that was changed in place, which is no reason to stop."""
+    runs = []
+
+    def region(x):
+        runs.append(None)
+        if len(runs) > 1:
+            raise torch.OutOfMemoryError("out of memory")
+        return x.sin()
+
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(torch.OutOfMemoryError):
+        saved_activations(lambda: checkpoint(region, x, use_reentrant=False).sum())

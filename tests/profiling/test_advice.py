@@ -4,6 +4,7 @@ from time import sleep
 
 import pytest
 import torch
+from torch import nn
 from torch.profiler import record_function
 from torch.utils.data import DataLoader
 
@@ -71,6 +72,31 @@ def test_a_label_is_no_operation():
     evidence = {found.kind: found.evidence for found in advise(step, warmup=1, steps=3).bottlenecks}
     assert evidence["outside"].startswith("in data::augment (1 x ")
     assert evidence["products"].startswith("mm in matmul (1 x ")
+
+
+def test_what_is_compiled_already_is_not_told_to_compile():
+    """Whatever the step waits for; what is not compiled is."""
+    plain, x = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64)), torch.randn(256, 64)
+    compiled = torch.compile(plain, backend="aot_eager")
+
+    def remedies(model):
+        return " ".join(found.remedy for found in advise(lambda: model(x).sum().backward(), steps=2).bottlenecks)
+
+    assert "torch.compile" not in remedies(compiled)
+    assert "graph breaks" in remedies(compiled)
+    assert "torch.compile" in remedies(plain)
+
+
+def test_an_exchange_between_processes_is_communication():
+    """Recorded of gloo itself, in a group of one."""
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+    try:
+        x = torch.ones(1_000_000)
+        found = advise(lambda: torch.distributed.all_reduce(x), steps=3).bottlenecks
+    finally:
+        torch.distributed.destroy_process_group()
+    evidence = {bottleneck.kind: bottleneck.evidence for bottleneck in found}
+    assert "allreduce_ (1 x " in evidence["communication"]
 
 
 def test_steps_are_run_as_often_as_said():

@@ -11,18 +11,23 @@ class Recorded:
     """Events as torch's profiler gives them, with times that a test has chosen, in microseconds."""
 
     def __init__(self, *, device=None):
-        self.events, self.device = [], device
+        self.events, self.device, self.busy_until = [], device, {}
 
-    def add(self, name, start, end, *, inside=None, kernel=None):
-        """Record one call, inside another, with a kernel of some length on the device."""
+    def add(self, name, start, end, *, inside=None, kernel=None, kernel_name="void at::a_kernel", stream=7):
+        """Record one call, inside another, with a kernel of some length on the device, after the stream's last."""
         event = FunctionEvent(len(self.events), name, 1, start, end, use_device=self.device)
         if inside is not None:
             inside.append_cpu_child(event)
             event.set_cpu_parent(inside)
         if kernel is not None:
-            event.append_kernel("a_kernel", 0, kernel)
-            on_device = FunctionEvent(0, "void at::a_kernel", 1, start, start + kernel, device_type=DeviceType.CUDA)
-            self.events.append(on_device)
+            at = max(start, self.busy_until.get(stream, 0))
+            self.busy_until[stream] = at + kernel
+            event.append_kernel(kernel_name, 0, kernel)
+            self.events.append(
+                FunctionEvent(
+                    0, kernel_name, 1, at, at + kernel, device_type=DeviceType.CUDA, device_resource_id=stream
+                )
+            )
         self.events.append(event)
         return event
 
@@ -58,6 +63,18 @@ def milliseconds(events):
         ("aten::mul", "passes"),
         ("aten::_log_softmax", "passes"),
         ("mine::fused", "passes"),
+        ("flash_attn::_flash_attn_forward", "products"),
+        ("aten::_flash_attention_backward", "products"),
+        ("xformers_flash3::flash_fwd", "products"),
+        ("aten::_scaled_mm", "products"),
+        ("deep_gemm::fp8_nt", "products"),
+        ("triton_tem_fused_addmm_1", "products"),
+        ("triton_poi_fused_convolution_relu_0", "passes"),
+        ("triton_red_fused__scaled_dot_product_attention_mm_2", "passes"),
+        ("triton_per_fused_addmm_native_layer_norm_3", "passes"),
+        ("c10d::allreduce_", "communication"),
+        ("_c10d_functional::wait_tensor", "communication"),
+        ("record_param_comms", "communication"),
         ("Torch-Compiled Region: 0/0", "passes"),
     ],
 )
@@ -225,3 +242,62 @@ def test_what_inductor_has_compiled_has_a_name():
     region = recorded.add("Torch-Compiled Region: 0/0", 0, 2000, inside=step)
     recorded.add("## Call CompiledFxGraph fq3x ##", 100, 1900, inside=region)
     assert "compiled code" in " ".join(break_down_step(recorded.events).evidence.values())
+
+
+@pytest.mark.parametrize(
+    ("operation", "kernel", "kind"),
+    [
+        ("Torch-Compiled Region: 0/0", "triton_poi_fused_convolution_relu_0", "passes"),
+        ("Torch-Compiled Region: 0/0", "sm90_xmma_gemm_bf16bf16_bf16f32", "products"),
+        ("CompiledFunction", "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64>>", "products"),
+        ("CompiledFunction", "Memcpy DtoD (Device -> Device)", "copies"),
+        ("FlashAttnFunc", "void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", "products"),
+        ("te_quantize", "void transformer_engine::cast_transpose_fused_kernel", "passes"),
+        ("te_linear", "nvjet_qqtst_128x256_128x4_2x1_v_bz_TNT", "products"),
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "communication"),
+        ("aten::mul", "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor>", "passes"),
+    ],
+)
+def test_a_kernel_tells_what_its_operation_does_not(operation, kernel, kind):
+    """In compiled code, a CUDA graph and extensions; even where the event is no operation of torch."""
+    seen = Recorded(device="cuda")
+    step = seen.add("ProfilerStep#1", 0, 1000)
+    seen.add(operation, 0, 20, inside=step, kernel=900, kernel_name=kernel)
+    assert milliseconds(seen.events) == {kind: 0.9, "outside": 0.1}
+
+
+def test_work_on_several_streams_is_not_added_up():
+    """Of what runs at once, products hide copies, and both hide communication; the evidence says how much."""
+    seen = Recorded(device="cuda")
+    for start in (0, 2000):
+        step = seen.add(f"ProfilerStep#{start}", start, start + 1000)
+        seen.add("aten::mm", start, start + 5, inside=step, kernel=600)
+        seen.add("aten::copy_", start + 10, start + 15, inside=step, kernel=200, kernel_name="Memcpy HtoD", stream=8)
+        nccl = {"kernel_name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "stream": 9}
+        seen.add("record_param_comms", start + 200, start + 205, inside=step, kernel=700, **nccl)
+    found = break_down_step(seen.events)
+    assert milliseconds(seen.events) == {"products": 0.6, "communication": 0.3, "outside": 0.1}
+    assert sum(found.seconds.values()) == pytest.approx(1e-3)
+    assert found.evidence["communication"] == "record_param_comms (1 x 700 µs); 57% of it while other work ran"
+    assert found.evidence["products"] == "mm (1 x 600 µs)"
+
+
+def test_on_one_stream_nothing_is_hidden():
+    """The same kernels, one after the other."""
+    seen = Recorded(device="cuda")
+    step = seen.add("ProfilerStep#1", 0, 1000)
+    for at, name in ((0, "aten::mm"), (10, "aten::mul"), (20, "aten::mm")):
+        seen.add(name, at, at + 5, inside=step, kernel=300)
+    assert milliseconds(seen.events) == {"products": 0.6, "passes": 0.3, "outside": 0.1}
+
+
+def test_an_exchange_on_another_thread_costs_what_the_step_waits_for_it():
+    """As gloo's: the pause while it runs is communication, and what it does behind a product costs nothing."""
+    seen = Recorded()
+    step = seen.add("ProfilerStep#1", 0, 2000)
+    seen.add("c10d::allreduce_", 0, 20, inside=step)
+    seen.add("aten::mm", 20, 1020, inside=step)
+    exchange = seen.add("gloo:all_reduce", 5, 1720)
+    exchange.is_async = exchange.is_user_annotation = True
+    assert milliseconds(seen.events) == {"products": 1.0, "communication": 0.72, "outside": 0.28}
+    assert "gloo:all_reduce (1 x 700 µs)" in break_down_step(seen.events).evidence["communication"]

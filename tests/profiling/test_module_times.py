@@ -110,7 +110,8 @@ def test_inside_an_older_checkpoint_there_is_no_backward_time():
     ("model", "loss_fn", "message"),
     [
         (None, torch.sum, "model must be a module or a function, but got a NoneType"),
-        (nn.Linear(4, 2), None, "loss_fn must be a module or a function, but got a NoneType"),
+        (nn.Linear(4, 2), "mse", "loss_fn must be a module or a function, but got a str"),
+        (nn.Linear(4, 2), None, r"the loss must be one number, but its shape is \(3, 2\)"),
         (nn.Linear, torch.sum, r"model must be a module or a function, but got the class Linear\. Add \(\)\."),
         (nn.Linear(4, 2), nn.MSELoss, r"loss_fn must be a module or a function, but got the class MSELoss\. Add"),
         (nn.Linear(4, 2), nn.LazyLinear(1), "loss_fn must know the shapes of its parameters, but got a LazyLinear"),

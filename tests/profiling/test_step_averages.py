@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from course_lib.errors import InputError
-from course_lib.profiling import ModuleTime, StepProfile, profile_step
+from course_lib.profiling import ModuleTime, StepProfile, module_times, profile_step
 from course_lib.profiling import step_profile as measuring
 from course_lib.profiling.device_clocks import HostClock
 from course_lib.profiling.module_times import ModuleTimer
@@ -63,18 +63,57 @@ def step():
 
 
 def test_the_fastest_quarter_counts_and_of_few_steps_three(step):
-    """Of whole steps, of split ones by the sum of their parts, and of watched ones by all that their modules took."""
+    """Of whole steps, and of split ones by the sum of their parts; of watched ones the median counts."""
     runs = measuring.StepRuns(step)
     runs.whole = [9.0, 1.0, 2.0, 8.0, 3.0, 7.0]
     runs.split = [[float(i), 40.0 - 2 * i, 1.0] for i in range(16)]
-    rows = [(1, 9, 9, i, 2 * i) for i in range(16)]
-    runs.by_module = [{"Linear": list(map(float, row))} for row in rows]
+    runs.by_module = [{"Linear": [1.0, 9.0, 9.0, float(i), 2.0 * i]} for i in range(17)]
     runs.kinds = {"Linear": "Linear"}
     found = runs.result()
     assert found.total_seconds == 2
     assert (found.forward_seconds, found.backward_seconds, found.optimizer_seconds) == (13.5, 13, 1)
-    assert found.modules == {"Linear": ModuleTime("Linear", "Linear", 1, 9, 9, 1.5, 3)}
+    assert found.modules == {"Linear": ModuleTime("Linear", "Linear", 1, 9, 9, 8, 16, (9, 9), (9, 9), noisy=False)}
     assert (found.steps, found.device) == (6, "cpu")
+
+
+def rows_of(seconds):
+    """Return a module's rows of steps, with these times."""
+    return [[1.0, t, 2.0, t, 2.0] for t in seconds]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "noisy"),
+    [
+        ([0.47, 1.78, 0.5, 1.7, 0.48, 1.75], True),
+        ([1.0, 1.1] * 8, False),
+        ([1.0, 1.6] * 8, True),
+        ([1.0, 1.6] * 200, False),
+        ([1.0] * 7 + [50.0], False),
+    ],
+)
+def test_a_median_that_few_and_unlike_steps_leave_open_is_noisy(seconds, noisy):
+    """Many steps settle it, and one slow step does not matter."""
+    found = ModuleTime.from_steps("0", "Linear", rows_of(seconds), steps=len(seconds))
+    assert found.noisy == noisy
+    assert found.forward_quartiles[0] <= found.forward_seconds <= found.forward_quartiles[1]
+
+
+def test_a_noisy_module_makes_a_profile_noisy_if_it_matters():
+    """It is named, with its spread; one that takes a hundredth of the step is not waited for."""
+    large = ModuleTime.from_steps("0", "Linear", rows_of([1.0, 3.0] * 3), steps=6)
+    small = ModuleTime("1", "Tanh", 1, 0.02, 0.02, 0.02, 0.02, (0.0, 0.04), (0.0, 0.04), noisy=True)
+    found = StepProfile(1.0, 2.0, 3.0, 6.0, {"0": large, "1": small}, 6, "cpu")
+    assert (found.noisy, found.noisy_modules) == (True, ("0",))
+    assert "2.00 s ±50%" in repr(found)
+    assert "may be off by over 10%: 0" in repr(found)
+
+
+def test_times_are_of_the_steps_that_call_a_module(step):
+    """A layer that every other step calls takes what it takes there."""
+    runs = measuring.StepRuns(step)
+    runs.whole, runs.split = [1.0] * 3, [[1.0, 1.0, 1.0]] * 3
+    runs.by_module = [{"0": [1.0, 5.0, 5.0, 5.0, 5.0]} if i % 2 else {} for i in range(6)]
+    assert runs.result().modules["0"].forward_seconds == 5
 
 
 def test_a_step_is_split_at_two_points(step):
@@ -87,6 +126,7 @@ def test_a_step_is_split_at_two_points(step):
 def test_measuring_goes_on_until_the_parts_agree(monkeypatch, agreement, rounds):
     """At most five rounds of six whole steps, six split ones and six watched ones, after one look and the warm-up."""
     monkeypatch.setattr(measuring, "AGREEMENT", agreement)
+    monkeypatch.setattr(module_times, "UNCERTAIN", agreement)
     ran, seen = [], []
 
     class Counted(torch.optim.SGD):

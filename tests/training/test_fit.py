@@ -36,6 +36,7 @@ def test_the_history_is_that_of_the_epochs(problem):
         {"accuracy": tuple(t.metrics["accuracy"] for t in train)},
         {"accuracy": tuple(v.metrics["accuracy"] for v in val)},
         (0.4, 0.2, 0.1),
+        skipped_steps=(0, 0, 0),
     )
     assert len(history.seconds) == len(history) == 3
 

@@ -2,11 +2,14 @@
 
 import gc
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from course_grader.cli.options import Book, Exercises, Key, Out, Rules, Sandbox, Submissions
+
+if TYPE_CHECKING:
+    from course_grader.service.queued_graders import QueuedGraders
 
 __all__ = ["grade"]
 
@@ -24,6 +27,10 @@ _Jobs = Annotated[
 _Regrade = Annotated[
     bool,
     typer.Option("--regrade", help="Grade again all that the gradebook has: every attempt whose notebook it keeps."),
+]
+_Queue = Annotated[
+    bool,
+    typer.Option("--queue", help="Have it graded by the workers of `course serve`, whose database is the --gradebook."),
 ]
 _Reports = Annotated[
     list[str] | None,
@@ -43,6 +50,7 @@ def grade(
     submitted: _Submitted = None,
     jobs: _Jobs = None,
     regrade: _Regrade = False,
+    queue: _Queue = False,
     report: _Reports = None,
     sandbox: Sandbox = True,
 ) -> None:
@@ -64,7 +72,7 @@ def grade(
     from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, NONE
 
     # Those that grade load what they need at the same time as this process.
-    with Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
+    with _queue(gradebook) if queue else Graders(jobs=jobs, sandbox=BUBBLEWRAP if sandbox else NONE) as graders:
         tasks = find_submissions(submissions, exercises=exercises, slug=exercise, key=key)
         if not regrade:  # else there is more to grade, which the gradebook tells
             graders.prepare(tasks)
@@ -76,3 +84,15 @@ def grade(
         run.read_rules(rules, submitted)
         run.grade(graders, regrade=regrade, only=exercise)
     run.report()
+
+
+def _queue(gradebook: str | None) -> "QueuedGraders":
+    """Return the workers of the service that has this database."""
+    from course_grader.service.queued_graders import QueuedGraders
+    from course_lib.errors import InputError
+    from course_lib.extras import load
+
+    load("procrastinate", extra="serve")
+    if gradebook is None:
+        raise InputError("expected --gradebook postgresql://... with --queue, found none; give the service's database")
+    return QueuedGraders(gradebook)

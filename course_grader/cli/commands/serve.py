@@ -21,7 +21,8 @@ def serve(
     *,
     data: Annotated[Path, typer.Option(help="Where PostgreSQL, which comes along, keeps the data.")] = Path("service"),
     database: Annotated[
-        str | None, typer.Option(help="A database of your own instead: postgresql://USER@HOST/DATABASE.")
+        str | None,
+        typer.Option(envvar="COURSE_DATABASE", help="A database of your own instead: postgresql://USER@HOST/DATABASE."),
     ] = None,
     exercises: Exercises = Path("exercises"),
     key: Key = None,

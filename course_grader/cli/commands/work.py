@@ -13,7 +13,9 @@ __all__ = ["work"]
 
 def work(
     *,
-    database: Annotated[str, typer.Option(help="The service's database: postgresql://USER@HOST/DATABASE.")],
+    database: Annotated[
+        str, typer.Option(envvar="COURSE_DATABASE", help="The service's database: postgresql://USER@HOST/DATABASE.")
+    ],
     exercises: Exercises = Path("exercises"),
     key: Key = None,
     jobs: Annotated[

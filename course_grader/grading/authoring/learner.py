@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from course_grader.grading.authoring.dependents import remove_definitions
 from course_grader.grading.authoring.learner_words import LearnerWords, confide
 from course_grader.grading.authoring.points import LearnerError
 from course_grader.grading.exercises.name_analysis import CellNames
@@ -61,9 +62,7 @@ class Learner:
 
     def resting_on(self, source: str, /) -> "Learner":
         """Return the same learner with right versions of some functions, those that ``source`` defines."""
-        names = CellNames.of(source).bound
-        answers = {cell: "" if cell in names else text for cell, text in self._answers.items()}
-        return Learner(self._kernel, answers, instead=source)
+        return Learner(self._kernel, remove_definitions(self._answers, CellNames.of(source).bound), instead=source)
 
     def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
         """Return ``name(*args, **kwargs)`` as plain data.

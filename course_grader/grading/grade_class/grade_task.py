@@ -1,6 +1,9 @@
 """Grade one task in a worker, and say what of its report may be owed to others beside it."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
 
 from course_grader.grading.exercises.exercise import Exercise
 from course_grader.grading.grade_class.find_submissions import Task
@@ -30,6 +33,21 @@ REASONS = {
     Lost.LATE: "grading this one was stopped, since it was not over after {seconds:.0f} s; look for what never ends in "
     "the hidden tests, or grade this one again with -j 1, which waits",
 }
+
+
+class GradesTasks(Protocol):
+    """What grades a class: workers of this process, or those of the service."""
+
+    sandbox: str
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        """Prepare to grade these, or some of them; to be called once."""
+
+    def hide(self, folders: Iterable[Path]) -> None:
+        """Hide these folders from learners' code."""
+
+    def grade(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, SubmissionReport]]:
+        """Grade submissions, and yield each with its report as it is ready."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from course_grader.grading.exercises.hashes import hash_key, hash_notebook
 from course_grader.grading.exercises.submitted_notebook import read_notebook_bytes
 from course_grader.grading.grade_class.find_submissions import Task
-from course_grader.grading.grade_class.graders import Graders
+from course_grader.grading.grade_class.grade_task import GradesTasks
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader
 from course_grader.grading.gradebook.gradebook import Gradebook
@@ -110,7 +110,7 @@ class _Run:
 def grade_into(
     book: Gradebook,
     tasks: Sequence[Task],
-    graders: Graders,
+    graders: GradesTasks,
     *,
     regrade: bool = False,
     times: SubmissionTimes | None = None,
@@ -124,7 +124,7 @@ def grade_into(
         It is read and written.
     tasks : sequence of Task
         From :func:`course_grader.grading.grade_class.find_submissions.find_submissions`.
-    graders : Graders
+    graders : GradesTasks
         The processes that grade.
     regrade : bool
         Grade all these submissions again; each notebook replaces what it had.
@@ -148,7 +148,7 @@ def grade_into(
             yield from (Outcome(task, run.record(task, report), kept=True) for task, report in graders.grade(there))
 
 
-def _grade_files(run: _Run, tasks: Sequence[Task], graders: Graders, *, regrade: bool) -> Iterator[Outcome]:
+def _grade_files(run: _Run, tasks: Sequence[Task], graders: GradesTasks, *, regrade: bool) -> Iterator[Outcome]:
     """Grade the submissions that are files, or those of them that are not graded yet."""
     graded = {} if regrade else run.find_graded(tasks)
     slugs = {attempt.report.exercise for attempt in graded.values()}

@@ -24,7 +24,7 @@ sigmoid: Op = unary(
     "sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda g, out: g * (out * (1 - out)), r"Sigmoid :math:`1 / (1 + e^{-x})`"
 )
 silu: Op = unary(
-    "silu", lambda x: x * sigmoid(x), lambda g, x: g * _silu_slope(x, sigmoid(x)), r":math:`x\, \sigma(x)`"
+    "silu", lambda x: x * sigmoid(x), lambda g, x: g * _silu_slope(x, sigmoid(x)), r"SiLU (swish) :math:`x\, \sigma(x)`"
 )
 _erf_gelu: Op = unary(
     "gelu", lambda x: x * _normal_cdf(x), lambda g, x: g * (_normal_cdf(x) + x * _normal_pdf(x)), "gelu"

@@ -22,6 +22,7 @@ __all__ = [
     "mismatch_error",
     "promote",
     "repeat_to",
+    "require_floating",
     "sum_to",
     "take_arrays",
     "take_constant",
@@ -52,6 +53,15 @@ def cast_to(x: Tensor, dtype: DTypeLike) -> Tensor:
 def cast_to_floating(input: Tensor) -> Tensor:
     """Cast integers to float32, as torch does where they meet a fractional number."""
     return input if input.value.dtype.kind == "f" else _cast(input, np.float32, input.value.dtype)
+
+
+def require_floating(input: Tensor, name: str) -> Tensor:
+    """Return a floating point tensor, and refuse integers, as torch does."""
+    if input.value.dtype.kind != "f":
+        raise AutogradError(
+            f"{name}() needs a floating point tensor, but the dtype is {input.dtype}. Convert it first: x.float()."
+        )
+    return input
 
 
 def as_tensor_like(x: Operand, like: Any) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 from course_lib.autograd.fast.elementwise import fast_binary, fast_unary
 from course_lib.autograd.numpy_errors import quiet_context
 from course_lib.autograd.ops.broadcasting import as_tensor_like, cast_to_floating, mismatch_error, promote, sum_to
+from course_lib.autograd.ops.examples import add_example
 from course_lib.autograd.ops.primitive import Op, Primitive, no_tensor_error
 from course_lib.autograd.variable import Operand, Shape, Tensor, Value, Variable
 from course_lib.types import Array
@@ -36,7 +37,7 @@ def unary(name: str, forward: Callable[..., Any], vjp: Callable[..., Any], doc: 
             raise no_tensor_error(name, input)
         return primitive(cast_to_floating(input) if floating and isinstance(input, Variable) else input)
 
-    return fast_unary(primitive)(set_name(plain, name, doc))
+    return fast_unary(primitive)(set_name(plain, name, doc, home=vjp.__module__))
 
 
 def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], doc: str, floating: bool = False) -> Op:
@@ -50,7 +51,7 @@ def binary(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any], do
         return primitive(*promote(x, y, floating=floating))
 
     of_one_shape = _Elementwise(name, forward, *vjps, takes="x y")
-    return fast_binary(primitive, of_one_shape, floating=floating)(set_name(plain, name, doc))
+    return fast_binary(primitive, of_one_shape, floating=floating)(set_name(plain, name, doc, home=vjps[0].__module__))
 
 
 def _unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
@@ -65,8 +66,9 @@ def _unbroadcast(vjp: Callable[..., Any], i: int) -> Callable[..., Any]:
     return summed
 
 
-def set_name(op: Op, name: str, doc: str) -> Op:
-    """Give a function its name and docstring."""
+def set_name(op: Op, name: str, doc: str, *, home: str = "") -> Op:
+    """Give a function its name, the module in which pickle finds it, and its docstring with its example."""
     op.__name__ = op.__qualname__ = name
+    op.__module__ = home or op.__module__
     op.__doc__ = doc
-    return op
+    return add_example(op)

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from course_lib.autograd.ops.broadcasting import cast_to, cast_to_floating
+from course_lib.autograd.ops.broadcasting import cast_to, cast_to_floating, require_floating
 from course_lib.autograd.ops.elementwise import abs, exp, power, select, sign
 from course_lib.autograd.ops.primitive import Primitive
 from course_lib.autograd.ops.reductions import (
     Dim,
     normalize_dims,
     require_elements,
-    require_floating,
     restore_dims,
     share_among_extremes,
     spread,

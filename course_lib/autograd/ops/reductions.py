@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from course_lib.autograd.ops.broadcasting import cast_to, repeat_to
+from course_lib.autograd.ops.broadcasting import cast_to, repeat_to, require_floating
 from course_lib.autograd.ops.elementwise import select
 from course_lib.autograd.ops.elementwise_primitive import set_name
+from course_lib.autograd.ops.examples import add_example
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.ops.shape import normalize_dim, view_as
 from course_lib.autograd.variable import Shape, Tensor, Value, Variable, new_tensor
@@ -114,15 +115,6 @@ def _product_of_others(x: Any, out: Value, dim: Shape, keepdim: bool) -> Any:
     return _prod_over(select(1, view_as(x, (*x.shape[: i + 1], 1, *x.shape[i + 1 :])), own), (i,), False)
 
 
-def require_floating(input: Tensor, name: str) -> Tensor:
-    """Return a floating point tensor, and refuse integers, as torch does."""
-    if input.value.dtype.kind != "f":
-        raise AutogradError(
-            f"{name}() needs a floating point tensor, but the dtype is {input.dtype}. Convert it first: x.float()."
-        )
-    return input
-
-
 def require_elements(input: Tensor, dim: Shape, name: str) -> Shape:
     """Return ``dim`` if there is something to choose from along it: an empty set has no extreme."""
     if count_reduced(input.shape, dim) == 0:
@@ -153,6 +145,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLi
     return sum_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
+@add_example
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Mean :math:`y = \frac1n \sum_i x_i`, :math:`g_{x_i} = g / n`."""
     if dtype is not None:
@@ -225,22 +218,26 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     return _prod_over(input, normalize_dims(dim, input.ndim), keepdim)
 
 
+@add_example
 def amax(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the largest element; equal ones share the gradient."""
     return _amax_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amax"), keepdim)
 
 
+@add_example
 def amin(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Find the smallest element; equal ones share the gradient."""
     return _amin_over(input, require_elements(input, normalize_dims(dim, input.ndim), "amin"), keepdim)
 
 
+@add_example
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Find where the largest element is; it has no gradient."""
     require_elements(input, normalize_dims(dim, input.ndim), "argmax")
     return new_tensor(np.argmax(input.value, dim, keepdims=keepdim))
 
 
+@add_example
 def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     r"""Running sum: :math:`y_i = \sum_{j \le i} x_j`, :math:`g_{x_j} = \sum_{i \ge j} g_i`."""
     if dtype is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from course_lib.autograd.ops.broadcasting import cast_to, expand_to
 from course_lib.autograd.ops.elementwise_primitive import unary
+from course_lib.autograd.ops.examples import add_example
 from course_lib.autograd.ops.primitive import Op, Primitive
 from course_lib.autograd.variable import Shape, Tensor
 from course_lib.errors import AutogradError, AutogradIndexError
@@ -113,6 +114,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     )
 
 
+@add_example
 def t(input: Tensor) -> Tensor:
     """Transpose a matrix; a vector stays as it is."""
     if input.ndim > 2:

@@ -111,6 +111,8 @@ class Stack:
                 return None
             out = self._empty() if self.buffer is None or not buffer else self.buffer
             self.torch.stack(tensors, out=out)
+        except self.torch.OutOfMemoryError:  # also a RuntimeError, and one that each step would meet again
+            raise
         except (AttributeError, RuntimeError, TypeError):
             return None
         self.buffer = out if buffer and self.size <= LONG else None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from course_lib.norms import exponent_limit
 
-__all__ = ["Care", "Float64", "GradientMeasures", "Reading", "compute_measures"]
+__all__ = ["Care", "Float64", "GradientMeasures", "LazyMeasures", "Reading", "compute_measures"]
 
 Float64 = NDArray[np.float64]
 
@@ -42,8 +42,20 @@ class GradientMeasures:
 
 
 @dataclass
-class Reading:
-    """All parameters of a model at one step.
+class LazyMeasures:
+    """All parameters of a model at one step, before anybody has asked."""
+
+    compute: Callable[[], GradientMeasures]
+
+    @cached_property
+    def measures(self) -> GradientMeasures:
+        """The measures, computed when they are first asked for."""
+        return self.compute()
+
+
+@dataclass
+class Reading(LazyMeasures):
+    """The same, with what is known at once.
 
     Attributes
     ----------
@@ -55,12 +67,6 @@ class Reading:
 
     nonfinite: bool
     extra: float
-    compute: Callable[[], GradientMeasures]
-
-    @cached_property
-    def measures(self) -> GradientMeasures:
-        """The measures, computed when they are first asked for."""
-        return self.compute()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.reading.gradient_measures import Reading
 from course_lib.monitoring.reading.read_engine_gradients import EngineReader
+from course_lib.monitoring.reading.read_split_gradients import SplitReader
 from course_lib.monitoring.reading.read_torch_gradients import TorchReader
 from course_lib.types import AnyTensor
 
@@ -47,5 +48,6 @@ class GradientReader(Protocol):
 def make_reader(parameters: Sequence[AnyTensor]) -> GradientReader:
     """Return a reader for the framework of the parameters."""
     if is_torch_tensor(parameters[0]):
-        return TorchReader(parameters)  # type: ignore[arg-type,return-value]  # all are of one framework
+        reader = SplitReader if any(hasattr(p, "device_mesh") for p in parameters) else TorchReader
+        return reader(parameters)  # type: ignore[arg-type,return-value]  # all are of one framework
     return EngineReader(parameters)  # type: ignore[arg-type]  # all are the engine's

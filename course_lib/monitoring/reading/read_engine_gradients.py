@@ -63,9 +63,8 @@ class EngineReader:
         sizes = np.array([max(1, math.prod(p.shape)) for p in self._parameters])
         absent = [i for i, g in enumerate(grads) if g is None]
         measures = compute_measures(numbers, sizes, care=FULL_CARE, absent=absent)
-        return Reading(
-            bool(measures.nonfinite.any()), 0.0 if extra is None else float(extra.detach()), lambda: measures
-        )
+        left = 0.0 if extra is None else float(extra.detach())
+        return Reading(lambda: measures, nonfinite=bool(measures.nonfinite.any()), extra=left)
 
     def last_seen(self) -> dict[int, NDArray[np.int_]]:
         """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""

@@ -19,7 +19,7 @@ from course_lib.monitoring.reading.gradient_measures import Care, GradientMeasur
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TorchReader"]
+__all__ = ["Part", "TorchReader", "join_parts"]
 
 LARGE = 1 << 16  # elements: larger tensors are copied one at a time, so that the copy takes little memory
 CANCELS = 0.99  # of the mean square: if the mean accounts for more, their difference has lost too many digits
@@ -61,10 +61,14 @@ class TorchReader:
 
     def measure(self, step: int = 0, *, weights: bool = False, extra: "torch.Tensor | None" = None) -> Reading:
         """Measure every gradient; see :class:`GradientReader`."""
+        parts = self.measure_parts(step, weights=weights, extra=extra)
+        return Reading(partial(join_parts, parts), any(part.nonfinite for part in parts), parts[0].extra)
+
+    def measure_parts(self, step: int, *, weights: bool, extra: "torch.Tensor | None" = None) -> "list[Part]":
+        """Read the gradients of each device and precision."""
         first, *others = self._batches
         parts = [first.measure(step, weights=weights, extra=extra)]
-        parts += [batch.measure(step, weights=weights) for batch in others]
-        return Reading(any(part.nonfinite for part in parts), parts[0].extra, partial(_join, parts))
+        return parts + [batch.measure(step, weights=weights) for batch in others]
 
     def last_seen(self) -> dict[int, NDArray[np.int_]]:
         """Return for each vector among the parameters the last step at which each element had a gradient, or 0."""
@@ -74,7 +78,7 @@ class TorchReader:
         return (stack for batch in self._batches for stack in batch.stacks)
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Raw readings of a batch at one step: see :func:`compute_measures`."""
 
     numbers: NDArray[np.floating]
@@ -104,7 +108,7 @@ class _Batch:
         self.care = Care(self.stacks[0].dtype.itemsize)
         self.roots = [(n / CANCELS) ** 0.5 if n > 1 else 0.0 for n in self.sizes.tolist()]
 
-    def measure(self, step: int, *, weights: bool, extra: "torch.Tensor | None" = None) -> _Part:
+    def measure(self, step: int, *, weights: bool, extra: "torch.Tensor | None" = None) -> Part:
         """Read each gradient, the parameters if asked, and ``extra``; see :class:`GradientReader`."""
         if weights:
             for stack in self.stacks:
@@ -117,7 +121,7 @@ class _Batch:
             self.care = care
         for stack in self.stacks:
             stack.before = None
-        return _Part(numbers, self.sizes, self.where, care, self._absent(), nonfinite, left)
+        return Part(numbers, self.sizes, self.where, care, self._absent(), nonfinite, left)
 
     def _read(self, step: int, weights: bool, extra: "torch.Tensor | None") -> tuple[float, NDArray[np.floating]]:
         """Bring one number and the columns of all stacks to the host."""
@@ -160,7 +164,7 @@ class _Batch:
         return [int(start) + i for start, stack in zip(starts, self.stacks, strict=False) for i in stack.absent]
 
 
-def _join(parts: Sequence[_Part]) -> GradientMeasures:
+def join_parts(parts: Sequence[Part]) -> GradientMeasures:
     """Bring the measures of all batches into the parameters' order."""
     order = np.argsort([i for part in parts for i in part.where])
     columns = zip(*(vars(part.measures()).values() for part in parts), strict=True)

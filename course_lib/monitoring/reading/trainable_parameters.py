@@ -12,6 +12,7 @@ from course_lib.errors import InputError, MonitorError
 from course_lib.frameworks import is_engine_tensor, is_torch_tensor, parameter_names
 from course_lib.instrument.backward_hooks import explain_missing_gradients
 from course_lib.monitoring.reading.gradient_measures import Float64
+from course_lib.monitoring.reading.tree_names import jax_arrays
 from course_lib.types import AnyModule, AnyTensor
 
 __all__ = [
@@ -28,15 +29,13 @@ __all__ = [
 BEFORE_ZEROING = "Call this after loss.backward(), and before optimizer.zero_grad()."
 
 
-def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, Any]:
+def trainable_parameters(model: AnyModule) -> dict[str, Any]:
     """Return the parameters that require grad by their dotted names, in the order in which the model defines them.
 
     Parameters
     ----------
     model : torch.nn.Module or course_lib.autograd.nn.Module
         Anything whose ``named_parameters()`` yields tensors of one of the two libraries.
-    split : bool
-        Whether DTensors, of which this process may hold a part, are wanted as well.
 
     Raises
     ------
@@ -48,6 +47,11 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             f"a model is needed, but got the class {model.__name__}. Make an instance first: {model.__name__}(...)."
         )
     if not hasattr(model, "named_parameters"):
+        if jax_arrays(model):
+            raise InputError(
+                "a model of torch or course_lib.autograd is needed, but these are arrays of JAX. Watch them by "
+                "JaxGradientMonitor(params), or ask compute_grad_norm(grads)."
+            )
         raise InputError(
             f"a model with named_parameters() is needed, such as a torch.nn.Module, but got a {type(model).__name__}. "
             "Pass the model, not its parameters or its output."
@@ -63,10 +67,10 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
             raise InputError(
                 f"parameters must be tensors of torch or course_lib.autograd, but {name} is a {type(p).__name__}."
             )
-        if (hasattr(p, "device_mesh") and not split) or getattr(p, "_fsdp_flattened", False):  # or FSDP1's shard
+        if getattr(p, "_fsdp_flattened", False):
             raise InputError(
-                f"parameters must be whole, but this process holds only a part of {name}. compute_grad_norm adds up "
-                "over the processes of FSDP2; watch the rest on a model that is not sharded."
+                f"parameters must be whole, or DTensors, but this process holds only a part of {name}, which "
+                "FullyShardedDataParallel flattened. Shard the model with fully_shard (FSDP2)."
             )
         if is_torch_tensor(p) and sys.modules["torch"].nn.parameter.is_lazy(p):
             raise InputError(f"{name} has no shape yet. Run a batch through the model once, then watch it.")
@@ -78,7 +82,7 @@ def trainable_parameters(model: AnyModule, *, split: bool = False) -> dict[str, 
     return found
 
 
-def parameters_with_gradient(model: AnyModule, *, split: bool = False) -> dict[str, Any]:
+def parameters_with_gradient(model: AnyModule) -> dict[str, Any]:
     """Return the trainable parameters, of which at least one has a gradient; see :func:`trainable_parameters`.
 
     Raises
@@ -86,7 +90,7 @@ def parameters_with_gradient(model: AnyModule, *, split: bool = False) -> dict[s
     MonitorError
         If none has.
     """
-    found = trainable_parameters(model, split=split)
+    found = trainable_parameters(model)
     check_gradients(found)
     return found
 

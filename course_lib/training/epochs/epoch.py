@@ -1,7 +1,7 @@
 """Train or validate for one epoch: a pass over the data."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from course_lib.errors import TrainingError
 from course_lib.instrument.backward_hooks import explain_missing_gradients
@@ -14,10 +14,14 @@ from course_lib.training.argument_checks import (
 )
 from course_lib.training.epochs.epoch_loss import EpochLoss, Metrics
 from course_lib.training.epochs.epoch_pass import EpochPass, group_batches
+from course_lib.training.epochs.mixed_precision import Precision, check_scaler
 from course_lib.training.epochs.module_state import switch_mode
-from course_lib.training.epochs.step_skipping import is_step_skipped, warn_all_steps_skipped
+from course_lib.training.epochs.step_skipping import Steps
 from course_lib.training.progress import show_progress
 from course_lib.types import AnyDevice, AnyModule, AnyOptimizer, LossFunction, Number
+
+if TYPE_CHECKING:
+    from torch.amp import GradScaler
 
 __all__ = ["train_epoch", "validate"]
 
@@ -31,6 +35,8 @@ def train_epoch(
     *,
     accumulate: int = 1,
     before_step: Callable[[Any], object] | None = None,
+    precision: Precision | None = None,
+    scaler: "GradScaler | None" = None,
     metrics: Metrics | None = None,
     reduction: str | None = None,
     count: Callable[[Any], Number] | None = None,
@@ -68,6 +74,13 @@ def train_epoch(
         as in ``partial(clip_by_global_norm, max_norm=1.0)``, or to watch them. If it returns False, the step is
         skipped; likewise if it returns a number that is not finite and some gradient is not finite either, as
         clipping with ``nonfinite="skip"`` does. Reading a number or a truth value waits for the accelerator it is on.
+    precision : {"bf16", "fp16"}, optional
+        Mixed precision: compute the outputs and the loss under ``torch.autocast``; parameters and gradients stay what
+        they are. ``"fp16"`` needs a ``scaler``.
+    scaler : torch.amp.GradScaler, optional
+        Scales the loss, so that small gradients do not become 0 in float16; the same for all epochs. ``before_step``
+        sees gradients that are unscaled already, so do not call ``unscale_`` there. A step whose gradients overflow is
+        left out without asking ``before_step``, and is counted in the result's ``skipped``; the scale is lowered.
     metrics : mapping of str to callable, optional
         ``metric(outputs, targets)``, each the mean over a batch, such as :func:`accuracy`. ``"loss"`` is taken.
     reduction : {"mean", "sum"}, optional
@@ -88,10 +101,12 @@ def train_epoch(
     Returns
     -------
     EpochLoss
-        A float, with ``samples``, ``batches`` and ``metrics``. With weights :math:`n_i` and losses :math:`l_i` of the
-        batches it is :math:`\sum_i n_i l_i / \sum_i n_i` for a criterion that gives the mean, and
+        A float, with ``samples``, ``batches``, ``metrics`` and ``skipped``. With weights :math:`n_i` and losses
+        :math:`l_i` of the batches it is :math:`\sum_i n_i l_i / \sum_i n_i` for a criterion that gives the mean, and
         :math:`\sum_i l_i / \sum_i n_i` for one that gives the sum. Each loss is computed with the parameters at that
-        moment.
+        moment. Of a model that DDP or FSDP2 wraps, the sums go over the batches of all processes, in one exchange at
+        the end of the epoch, so that each sample counts once, however unequal the shards are (twice, if a
+        ``DistributedSampler`` repeats it to make them equal). The gradients are DDP's: the plain mean over processes.
 
     Raises
     ------
@@ -118,30 +133,29 @@ def train_epoch(
     >>> loss.samples, loss.batches, round(loss, 4)
     (10, 3, 0.0)
     """
-    one_pass = EpochPass.start(model, criterion, device, "train", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.start(
+        model, criterion, device, "train", epoch, metrics, reduction, count, sync_every, precision
+    )
+    check_scaler(one_pass.framework, precision, scaler)
     check_trainable(model, optimizer)
     check_loader(loader)
     check_count("accumulate", accumulate)
     check_hook(before_step)
-    others, taken, skipped = _parameters_without_optimizer(model, optimizer), 0, 0
+    scaler = scaler if scaler is not None and scaler.is_enabled() else None
+    others = _parameters_without_optimizer(model, optimizer)
+    steps = Steps(model, optimizer, one_pass.framework, before_step, scaler)
     with switch_mode(model, training=True), show_progress(loader, one_pass.title, progress=progress) as batches:
         for group in group_batches(batches, accumulate):
             optimizer.zero_grad()
             for p in others:  # or they would pile up, and before_step would clip by them
                 p.grad = None
             one_pass.framework.weights_changed()
-            one_pass.backward(group)
+            one_pass.backward(group, scaler)
             if one_pass.losses.batches <= accumulate:
                 _check_gradients(model, optimizer, one_pass.name_batch(0))
-            answer = before_step(model) if before_step is not None else None
-            if is_step_skipped(answer, model, one_pass.framework):
-                skipped += 1
-            else:
-                optimizer.step()
-                taken += 1
-    if skipped and not taken:
-        warn_all_steps_skipped(one_pass.title, skipped)
-    return one_pass.result()
+            steps.take()
+    steps.warn_if_none(one_pass.title)
+    return one_pass.result(skipped=steps.skipped)
 
 
 def _parameters_without_optimizer(model: AnyModule, optimizer: AnyOptimizer) -> list[Any]:
@@ -166,6 +180,7 @@ def validate(
     criterion: LossFunction,
     device: AnyDevice,
     *,
+    precision: Precision | None = None,
     metrics: Metrics | None = None,
     reduction: str | None = None,
     count: Callable[[Any], Number] | None = None,
@@ -198,7 +213,9 @@ def validate(
     >>> round(loss, 4), round(loss.metrics["accuracy"], 4)
     (1.0486, 0.6667)
     """
-    one_pass = EpochPass.start(model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every)
+    one_pass = EpochPass.start(
+        model, criterion, device, "validate", epoch, metrics, reduction, count, sync_every, precision
+    )
     check_loader(loader)
     one_pass.framework.weights_changed()
     no_grad = one_pass.framework.no_grad

@@ -1,7 +1,7 @@
 """Accumulate the losses of an epoch on the device, read them back seldom, and average them over samples."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ Metrics: TypeAlias = Mapping[str, Callable[[Any, Any], "Number"]]
 
 
 class EpochLoss(float):
-    """Mean loss of an epoch: a float, with the samples, batches and metrics behind it.
+    """Mean loss of an epoch: a float, with the samples, batches and metrics behind it, and the steps left out.
 
     Attributes
     ----------
@@ -29,6 +29,8 @@ class EpochLoss(float):
         Number of batches.
     metrics : dict of str to float
         The mean of each metric over the samples.
+    skipped : int
+        Steps of the optimizer that were left out: by ``before_step``, or by a scaler whose gradients overflowed.
 
     Examples
     --------
@@ -40,14 +42,17 @@ class EpochLoss(float):
     samples: int
     batches: int
     metrics: dict[str, float]
+    skipped: int
 
-    def __new__(cls, loss: float, *, samples: int, batches: int, metrics: Mapping[str, float]) -> "EpochLoss":  # noqa: D102 - as the class says
+    def __new__(  # noqa: D102 - as the class says
+        cls, loss: float, *, samples: int, batches: int, metrics: Mapping[str, float], skipped: int = 0
+    ) -> "EpochLoss":
         self = super().__new__(cls, loss)
-        self.samples, self.batches, self.metrics = samples, batches, dict(metrics)
+        self.samples, self.batches, self.metrics, self.skipped = samples, batches, dict(metrics), skipped
         return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        return (float(self),), {"samples": self.samples, "batches": self.batches, "metrics": self.metrics}
+        return (float(self),), vars(self)
 
 
 @dataclass
@@ -104,21 +109,17 @@ class LossAccumulator:
                 )
         self.rows += [list(row) for row in zip(*columns, strict=True)]
 
-    @property
-    def weight(self) -> float:
-        """The total weight that the mean of the losses read so far divides by."""
-        return math.fsum(row[1] for row in self.rows)
-
-    @property
-    def mean(self) -> float:
-        """The mean of the losses read so far."""
+    def sums(self) -> list[float]:
+        """Return sums over the batches that were read: of losses, weights, samples, batches, and of each metric."""
         scale = [row[1] if self.reduction == "mean" else 1.0 for row in self.rows]
-        return math.fsum(row[0] * s for row, s in zip(self.rows, scale, strict=True)) / self.weight
+        losses = math.fsum(row[0] * s for row, s in zip(self.rows, scale, strict=True))
+        weight = math.fsum(row[1] for row in self.rows)
+        metrics = [math.fsum(row[2 + i] * row[-1] for row in self.rows) for i in range(len(self.metrics))]
+        return [losses, weight, self.samples, self.batches, *metrics]
 
-    def result(self) -> EpochLoss:
-        """Return the means over the samples of the whole epoch."""
-        metrics = {
-            name: math.fsum(row[2 + i] * row[-1] for row in self.rows) / self.samples
-            for i, name in enumerate(self.metrics)
-        }
-        return EpochLoss(self.mean, samples=self.samples, batches=self.batches, metrics=metrics)
+    def result(self, sums: Sequence[float], *, skipped: int) -> EpochLoss:
+        """Return the means over the samples of the whole epoch from :meth:`sums`, those of all processes."""
+        loss, weight, samples, batches, *measured = sums
+        metrics = {name: number / samples for name, number in zip(self.metrics, measured, strict=True)}
+        counts = {"samples": int(samples), "batches": int(batches), "skipped": skipped}
+        return EpochLoss(loss / weight, metrics=metrics, **counts)

@@ -2,13 +2,15 @@
 
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from course_lib.errors import InputError, TrainingError
 from course_lib.training.argument_checks import check_count, check_library, check_metrics
+from course_lib.training.data_parallel import reshard
 from course_lib.training.epochs.criterion import Criterion, count_samples, tree_leaves
 from course_lib.training.epochs.epoch_loss import EpochLoss, LossAccumulator, Metrics
 from course_lib.training.epochs.error_notes import (
@@ -18,6 +20,7 @@ from course_lib.training.epochs.error_notes import (
     describe_shapes,
     model_note,
 )
+from course_lib.training.epochs.mixed_precision import autocast
 from course_lib.training.epochs.module_state import restore_averages_on_error, running_averages
 from course_lib.training.framework import Framework, framework_of
 from course_lib.types import AnyArray, AnyDevice, AnyModule, AnyTensor, LossFunction, Number, Tree
@@ -40,6 +43,7 @@ class EpochPass:
     device: AnyDevice
     losses: LossAccumulator
     title: str
+    autocast: Callable[[], AbstractContextManager[Any]]
     averages: tuple[AnyTensor, ...] = ()
 
     @classmethod
@@ -54,9 +58,11 @@ class EpochPass:
         reduction: str | None,
         count: Callable[[Any], Number] | None,
         sync_every: int | None,
+        precision: str | None,
     ) -> "EpochPass":
         """Start a pass: check the arguments, and find the framework."""
         framework = framework_of(model)
+        reshard(model)
         place = framework.device(device, model)
         judged = Criterion.from_function(criterion, reduction=reduction, count=count)
         check_library(framework, criterion)
@@ -65,9 +71,12 @@ class EpochPass:
         check_count("sync_every", sync_every)
         check_metrics(metrics := metrics or {})
         losses = LossAccumulator(framework, judged.reduction, metrics, sync_every)
+        casts = partial(autocast, framework, place, precision)
+        casts()
         title = kind if epoch is None else f"{kind}, epoch {epoch}"
         looks = kind == "train" and sync_every == 1  # only then is a bad loss known before the next batch
-        return cls(model, judged, framework, place, losses, title, tuple(running_averages(model)) if looks else ())
+        averages = tuple(running_averages(model)) if looks else ()
+        return cls(model, judged, framework, place, losses, title, casts, averages)
 
     def name_batch(self, batch: int) -> str:
         """Name a batch in a message."""
@@ -79,7 +88,7 @@ class EpochPass:
         inputs, targets = self._move(_unpack_batch(batch, where), where)
         self._loss(inputs, targets, self._weight(targets, where))
 
-    def backward(self, group: Sequence[object]) -> None:
+    def backward(self, group: Sequence[object], scaler: Any = None) -> None:
         """Accumulate the gradients of some batches as those of one: each mean counts by its share of the whole."""
         pairs = [_unpack_batch(batch, self.name_batch(self.losses.batches + i)) for i, batch in enumerate(group)]
         wanted = [self._move(targets, self.name_batch(self.losses.batches + i)) for i, (_, targets) in enumerate(pairs)]
@@ -94,7 +103,7 @@ class EpochPass:
                 _check_connected(loss, where)
                 if shared:  # in this order, integer tensors do not turn it into float32; and 0 is not divided by 0
                     loss = loss / (total + (total == 0)) * weight
-                loss.backward()
+                (loss if scaler is None else scaler.scale(loss)).backward()
 
     def _move(self, value: _Nest, where: str) -> _Nest:
         with add_note_to_errors(lambda: f"{where}: what was to become tensors is {describe_shapes(value)}."):
@@ -112,9 +121,10 @@ class EpochPass:
         if not samples:
             raise InputError(f"{where}: a batch must have samples, but its targets are empty; leave such batches out")
         with restore_averages_on_error(self.averages) if self.averages else nullcontext():
-            with add_note_to_errors(lambda: model_note(where, self.model, inputs)):
-                outputs = call_model(self.model, inputs)
-            loss = self.criterion(outputs, targets, where=where)
+            with self.autocast():
+                with add_note_to_errors(lambda: model_note(where, self.model, inputs)):
+                    outputs = call_model(self.model, inputs)
+                loss = self.criterion(outputs, targets, where=where)
             self.losses.add(loss, weight, samples, outputs, targets, where=where)
             if self.losses.is_due:
                 self._read(inputs, targets)
@@ -130,20 +140,21 @@ class EpochPass:
 
         self.losses.read(self.name_batch, explain)
 
-    def result(self) -> EpochLoss:
-        """Return the means over the samples; raise if there was no batch."""
-        if not self.losses.batches:
+    def result(self, *, skipped: int = 0) -> EpochLoss:
+        """Return the means over the samples of all processes; raise if there was no batch."""
+        self._read()
+        _, weight, _, batches, *_ = sums = self.framework.add_up(self.losses.sums(), self.model)
+        if not batches:
             raise InputError(
                 f"{self.title}: the loader must yield at least one batch, but yielded none. Is the data set empty, "
                 "does drop_last=True drop all of it, or is the loader a generator that has been used up?"
             )
-        self._read()
-        if not self.losses.weight:
+        if not weight:
             raise TrainingError(
                 f"{self.title}: the loss must be the mean over some targets, but none of them counts; look at "
                 "ignore_index, at the weights of the classes, and at count"
             )
-        return self.losses.result()
+        return self.losses.result(sums, skipped=skipped)
 
 
 def _unpack_batch(batch: object, where: str) -> tuple[Tree, Tree]:

@@ -322,7 +322,7 @@ def test_writers_runs_once_on_a_copy(learner, rng):
 
 @points(0.5)
 def test_writers_leaves_no_trace(learner, rng):
-    """Hooks are gone afterwards, also when the model raises, and its error comes through."""
+    """The hooks of `writers` are gone afterwards, also when the model raises, and its error comes through."""
     finds_somebody(learner, rng)
     leaves_no_trace(learner, rng, "wrote", [("gate", "exp"), ("mix", "tanh")])
 
@@ -487,7 +487,7 @@ def test_spoiler_touches_nothing(learner, rng):
 
 @points(0.5)
 def test_spoiler_and_errors(learner, rng):
-    """Hooks are gone also when the forward or the backward pass raises, and the error comes through."""
+    """Those of `spoiler` are gone also when the forward or the backward pass raises, and the error comes through."""
     finds_a_nan(learner, rng)
     for refusing in ("refuse", "refuse backward"):
         parts = [("gate", "tanh"), ("mix", "scale")]
@@ -626,6 +626,6 @@ def test_nobodys_tensor(learner, rng):
 
 @points(0.5)
 def test_stale_leaves_no_trace(learner, rng):
-    """Hooks are gone afterwards, also when the model raises, and its error comes through."""
+    """The hooks of `stale` are gone afterwards, also when the model raises, and its error comes through."""
     saves_somebody(learner, rng)
     leaves_no_trace(learner, rng, "went_stale", [("gate", "exp"), ("mix", "double_")])
