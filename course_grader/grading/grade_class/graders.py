@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.grade_class.alarm import perform_in_time
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_class.worker_pool import Lost, WorkerPool
 from course_grader.grading.grade_one.report import SubmissionReport
@@ -28,12 +29,12 @@ __all__ = ["Graders", "grade_class"]
 T = TypeVar("T")
 R = TypeVar("R")
 LOOK_SECONDS = 300.0  # to load the hidden tests of an exercise, with all they import
-# What a notebook may take ends sooner by itself: the rest is for what its hidden tests compute, and for a slow machine.
-PATIENCE = 2
+# What a notebook may take ends sooner by itself: the rest, in its longest cells, is for what its hidden tests compute.
+CELLS_MORE = 3
 REASONS = {
     Lost.DIED: "the grader's own process died; grade this one again with -j 1",
     Lost.LATE: "grading this one was stopped, since it was not over after {seconds:.0f} s; look for what never ends in "
-    "the hidden tests, or grade this one again with -j 1, which waits",
+    "the hidden tests",
 }
 
 
@@ -158,7 +159,7 @@ class Graders:
         """Yield each task with its result: from the pool, or from this process if there is none."""
         if self._pool is not None:
             return self._pool.run(work, list(tasks), jobs=jobs, seconds=seconds)
-        return ((task, work(task)) for task in tasks)
+        return ((task, perform_in_time(work, task, seconds(task))) for task in tasks)
 
     def _start_adding_points(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Lost]]:
         """Yield each exercise with the points that its hidden tests give."""
@@ -226,7 +227,7 @@ def _compute_deadline_seconds(task: Task) -> float:
     """Return how long a worker may take for a task."""
     assert task.exercise is not None  # see _grade
     limits = task.exercise.limits
-    return PATIENCE * (limits.start_seconds + limits.total_seconds)
+    return limits.start_seconds + limits.total_seconds + CELLS_MORE * limits.cell_seconds
 
 
 def _make_error_report(task: Task, points: dict[str, float], lost: Lost) -> SubmissionReport:
