@@ -41,6 +41,10 @@ def ours(exercise: Exercise, folder: Path, count: int) -> list[list[str]]:
         str(folder / "class"),
         "--out",
         str(folder / "grades"),
+        "--report",
+        "json",
+        "--report",
+        "html",
     ]
     return [[*command, "--exercise", exercise.slug, "--exercises", str(exercise.key.parents[1])]]
 

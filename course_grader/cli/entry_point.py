@@ -18,8 +18,10 @@ from course_lib.errors import CourseError, InputError
 __all__ = ["main"]
 
 # Each module has a function of its own name; that function's docstring is the help. Listed in the order of a course.
-COMMANDS = ("check", "mark", "collect", "grade", "points", "similar", "package", "serve", "work", "demo", "notebooks")
-COMMANDS += ("doctor",)
+COMMANDS = (
+    *("check", "mark", "collect", "grade", "points", "similar", "package"),
+    *("serve", "work", "demo", "notebooks", "doctor"),
+)
 BAD_INPUT, INTERRUPTED = 2, 130
 MESSAGE_CHARS = 5000
 

@@ -3,10 +3,9 @@
 import contextlib
 import functools
 import os
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import typer
@@ -21,12 +20,11 @@ from course_grader.grading.grade_class.find_submissions import Task, find_strays
 from course_grader.grading.grade_class.grade_task import GradesTasks
 from course_grader.grading.grade_class.similarity import Comparison
 from course_grader.grading.gradebook import (
-    FinalGrade,
     Gradebook,
     KeptAttempts,
     Outcome,
     Policies,
-    compute_final_grades,
+    Standings,
     count_outdated,
     find_kept_attempts,
     find_policies,
@@ -34,6 +32,8 @@ from course_grader.grading.gradebook import (
     read_times,
 )
 from course_grader.grading.gradebook.database import database_url
+from course_grader.grading.gradebook.standing import GradeLine
+from course_grader.grading.gradebook.standings import is_unrecorded
 from course_grader.grading.gradebook.submission_times import SubmissionTimes
 from course_grader.grading.text import join_names
 from course_lib.errors import InputError
@@ -57,11 +57,9 @@ class GradingRun:
     key: Path | None = None
     policies: Policies = field(default_factory=Policies)
     times: SubmissionTimes = field(default_factory=dict)
-    grades: list[FinalGrade] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     compared: Comparison = field(default_factory=Comparison)
     kept: KeptAttempts = field(default_factory=KeptAttempts)
-    outdated: int = 0
 
     def read_rules(self, rules: Path | None, submitted: Path | None) -> None:
         """Read the cohort's rules and the times of submission, and check what will be written."""
@@ -133,14 +131,12 @@ class GradingRun:
             try:
                 with closing(run), Progress(total=self._total) as progress:
                     for outcome in run:
-                        self.outcomes.append(outcome)
+                        self.outcomes.append(_drop_recorded(outcome))
                         progress.show(outcome)
                         if not outcome.kept:
                             self.compared.add(outcome.task)  # while others are graded
             except KeyboardInterrupt:
                 self._report_interrupt()
-            self.grades = compute_final_grades(book, (outcome.report for outcome in self.outcomes), self.policies)
-            self.outdated = count_outdated(book, self.tasks)
 
     @property
     def _total(self) -> int:
@@ -176,40 +172,72 @@ class GradingRun:
 
     def report(self) -> None:
         """Write the reports of all who are in the gradebook, and print the table of this run."""
-        pairs = self.compared.pairs()
-        written = reports.write_reports(self.grades, self.out, kinds=self.reports, titles=self._titles(), pairs=pairs)
-        console = make_console()
-        came = {(outcome.report.learner, outcome.report.exercise) for outcome in self.outcomes}
-        here = [each for each in self.grades if (each.report.learner, each.report.exercise) in came]
-        console.print(grades_table(here, width=console.width))
+        pairs, console = self.compared.pairs(), make_console()
+        with Gradebook(self.book) as book:
+            standings = Standings(book, (outcome.report for outcome in self.outcomes), self.policies)
+            titles = self._titles(standings.exercises)
+            seen = _Lines({(outcome.report.learner, outcome.report.exercise) for outcome in self.outcomes})
+            written = reports.write_reports(
+                standings, self.out, kinds=self.reports, titles=titles, pairs=pairs, look=seen.add
+            )
+            outdated = count_outdated(book, self.tasks)
+        console.print(grades_table(seen.here, width=console.width))
         if pairs:
             console.print(similar_pairs_table(pairs))
-        counts = Counter(outcome.already_graded for outcome in self.outcomes)
-        if counts[True]:
-            line = f"{counts[True]} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again"
-            console.print(line, markup=False)
+        notes = [
+            f"{self._count_known()} of {len(self.outcomes)} were in the gradebook already; --regrade grades them again",
+        ] * bool(self._count_known())
         if again := sum(outcome.kept for outcome in self.outcomes):
-            console.print(f"{_count_attempts(again)} graded again from the gradebook", markup=False)
-        if self.outdated:
-            line = f"{_count_attempts(self.outdated)} graded by another key; --regrade grades all again"
-            console.print(line, markup=False)
-        rest = [each for each in self.grades if (each.report.learner, each.report.exercise) not in came]
-        absent = sum(each.report.status == "missing" and not each.manual for each in rest)
-        if others := len(rest) - absent:
-            line = f"the reports also have {others} from the gradebook, not part of this run"
-            console.print(line, markup=False)
-        if absent:
-            line = f"the reports also have {absent} from the roster, where nothing was handed in"
+            notes.append(f"{_count_attempts(again)} graded again from the gradebook")
+        if outdated:
+            notes.append(f"{_count_attempts(outdated)} graded by another key; --regrade grades all again")
+        if seen.others:
+            notes.append(f"the reports also have {seen.others} from the gradebook, not part of this run")
+        if seen.absent:
+            notes.append(f"the reports also have {seen.absent} from the roster, where nothing was handed in")
+        files = [name for kind, name in reports.REPORT_KINDS.items() if kind not in self.reports and "." in name]
+        if left := [str(self.out / name) for name in files if (self.out / name).is_file()]:
+            notes.append(f"from an earlier run: {', '.join(left)}; name them with --report to write them anew")
+        for line in notes:
             console.print(line, markup=False)
         console.print(f"written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
 
-    def _titles(self) -> dict[str, str]:
+    def _count_known(self) -> int:
+        return sum(outcome.already_graded for outcome in self.outcomes)
+
+    def _titles(self, exercises: Sequence[str]) -> dict[str, str]:
         """Return the titles of the exercises, including those that only the gradebook has, if they can be found."""
         titles = {task.exercise.slug: task.exercise.title for task in self.tasks if task.exercise}
-        for slug in {each.report.exercise for each in self.grades} - {"", *titles}:
+        for slug in set(exercises) - titles.keys():
             with contextlib.suppress(InputError):
                 titles[slug] = find_exercise(slug, exercises=self.exercises, key=self.key).title
         return titles
+
+
+@dataclass
+class _Lines:
+    """The lines of a run, and how many others there are: in the gradebook, and of whoever handed nothing in."""
+
+    came: set[tuple[str, str]]
+    here: list[GradeLine] = field(default_factory=list)
+    others: int = 0
+    absent: int = 0
+
+    def add(self, line: GradeLine) -> None:
+        """Add a line, or count it."""
+        if (line.learner, line.exercise) in self.came:
+            self.here.append(line)
+        elif line.is_absent:
+            self.absent += 1
+        else:
+            self.others += 1
+
+
+def _drop_recorded(outcome: Outcome) -> Outcome:
+    """Drop what the gradebook has of an outcome: the results of a large class's tests fill the memory."""
+    if is_unrecorded(outcome.report):
+        return outcome
+    return replace(outcome, report=replace(outcome.report, rows=()))
 
 
 def _count_attempts(count: int) -> str:

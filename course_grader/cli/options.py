@@ -17,7 +17,7 @@ Sandbox = Annotated[
     bool,
     typer.Option("--sandbox/--no-sandbox", help="Run learners' code in a sandbox. Without one, every report says so."),
 ]
-Out = Annotated[Path, typer.Option(help="Folder for grades.csv, grades.json, the gradebook and the other reports.")]
+Out = Annotated[Path, typer.Option(help="Folder for grades.csv, details/, the gradebook and the other reports.")]
 Book = Annotated[
     str | None,
     typer.Option(

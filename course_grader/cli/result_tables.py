@@ -11,7 +11,7 @@ from rich.text import Text
 from course_grader.cli.terminal_output import WIDTH, printable_text
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.gradebook.attempts import ManualPoints
-from course_grader.grading.gradebook.final_grade import FinalGrade
+from course_grader.grading.gradebook.standing import GradeLine
 from course_grader.grading.text import format_time, join_names
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ OTHERS_WIDTH = 60  # what the other columns of grades need where names are short
 
 
 def grades_table(
-    grades: Sequence[FinalGrade], *, names: str = "learner", width: int = WIDTH, details: str = "in grades.json"
+    grades: Sequence[GradeLine], *, names: str = "learner", width: int = WIDTH, details: str = "in details/"
 ) -> Group:
     """Make the table of grades: points, status and the first message of each submission.
 
     Text from learners is never read as markup, nor obeyed by the terminal.
     """
-    grades = sorted(grades, key=lambda each: (each.report.learner, each.report.exercise))
-    several = len({each.report.exercise for each in grades}) > 1
+    grades = sorted(grades, key=lambda each: (each.learner, each.exercise))
+    several = len({each.exercise for each in grades}) > 1
     least, enough = SAID_WIDTHS
     said_width = min(enough, max(least, width - OTHERS_WIDTH))
     table = Table(expand=True)
@@ -43,22 +43,22 @@ def grades_table(
     table.add_column("status", no_wrap=True)
     table.add_column("what the learner is told first", ratio=1, width=said_width, overflow="fold")
     for each in grades:
-        report, messages = each.report, each.messages
+        messages = each.messages
         said = [*messages[:1], *([f"(and {len(messages) - 1} more)"] if len(messages) > 1 else [])]
-        cells = [report.learner, *([report.exercise] if several else [])]
-        cells += [f"{each.points:g} / {report.max_points:g}", report.status, " ".join(said)]
+        cells = [each.learner, *([each.exercise] if several else [])]
+        cells += [f"{each.points:g} / {each.max_points:g}", each.status, " ".join(said)]
         table.add_row(*map(printable_text, cells))
     return Group(table, *_notes(grades, details))
 
 
-def _notes(grades: Sequence[FinalGrade], details: str) -> list[Text]:
+def _notes(grades: Sequence[GradeLine], details: str) -> list[Text]:
     """Return the notes below the table: no sandbox, or a fault of the grader."""
     lines = []
-    if any(each.report.sandbox == "none" for each in grades):
+    if any(each.sandbox == "none" for each in grades):
         lines.append(
             Text("graded without a sandbox: this code could read and change anything you can", style="bold red")
         )
-    if errors := [each.report.learner for each in grades if each.report.status == "error"]:
+    if errors := [each.learner for each in grades if each.status == "error"]:
         lines.append(
             printable_text(
                 f"not the learners' fault, look at `detail` {details}: {', '.join(errors)}", style="bold red"

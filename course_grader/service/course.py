@@ -16,9 +16,10 @@ from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.grading.gradebook.course_toml import find_policies
 from course_grader.grading.gradebook.database import explain, retry_and_explain
-from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade, compute_final_grades
+from course_grader.grading.gradebook.final_grade import FinalGrade, compute_final_grade
 from course_grader.grading.gradebook.gradebook import Gradebook
 from course_grader.grading.gradebook.late_policy import Policies, Policy
+from course_grader.grading.gradebook.standings import compute_final_grades
 from course_grader.service.comparisons import Comparisons
 from course_grader.service.database import open_service_database
 from course_grader.service.hand_ins import HandIn, HandIns

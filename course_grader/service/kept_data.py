@@ -16,6 +16,7 @@ from course_grader.grading.gradebook.sql_tables import (
     ManualPointsRow,
     NotebookRow,
     ResultRow,
+    StandingRow,
     SubmissionTimeRow,
 )
 from course_grader.service.tables import AuditRow, CredentialRow, ExtensionRow, HandInRow, PersonRow
@@ -49,7 +50,7 @@ def forget_person(session: Session, name: str) -> None:
     hashes = {notebook_hash for query in mine for notebook_hash in session.scalars(query)}
     attempts = select(AttemptRow.id).where(AttemptRow.learner == name)
     session.execute(delete(ResultRow).where(ResultRow.attempt_id.in_(attempts)))
-    for table in (AttemptRow, ManualPointsRow, SubmissionTimeRow, HandInRow, ExtensionRow):
+    for table in (AttemptRow, ManualPointsRow, SubmissionTimeRow, StandingRow, HandInRow, ExtensionRow):
         session.execute(delete(table).where(table.learner == name))
     session.execute(delete(CredentialRow).where(CredentialRow.person == name))
     session.execute(delete(PersonRow).where(PersonRow.name == name))

@@ -1,10 +1,11 @@
 """From a learning system's download to marks, as an instructor types it."""
 
-import json
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.grading.conftest import read_details
 
 ROSTER = (
     'Student,ID,SIS Login ID\n    Points Possible,,\n"Lovelace, Ada",4711,ada\n"O\'Brien, Bob",4712,bob\nZed,4713,zed\n'
@@ -39,7 +40,7 @@ def test_a_download_is_collected_and_graded(course, download):
     assert out.splitlines()[0] == "double, from Canvas, into class"
     assert out.splitlines()[-1] == "2 collected, 1 missing, 1 not in the roster"
     assert course("grade", "class", "-j", 1)[0] == 0
-    entries = json.loads(Path("grades/grades.json").read_text())["submissions"]
+    entries = read_details(Path("grades"))
     graded = {entry["learner"]: entry for entry in entries}
     assert {learner: entry["points"] for learner, entry in graded.items()} == {"ada": 3, "bob": 0, "zed": 0}
     assert "found a zip archive under its name" in graded["bob"]["messages"][0]

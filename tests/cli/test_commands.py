@@ -12,7 +12,7 @@ import pytest
 
 from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.notebooks import read_text
-from tests.grading.conftest import SOURCE, TESTS
+from tests.grading.conftest import SOURCE, TESTS, read_details
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = ["--exercises", str(ROOT / "exercises")]
@@ -126,8 +126,7 @@ def test_grade_writes_what_it_prints(course, exercise, tmp_path):
         ("cem", "0 / 10", "rejected"),
     ]
     assert "expected the notebook of two_layer_gradients" in out
-    document = json.loads((tmp_path / "grades/grades.json").read_text())
-    assert [entry["points"] for entry in document["submissions"]] == [10, 0, 0]
+    assert [entry["points"] for entry in read_details(tmp_path / "grades")] == [10, 0, 0]
     assert (tmp_path / "grades/grades.csv").read_text().startswith("learner,exercise,points,max_points,status,")
 
 
@@ -193,7 +192,7 @@ def test_without_bubblewrap_grading_refuses_unless_told(exercise, tmp_path):
     told = run_process(f"from course_grader.cli import main; main({[*command, '--no-sandbox']})", PATH="/nowhere")
     assert told.returncode == 0, told.stderr
     assert "graded without a sandbox" in told.stdout
-    [entry] = json.loads((tmp_path / "grades/grades.json").read_text())["submissions"]
+    [entry] = read_details(tmp_path / "grades")
     assert (entry["sandbox"], entry["points"]) == ("none", 10)
     assert ",graded,none," in (tmp_path / "grades/grades.csv").read_text()
 

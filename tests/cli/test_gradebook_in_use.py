@@ -1,7 +1,6 @@
 """``course grade`` where the gradebook fails in mid-run, or is named by nothing."""
 
 import contextlib
-import json
 import sqlite3
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from course_grader.cli.progress import Progress
 from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.gradebook import database
-from tests.grading.conftest import SOURCE, TESTS
+from tests.grading.conftest import SOURCE, TESTS, read_details
 
 LEARNERS = ("ada", "bob", "cem")
 
@@ -46,7 +45,7 @@ def test_a_gradebook_that_is_locked_in_mid_run_loses_nothing(course, classroom, 
     status, out, err = course("grade", "submissions", "-j", 1)
     assert (status, err) == (0, "")
     assert "1 of 3 were in the gradebook already" in out
-    graded = json.loads(Path("grades/grades.json").read_text())["submissions"]
+    graded = read_details(Path("grades"))
     assert [(entry["learner"], entry["points"]) for entry in graded] == [(learner, 3) for learner in LEARNERS]
 
 

@@ -20,14 +20,14 @@ from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook import Outcome
-from tests.grading.conftest import SOURCE
+from tests.grading.conftest import SOURCE, read_details
 
 ROOT = Path(__file__).parents[2]
 
 
 def points_of(folder):
-    """Return everyone's points and what they are told, as grades.json says."""
-    submissions = json.loads((folder / "grades" / "grades.json").read_text())["submissions"]
+    """Return everyone's points and what they are told, as the details say."""
+    submissions = read_details(folder / "grades")
     return {entry["learner"]: entry["points"] for entry in submissions}
 
 
@@ -126,7 +126,7 @@ def test_grading_a_part_adds_to_the_class(course, classroom):
     for folder, options in {"late": [], "submissions": ["--exercise", "double"]}.items():
         status, out, _ = course("grade", folder, "-j", 1, *options)
         assert status == 0
-        entries = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"]
+        entries = read_details(classroom / "grades")
         found = [(entry["learner"], entry["exercise"]) for entry in entries]
         assert found == [
             ("ada", "double"),
@@ -214,7 +214,7 @@ def test_whoever_is_on_the_roster_is_in_every_report(course, classroom):
 
 
 def test_an_attempt_too_many_is_recorded_and_told(course, classroom):
-    """It earns nothing, its reason is on the learner's page and in grades.json; with a higher maximum it counts."""
+    """It earns nothing, its reason is on the learner's page and in details; with a higher maximum it counts."""
     rules = "[exercises.double]\nmax_attempts = {}\n"
     (classroom / "course.toml").write_text(rules.format(1))
     right, mine = (classroom / "submissions" / name / "double.ipynb" for name in ("ada", "bob"))
@@ -226,7 +226,7 @@ def test_an_attempt_too_many_is_recorded_and_told(course, classroom):
     )
     assert points_of(classroom)["bob"] == 0
     assert "the 1 attempt allowed was used before it" in (classroom / "grades" / "learners" / "bob.html").read_text()
-    entry = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"][1]["grade"]
+    entry = read_details(classroom / "grades")[1]["grade"]
     assert ([each["rule"] for each in entry["not_counted"]], entry["attempts"]) == (["max_attempts"], 2)
     (classroom / "course.toml").write_text(rules.format(2))
     course("grade", "submissions", "-j", 1)
@@ -337,7 +337,7 @@ def test_similar_lists_and_grade_does_too(course, classroom):
     assert "ada" in out
     assert "100%" in out
     assert "5 submissions, 1 pair at least 60% alike" in out
-    status, out, _ = course("grade", "submissions")
+    status, out, _ = course("grade", "submissions", "--report", "json")
     assert "alike, for you to look at: no points depend on it" in out
     document = json.loads((classroom / "grades" / "grades.json").read_text())
     assert [(pair["first"], pair["second"], pair["alike"]) for pair in document["similar"]] == [("ada", "eva", 1.0)]

@@ -1,6 +1,5 @@
 """A key is mended in mid-course: every attempt is graded again, also those whose files are gone."""
 
-import json
 import os
 import re
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.gradebook import Gradebook
-from tests.grading.conftest import TESTS
+from tests.grading.conftest import TESTS, read_details
 
 BROKEN = TESTS.replace("2 * x)", "3 * x)")  # a right `double` fails
 DUE = datetime(2026, 10, 5, 22, tzinfo=UTC)
@@ -46,7 +45,7 @@ def grade(course, classroom, *options, attempts="best"):
     (classroom / "course.toml").write_text(RULES.format(attempts))
     status, out, err = course("grade", "submissions", *options)
     assert status == 0, err
-    found = json.loads((classroom / "grades" / "grades.json").read_text())["submissions"]
+    found = read_details(classroom / "grades")
     return {entry["learner"]: entry["points"] for entry in found if entry["learner"] in ("ada", "bob")}, out, err
 
 
@@ -119,8 +118,9 @@ def test_attempts_from_before_notebooks_were_kept_are_named(course, classroom, h
     hand_in("ada", "right", DUE - HOUR)
     grade(course, classroom, "-j", 1)
     with Gradebook(str(classroom / "grades" / "gradebook.sqlite")) as book, book._engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE notebooks")
-        connection.exec_driver_sql("DROP TABLE alembic_version")
+        newer = ("TABLE notebooks", "TABLE standings", "INDEX attempts_by_key", "INDEX attempts_by_time")
+        for each in (*newer, "TABLE alembic_version"):
+            connection.exec_driver_sql(f"DROP {each}")
         connection.exec_driver_sql("UPDATE gradebook SET version = 1")
     (classroom / "exercises" / "double" / "key" / "test_hidden.py").write_text(BROKEN)
     hand_in("ada", "nothing", DUE)

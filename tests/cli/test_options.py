@@ -55,7 +55,7 @@ def test_what_is_in_the_gradebook_alone_has_its_title_as_long_as_there_is_a_key(
     for titled in (True, False):
         status, out, _ = course("grade", "late", "-j", 1, "--key", keys)
         assert status == 0
-        assert out.endswith("written: grades/grades.csv, grades/grades.json, grades/learners\n")
+        assert out.endswith("written: grades/grades.csv, grades/details, grades/learners\n")
         page = (keys.parent / "grades" / "learners" / "bob.html").read_text(encoding="utf-8")
         assert ("Twice as much" in page) is titled
         shutil.rmtree(keys / "double", ignore_errors=True)

@@ -72,7 +72,7 @@ def test_the_table_of_grades_is_in_order_and_tells_what_must_not_be_missed():
     ]
     said = " ".join(lines)
     assert "graded without a sandbox: this code could read and change anything you can" in said
-    assert "not the learners' fault, look at `detail` in grades.json: ada" in said
+    assert "not the learners' fault, look at `detail` in details/: ada" in said
     alone = printed(grades_table([FinalGrade(reports[0])]))
     assert "exercise" not in alone
     assert "sandbox" not in alone

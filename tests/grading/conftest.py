@@ -1,9 +1,11 @@
 """A tiny exercise, and ways to hand in answers to it."""
 
+import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from course_grader.grading.exercises.exercise import Exercise, load_exercise
 from course_grader.grading.grade_one.grade_submission import grade_submission
 from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.gradebook import FinalGrade
 
 SOURCE = """---
 course:
@@ -85,6 +88,27 @@ def test_halve(learner):
     if learner.call("halve", 2 * SECRET) != SECRET:
         raise Mistake("`halve` does not halve")
 '''
+
+
+class ListedGrades(list[FinalGrade]):
+    """Grades that are at hand, as reports are made from them."""
+
+    @property
+    def exercises(self) -> list[str]:
+        """The names of all, in order."""
+        return sorted({grade.exercise for grade in self} - {""})
+
+    def final_grades(self, learners: Collection[str]) -> list[FinalGrade]:
+        """Return those of some learners."""
+        return [grade for grade in self if grade.learner in learners]
+
+
+def read_details(folder: Path) -> list[dict[str, Any]]:
+    """Return all that ``course grade`` wrote about everyone, by learner and exercise."""
+    entries = [
+        entry for path in (folder / "details").iterdir() for entry in json.loads(path.read_text())["submissions"]
+    ]
+    return sorted(entries, key=lambda entry: (entry["learner"], entry["exercise"]))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from course_grader.grading.grade_class.find_submissions import Task, find_submis
 from course_grader.grading.grade_class.graders import grade_class
 from course_grader.grading.gradebook import FinalGrade
 from course_lib.errors import InputError
+from tests.grading.conftest import ListedGrades
 
 EXPECTED = {
     "=cmd()": ("graded", 3, ""),
@@ -35,9 +36,9 @@ EXPECTED = {
 def test_every_submission_gets_its_own_line(classroom, exercises, tmp_path, jobs):
     """One bad file costs nobody else; two at a time give what one at a time gives."""
     tasks = find_submissions(classroom, exercises=exercises, slug="double")
-    table, data = reports.write_reports(
-        [FinalGrade(report) for report in grade_class(tasks, jobs=jobs)], tmp_path / "grades"
-    )
+    graded = sorted(grade_class(tasks, jobs=jobs), key=lambda report: report.learner)
+    grades = ListedGrades(map(FinalGrade, graded))
+    table, _, data = reports.write_reports(grades, tmp_path / "grades", kinds=["json"])
     document = json.loads(data.read_text(encoding="utf-8"))
     assert document["schema_version"] == 1
     came = {entry["learner"]: entry for entry in document["submissions"]}
@@ -85,9 +86,13 @@ def test_a_grader_that_dies_is_an_error_and_not_a_zero(make_exercise, hand_in):
 
 
 # Python looks at signals between its own steps: nothing but a kill ends one long step in C, such as a parse.
-@pytest.mark.parametrize("without_end", ["time.sleep(600)", "sum(range(10**13))"], ids=["waits", "computes in C"])
-def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, hand_in, monkeypatch, without_end):
-    """The hidden tests may go on for ever, where no clock of the sandbox looks; the worker is killed."""
+@pytest.mark.parametrize(
+    ("without_end", "jobs"),
+    [("time.sleep(600)", 2), ("sum(range(10**13))", 2), ("time.sleep(600)", 1), ("while True: pass", 1)],
+    ids=["waits", "computes in C", "waits in this process", "computes in this process"],
+)
+def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, hand_in, monkeypatch, without_end, jobs):
+    """The hidden tests may go on for ever, where no clock of the sandbox looks; it is ended."""
     tests = (
         "import time\nfrom course_grader import points\n@points(1)\ndef test_wait(learner):\n"
         f"    if 'return 3' in learner.source('double'):\n        {without_end}\n"
@@ -98,7 +103,7 @@ def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, han
     for module in (graders, grade_task):
         monkeypatch.setattr(module, "compute_deadline_seconds", lambda task: 5.0 if task.learner == "bob" else 600.0)
     tasks = [Task(learner, exercise, bad if learner == "bob" else good) for learner in ("ada", "bob", "cem")]
-    graded = {report.learner: report for report in grade_class(tasks, jobs=2)}
+    graded = {report.learner: report for report in grade_class(tasks, jobs=jobs)}
     assert {learner: report.status for learner, report in graded.items()} == {
         "ada": "graded",
         "bob": "error",
@@ -108,6 +113,14 @@ def test_grading_that_does_not_end_is_an_error_and_not_a_zero(make_exercise, han
     assert "5 s" in message
     assert "hidden tests" in message
     assert (graded["bob"].points, graded["bob"].max_points) == (0, 1)
+
+
+def test_the_deadline_follows_from_the_exercises_own_limits(make_exercise):
+    """It leaves a notebook all the time it has, and hidden tests a few cells' more; not a multiple of all that."""
+    limits = make_exercise(seconds=20, total=200).limits
+    seconds = grade_task.compute_deadline_seconds(Task("ada", make_exercise(seconds=20, total=200), None))
+    notebook = limits.start_seconds + limits.total_seconds
+    assert notebook + limits.cell_seconds < seconds <= notebook + 5 * limits.cell_seconds
 
 
 def test_hidden_tests_that_end_the_process_end_the_run(make_exercise, hand_in):

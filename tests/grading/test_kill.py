@@ -1,7 +1,6 @@
 """The grader killed at any moment: no grade that was written down is lost, none is there twice, no process is left."""
 
 import contextlib
-import json
 import os
 import random
 import select
@@ -17,6 +16,7 @@ import nbformat
 import pytest
 
 from course_grader.grading.sandbox import cgroups, scratch_dirs
+from tests.grading.conftest import read_details
 
 LANES = 2
 RIGHT, WRONG, BROKEN = 8, 4, 6
@@ -193,8 +193,8 @@ def test_a_grader_killed_again_and_again_has_the_grades_of_one_left_alone(
 
 
 def grades(out):
-    """Return what grades.json says, but for when it was graded."""
-    submissions = json.loads((out / "grades.json").read_text())["submissions"]
+    """Return what the details say, but for when it was graded."""
+    submissions = read_details(out)
     for entry in submissions:
         del entry["grade"]["graded_at"], entry["sandbox"]  # warm, or the last one alone: the grades are the same
         for row in entry["rows"]:

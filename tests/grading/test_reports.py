@@ -20,6 +20,7 @@ from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook import Attempt, FinalGrade, ManualPoints
 from course_grader.grading.reports.safe_files import safe_file_name
 from course_lib.errors import InputError
+from tests.grading.conftest import ListedGrades
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "grades.schema.json").read_text(encoding="utf-8"))
@@ -259,12 +260,13 @@ FULL_DISK = """
 from pathlib import Path
 from course_grader.grading import reports
 from course_lib.errors import InputError
+from tests.grading.conftest import ListedGrades
 from tests.grading.test_reports import stand
 folder = Path({folder!r})
-reports.write_reports([stand()], folder, kinds=["html"])
+reports.write_reports(ListedGrades([stand()]), folder, kinds=["html"])
 before = {{path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}}
 try:
-    reports.write_reports([stand(messages=("x" * 10_000,) * 100)], folder, kinds=["html"])
+    reports.write_reports(ListedGrades([stand(messages=("x" * 10_000,) * 100)]), folder, kinds=["html"])
 except InputError as error:
     print(error)
 assert {{path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}} == before
@@ -275,18 +277,20 @@ def test_a_full_disk_is_named_and_costs_no_report(small_disk, tmp_path):
     """The path is in the sentence; the last run's reports are whole, and no part of a new one is left."""
     done = small_disk(FULL_DISK.format(folder=str(tmp_path / "disk")))
     assert done.returncode == 0, done.stderr
-    assert f"expected to write {tmp_path / 'disk' / 'grades.json'}, found: No space left on device" in done.stdout
+    assert (
+        f"expected to write {tmp_path / 'disk' / 'details' / 'ada.json'}, found: No space left on device" in done.stdout
+    )
 
 
 def test_files_are_whole_or_not_there(tmp_path):
     """A second run replaces the first one's files; a run that fails leaves them, and no half-written file."""
     for _ in range(2):
-        data, table = sorted(reports.write_reports([stand()], tmp_path))[::-1]
+        data, table = sorted(reports.write_reports(ListedGrades([stand()]), tmp_path, kinds=["json"]))[:0:-1]
     before = data.read_text()
     with pytest.raises(TypeError):
-        reports.write_reports([stand(messages=(object(),))], tmp_path)
+        reports.write_reports(ListedGrades([stand(messages=(object(),))]), tmp_path, kinds=["json"])
     assert data.read_text() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["grades.csv", "grades.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["details", "grades.csv", "grades.json"]
     assert stat.S_IMODE(table.stat().st_mode) == 0o644
 
 
@@ -295,7 +299,7 @@ def test_a_page_is_made_anew_only_if_something_on_it_changed(tmp_path):
 
     def write(*grades, title="Twice"):
         before = {path: path.stat().st_ino for path in (tmp_path / "learners").glob("*")}
-        reports.write_reports(grades, tmp_path, kinds=["html"], titles={"double": title})
+        reports.write_reports(ListedGrades(grades), tmp_path, kinds=["html"], titles={"double": title})
         return sorted(path.stem for path in (tmp_path / "learners").iterdir() if path.stat().st_ino != before.get(path))
 
     assert write(stand(), stand("bob")) == ["ada", "bob"]
@@ -310,7 +314,7 @@ def test_a_page_is_made_anew_only_if_something_on_it_changed(tmp_path):
 
 def test_a_page_that_is_left_is_what_would_be_written(tmp_path):
     """The mark by which it is known is in the page itself, and says nothing of what only the instructor sees."""
-    reports.write_reports([stand()], tmp_path, kinds=["html"], titles={})
+    reports.write_reports(ListedGrades([stand()]), tmp_path, kinds=["html"], titles={})
     first = (tmp_path / "learners" / "ada.html").read_text()
     other = stand(rows=tuple(replace(row, detail="other") for row in ROWS))
     assert first == reports.as_page([stand()], titles={}) == reports.as_page([other], titles={})
@@ -318,17 +322,17 @@ def test_a_page_that_is_left_is_what_would_be_written(tmp_path):
 
 def test_every_kind_is_written_where_it_is_said(tmp_path):
     """Files and folders by the names of the options, and one page for each learner."""
-    written = reports.write_reports(CLASS, tmp_path, kinds=list(reports.REPORT_KINDS))
+    written = reports.write_reports(ListedGrades(CLASS), tmp_path, kinds=list(reports.REPORT_KINDS))
     assert all(path.exists() for path in written)
     assert len(list((tmp_path / "learners").iterdir())) == len(CLASS)
     assert json.loads((tmp_path / "gradescope" / "ada" / "double.json").read_text())["score"] == 2
     (tmp_path / "taken" / "junit.xml").mkdir(parents=True)
     with pytest.raises(InputError, match="found a folder there"):
-        reports.write_reports(CLASS, tmp_path / "taken", kinds=["junit"])
+        reports.write_reports(ListedGrades(CLASS), tmp_path / "taken", kinds=["junit"])
 
 
 def test_half_a_character_does_not_cost_the_class_its_grades(tmp_path):
     """A detail that cannot be encoded is written escaped, in every kind of report."""
     odd = stand(rows=(Row("t", "test", "failed", 0, 1, "\ud800", "\ud800", "\ud800"),), messages=("\ud800",))
-    reports.write_reports([odd], tmp_path, kinds=list(reports.REPORT_KINDS))
+    reports.write_reports(ListedGrades([odd]), tmp_path, kinds=list(reports.REPORT_KINDS))
     assert json.loads((tmp_path / "grades.json").read_bytes())["submissions"][0]["rows"][0]["detail"] == "\ud800"

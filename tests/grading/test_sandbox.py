@@ -1,6 +1,5 @@
 """What the walls of a sandbox keep in, whether its kernel was started afresh or forked from one that waits."""
 
-import json
 import shutil
 import socket
 import subprocess
@@ -19,6 +18,7 @@ from course_grader.grading.sandbox.bubblewrap import BUBBLEWRAP, WARM, find_fold
 from course_grader.grading.sandbox.limits import Limits
 from course_grader.grading.warm_start.zygote_client import Zygotes
 from course_lib.errors import InputError
+from tests.grading.conftest import read_details
 
 VSOCK = 40
 HERE = 0xFFFFFFFF  # VMADDR_CID_ANY
@@ -176,7 +176,7 @@ def test_the_command_says_what_is_to_be_covered(course):
     command = [sys.executable, "-m", "course_grader.cli", *words]
     done = subprocess.run(command, cwd=course, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    submissions = json.loads((course / "grades" / "grades.json").read_text())["submissions"]
+    submissions = read_details(course / "grades")
     assert [(entry["points"], entry["messages"]) for entry in submissions] == [(3, [])] * 2
 
 

@@ -34,7 +34,7 @@ _Queue = Annotated[
 ]
 _Reports = Annotated[
     list[str] | None,
-    typer.Option("--report", help="Also write: html, junit, canvas, moodle, gradescope.", show_default="html"),
+    typer.Option("--report", help="Also write: html, junit, canvas, moodle, gradescope, json.", show_default="html"),
 ]
 
 
@@ -57,7 +57,8 @@ def grade(
     """Grade a folder of submissions into a gradebook and reports, and print a table.
 
     A notebook that the gradebook has already is not graded again, unless its key changed: a run that was broken off
-    goes on with the same command. The table has those who came in this run, the reports all in the gradebook.
+    goes on with the same command. The table has those who came in this run, the reports all in the gradebook; files
+    of learners whose grades are still the same are left as they are.
 
     Exit status 0 when the run is complete, however the learners did; 2 when it cannot start; 130 when it is broken off
     by Ctrl-C.

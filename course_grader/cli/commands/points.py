@@ -55,9 +55,9 @@ def points(
         if undo:
             line = _undo_points(book, learner, exercise)
         else:
-            if not absent and not book.attempts(exercise=exercise, learner=learner):
+            if not absent and not book.attempts(exercise=exercise, learner=learner, with_rows=False):
                 raise _unknown_learner(learner, exercise, book.learners())
-            if not book.attempts(exercise=exercise):
+            if exercise not in book.max_points():
                 _check_exercise(exercise, exercises, key)
             line = _add_points(book, learner, exercise, number or 0, reason)
     console.print(line, markup=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from course_grader.grading.exercises.exercise import Exercise
+from course_grader.grading.grade_class.alarm import perform_in_time
 from course_grader.grading.grade_class.find_submissions import Task
 from course_grader.grading.grade_class.grade_task import (
     LOOK_SECONDS,
@@ -148,7 +149,7 @@ class Graders:
         """Yield each task with its result: from the pool, or from this process if there is none."""
         if self._pool is not None:
             return self._pool.run(work, list(tasks), jobs=jobs, seconds=seconds)
-        return ((task, work(task)) for task in tasks)
+        return ((task, perform_in_time(work, task, seconds(task))) for task in tasks)
 
     def _start_adding_points(self, exercises: set[Exercise]) -> Iterator[tuple[Exercise, float | Lost]]:
         """Yield each exercise with the points that its hidden tests give."""

@@ -1,18 +1,17 @@
 """Compute final grades: the best or last attempt, less the late penalty, plus points given by hand."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.attempt_limits import NotCounted, limit_attempts
 from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
-from course_grader.grading.gradebook.gradebook import Gradebook
-from course_grader.grading.gradebook.late_policy import Policies, Policy
+from course_grader.grading.gradebook.late_policy import Policy
 
-__all__ = ["FinalGrade", "compute_final_grade", "compute_final_grades"]
+__all__ = ["FinalGrade", "compute_final_grade"]
 
-ABSENT = "nothing was handed in"
+DIGEST_CHARS = 32
 MOST_TOLD = 3  # attempts that do not count
 DECIMALS = 6  # what arithmetic with percents adds in the last places is not shown to anyone
 
@@ -57,6 +56,53 @@ class FinalGrade:
     def points(self) -> float:
         """All points that count."""
         return round(self.automatic + sum(given.points for given in self.manual), DECIMALS)
+
+    @property
+    def learner(self) -> str:
+        """Whose it is."""
+        return self.report.learner
+
+    @property
+    def exercise(self) -> str:
+        """The name of the exercise, empty if it cannot be told."""
+        return self.report.exercise
+
+    @property
+    def max_points(self) -> float:
+        """What the exercise is worth."""
+        return self.report.max_points
+
+    @property
+    def status(self) -> str:
+        """That of the report."""
+        return self.report.status
+
+    @property
+    def sandbox(self) -> str:
+        """Where the code ran."""
+        return self.report.sandbox
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether nothing was handed in and no points were given by hand."""
+        return self.status == "missing" and not self.manual
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that a learner is shown, but for whose it is.
+
+        What the tests of a recorded attempt say is told by its notebook and when that was graded.
+        """
+        counted, report = self.counted, self.report
+        facts = [report.status, report.points, report.max_points, report.sandbox, self.messages, self.attempts]
+        facts += [self.days_late, self.percent_taken, self.manual]
+        facts += [(each.attempt.notebook_hash, each.attempt.submitted_at, each.reason) for each in self.not_counted]
+        if counted is not None:
+            facts += [counted.notebook_hash, counted.key_hash, counted.grader_version]
+            facts += [counted.submitted_at, counted.graded_at]
+        if counted is None or report is not counted.report:  # this run's, which nothing else tells from another
+            facts += [(row.name, row.status, row.points, row.title, row.message) for row in report.rows]
+        return hashlib.sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()[:DIGEST_CHARS]
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -107,42 +153,3 @@ def compute_final_grade(
 
 def _late_points(attempt: Attempt, policy: Policy) -> float:
     return attempt.report.points * (1 - policy.percent_taken(attempt.submitted_at) / 100)
-
-
-def compute_final_grades(
-    book: Gradebook, reports: Iterable[SubmissionReport], policies: Policies, *, exercise: str | None = None
-) -> list[FinalGrade]:
-    """Compute all grades, by learner and exercise: of the gradebook, of this run's reports, and of the roster.
-
-    With ``exercise``, those of this one alone.
-    """
-    came: dict[tuple[str, str], SubmissionReport] = {}
-    for report in reports:
-        here = (report.learner, report.exercise)
-        if here not in came or report.status == "error":
-            came[here] = report
-    found: list[FinalGrade] = []
-    for each in {*book.exercises(), *(slug for _, slug in came)} if exercise is None else {exercise}:
-        mine = {learner: report for (learner, slug), report in came.items() if slug == each}
-        found += _final_grades_at(each, book, mine, policies)
-    return sorted(found, key=lambda each: (each.report.learner, each.report.exercise))
-
-
-def _final_grades_at(
-    exercise: str, book: Gradebook, came: Mapping[str, SubmissionReport], policies: Policies
-) -> Iterator[FinalGrade]:
-    """Yield the grades of one exercise."""
-    attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
-    for attempt in book.attempts(exercise=exercise):
-        attempts[attempt.report.learner].append(attempt)
-    manual: defaultdict[str, list[ManualPoints]] = defaultdict(list)
-    for given in book.manual_points(exercise=exercise):
-        manual[given.learner].append(given)
-    graded = [attempt for theirs in attempts.values() for attempt in theirs]
-    latest = max(graded, key=lambda attempt: attempt.graded_at, default=None)
-    worth = latest.report.max_points if latest else max((report.max_points for report in came.values()), default=0)
-    enrolled = {entry.username for entry in policies.roster if exercise}
-    for learner in {*came, *attempts, *manual, *enrolled}:
-        report = came.get(learner) or SubmissionReport(learner, exercise, "missing", 0, worth, (ABSENT,))
-        policy = policies.of(exercise, learner)
-        yield compute_final_grade(attempts[learner], policy, manual[learner], came=report)

@@ -1,18 +1,18 @@
 """The gradebook: record attempts and points given by hand, each in one transaction, and read them back."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import Engine, Select, delete, exists, func, insert, select
+from sqlalchemy import Engine, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader, ManualPoints
 from course_grader.grading.gradebook.database import explain, open_database, retry_and_explain
 from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
-from course_grader.grading.gradebook.read_rows import read_attempt, read_results
+from course_grader.grading.gradebook.read_rows import read_attempt, read_results, read_standings, select_pairs
 from course_grader.grading.gradebook.sql_tables import (
     AttemptRow,
     ManualPointsRow,
@@ -20,6 +20,8 @@ from course_grader.grading.gradebook.sql_tables import (
     ResultRow,
     SubmissionTimeRow,
 )
+from course_grader.grading.gradebook.standing import KeptStanding
+from course_grader.grading.gradebook.write_rows import note_change, save_standings, select_attempt, write_attempt
 
 __all__ = ["Gradebook"]
 
@@ -75,32 +77,17 @@ class Gradebook:
         self._record(attempt, notebook)
 
     def _record(self, attempt: Attempt, notebook: bytes | None) -> None:
-        values = _attempt_columns(attempt)
         with Session(self._engine) as session, session.begin():
-            if notebook is not None:
-                keep_notebook(session, notebook)
-            row = session.scalar(_select_attempt(attempt))
-            if row is None:
-                session.add(row := AttemptRow(**values))
-            else:
-                values["submitted_at"] = min(row.submitted_at, attempt.submitted_at)
-                values["last_submitted_at"] = max(row.last_submitted_at, attempt.last_submitted_at)
-                for name, value in values.items():
-                    setattr(row, name, value)
-                session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
-            session.flush()
-            # One statement for all: an object for each row takes as long as all the rest of this.
-            results = enumerate(each.as_record() for each in attempt.report.rows)
-            if rows := [{"attempt_id": row.id, "position": position, **result} for position, result in results]:
-                session.execute(insert(ResultRow), rows)
+            write_attempt(session, attempt, notebook)
 
     @retry_and_explain
     def discard(self, attempt: Attempt) -> None:
         """Delete an attempt and its results, as if it had never been recorded."""
         with Session(self._engine) as session, session.begin():
-            if (row := session.scalar(_select_attempt(attempt))) is not None:
+            if (row := session.scalar(select_attempt(attempt))) is not None:
                 session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
                 session.delete(row)
+                note_change(session, row.learner, row.exercise)
 
     @retry_and_explain
     def record_resubmission(self, attempt: Attempt, *, submitted_at: datetime, notebook: bytes | None = None) -> None:
@@ -108,10 +95,11 @@ class Gradebook:
         with Session(self._engine) as session, session.begin():
             if notebook is not None:
                 keep_notebook(session, notebook)
-            row = session.scalar(_select_attempt(attempt))
+            row = session.scalar(select_attempt(attempt))
             if row is not None and not row.submitted_at <= submitted_at <= row.last_submitted_at:
                 row.submitted_at = min(row.submitted_at, submitted_at)
                 row.last_submitted_at = max(row.last_submitted_at, submitted_at)
+                note_change(session, row.learner, row.exercise)
 
     @retry_and_explain
     def set_submission_times(self, times: Mapping[tuple[str, str, str], datetime]) -> None:
@@ -121,33 +109,33 @@ class Gradebook:
         can be put right.
         """
         with Session(self._engine) as session, session.begin():
-            for key, time in times.items():
-                learner, exercise, notebook_hash = key
-                row = SubmissionTimeRow(
-                    learner=learner, exercise=exercise, notebook_hash=notebook_hash, submitted_at=time
-                )
-                session.merge(row)
+            for key, time in sorted(times.items()):  # in one order, so that two graders wait for each other only once
+                row = session.get(SubmissionTimeRow, key)
+                if row is not None and row.submitted_at == time:
+                    continue
+                names = dict(zip(("learner", "exercise", "notebook_hash"), key, strict=True))
+                session.merge(SubmissionTimeRow(**names, submitted_at=time))
+                note_change(session, *key[:2])
 
     @retry_and_explain
     def attempts(
-        self, *, exercise: str | None = None, learner: str | None = None, with_rows: bool = True
+        self, *, exercise: str | None = None, learner: str | Collection[str] | None = None, with_rows: bool = True
     ) -> list[Attempt]:
-        """Return attempts: at an exercise, of a learner, or both, by the time they were handed in.
+        """Return attempts, by the time they were handed in.
 
         Parameters
         ----------
         exercise : str, optional
-            At this one alone.
-        learner : str, optional
-            Theirs alone.
+            At this exercise alone.
+        learner : str or collection of str, optional
+            Of this learner alone, or of these.
         with_rows : bool
             Whether with the results of tests and cells, which are most of what there is to read.
         """
-        wanted = {name: value for name, value in (("exercise", exercise), ("learner", learner)) if value is not None}
-        mine = [getattr(AttemptRow, name) == value for name, value in wanted.items()]
+        mine = select_pairs(AttemptRow, exercise, learner)
         with Session(self._engine) as session:
-            set_times = session.scalars(select(SubmissionTimeRow).filter_by(**wanted))
-            times = {(row.learner, row.exercise, row.notebook_hash): row.submitted_at for row in set_times}
+            told = select(SubmissionTimeRow).where(*select_pairs(SubmissionTimeRow, exercise, learner))
+            times = {(row.learner, row.exercise, row.notebook_hash): row.submitted_at for row in session.scalars(told)}
             results = read_results(session, mine) if with_rows else {}
             rows = session.execute(select(*AttemptRow.__table__.columns).where(*mine).order_by(AttemptRow.id))
             found = [
@@ -163,11 +151,15 @@ class Gradebook:
             return load_notebook(session, notebook_hash)
 
     @retry_and_explain
-    def attempt_headers(self, *, exercise: str) -> list[AttemptHeader]:
-        """Return the attempts at an exercise without their reports, in the order they were first recorded."""
+    def attempt_headers(
+        self, *, exercise: str | None = None, learner: str | Collection[str] | None = None
+    ) -> list[AttemptHeader]:
+        """Return attempts without their reports, in the order they were first recorded: all, or some of them."""
         names = ("learner", "notebook_hash", "key_hash", "submitted_at", "last_submitted_at")
         kept = exists().where(NotebookRow.hash == AttemptRow.notebook_hash).label("notebook_kept")
-        query = select(*(getattr(AttemptRow, name) for name in names), kept).where(AttemptRow.exercise == exercise)
+        query = select(*(getattr(AttemptRow, name) for name in names), kept).where(
+            *select_pairs(AttemptRow, exercise, learner)
+        )
         with Session(self._engine) as session:
             return [AttemptHeader(**row._asdict()) for row in session.execute(query.order_by(AttemptRow.id))]
 
@@ -183,9 +175,28 @@ class Gradebook:
     def exercises(self) -> list[str]:
         """Return every exercise with an attempt or with points given by hand, by name."""
         with Session(self._engine) as session:
-            return sorted(
-                {slug for row in (AttemptRow, ManualPointsRow) for slug in session.scalars(select(row.exercise))}
-            )
+            found = [session.scalars(select(row.exercise).distinct()) for row in (AttemptRow, ManualPointsRow)]
+            return sorted({slug for slugs in found for slug in slugs})
+
+    @retry_and_explain
+    def max_points(self) -> dict[str, float]:
+        """Return what each exercise is worth: what the attempt at it that was graded last could have had."""
+        of_one = select(AttemptRow.max_points).order_by(AttemptRow.graded_at.desc()).limit(1)
+        with Session(self._engine) as session:
+            slugs = session.scalars(select(AttemptRow.exercise).distinct()).all()
+            return {slug: session.scalars(of_one.where(AttemptRow.exercise == slug)).one() for slug in slugs}
+
+    @retry_and_explain
+    def standings(self, *, after: tuple[str, str] = ("", ""), many: int) -> list[KeptStanding]:
+        """Return so many standings as they were computed last, by learner and exercise, from the first after one on."""
+        with Session(self._engine) as session:
+            return read_standings(session, after, many)
+
+    @retry_and_explain
+    def save_standings(self, kept: Sequence[KeptStanding]) -> None:
+        """Keep standings that were computed, for the next time that they are read."""
+        with Session(self._engine) as session, session.begin():
+            save_standings(session, kept)
 
     @retry_and_explain
     def learners(self) -> list[str]:
@@ -202,6 +213,7 @@ class Gradebook:
         with Session(self._engine) as session, session.begin():
             if session.scalar(select(ManualPointsRow.id).filter_by(**asdict(points))) is None:
                 session.add(ManualPointsRow(**asdict(points)))
+                note_change(session, points.learner, points.exercise)
                 session.flush()
             mine = (ManualPointsRow.learner == points.learner, ManualPointsRow.exercise == points.exercise)
             return float(session.scalar(select(func.sum(ManualPointsRow.points)).where(*mine)) or 0)
@@ -215,47 +227,19 @@ class Gradebook:
             if row is None:
                 return None
             session.delete(row)
+            note_change(session, learner, exercise)
             return _read_points(row)
 
     @retry_and_explain
-    def manual_points(self, *, exercise: str | None = None, learner: str | None = None) -> list[ManualPoints]:
-        """Return points given by hand in the order they were given: all, or those of an exercise or a learner."""
-        query = select(ManualPointsRow).order_by(ManualPointsRow.id)
-        if exercise is not None:
-            query = query.where(ManualPointsRow.exercise == exercise)
-        if learner is not None:
-            query = query.where(ManualPointsRow.learner == learner)
+    def manual_points(
+        self, *, exercise: str | None = None, learner: str | Collection[str] | None = None
+    ) -> list[ManualPoints]:
+        """Return points given by hand in the order they were given: all, or those of an exercise or of learners."""
+        mine = select_pairs(ManualPointsRow, exercise, learner)
         with Session(self._engine) as session:
-            return [_read_points(row) for row in session.scalars(query)]
+            rows = session.scalars(select(ManualPointsRow).where(*mine).order_by(ManualPointsRow.id))
+            return [_read_points(row) for row in rows]
 
 
 def _read_points(row: ManualPointsRow) -> ManualPoints:
     return ManualPoints(row.learner, row.exercise, row.points, row.why, row.given_at)
-
-
-def _select_attempt(attempt: Attempt) -> Select[AttemptRow]:
-    return select(AttemptRow).where(
-        AttemptRow.learner == attempt.report.learner,
-        AttemptRow.exercise == attempt.report.exercise,
-        AttemptRow.notebook_hash == attempt.notebook_hash,
-    )
-
-
-def _attempt_columns(attempt: Attempt) -> dict[str, object]:
-    """Return an attempt as the columns of its row."""
-    report = attempt.report
-    return {
-        "learner": report.learner,
-        "exercise": report.exercise,
-        "notebook_hash": attempt.notebook_hash,
-        "key_hash": attempt.key_hash,
-        "submitted_at": attempt.submitted_at,
-        "last_submitted_at": attempt.last_submitted_at,
-        "graded_at": attempt.graded_at,
-        "grader_version": attempt.grader_version,
-        "sandbox": report.sandbox,
-        "status": report.status,
-        "points": report.points,
-        "max_points": report.max_points,
-        "messages": list(report.messages),
-    }

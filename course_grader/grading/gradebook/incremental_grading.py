@@ -15,6 +15,7 @@ from course_grader.grading.grade_class.grade_task import GradesTasks
 from course_grader.grading.grade_one.report import SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt, AttemptHeader
 from course_grader.grading.gradebook.gradebook import Gradebook
+from course_grader.grading.gradebook.standings import LEARNERS_AT_ONCE, batched
 from course_grader.grading.gradebook.submission_times import SubmissionTimes, submission_time
 from course_grader.grading.sandbox.bubblewrap import NONE
 from course_lib.errors import NotebookError
@@ -49,11 +50,10 @@ class _Run:
 
     def find_graded(self, tasks: Sequence[Task]) -> dict[Task, Attempt]:
         """Find the attempts that need not be graded again: same notebook, same key, no weaker sandbox."""
-        slugs = {task.exercise.slug for task in tasks if task.exercise}
         attempts = {
-            (attempt.report.learner, slug, attempt.notebook_hash): attempt
-            for slug in slugs
-            for attempt in self.book.attempts(exercise=slug, with_rows=False)
+            (attempt.report.learner, attempt.report.exercise, attempt.notebook_hash): attempt
+            for some in batched({task.learner for task in tasks}, LEARNERS_AT_ONCE)
+            for attempt in self.book.attempts(learner=some, with_rows=False)
         }
         found = {}
         for task in tasks:
@@ -151,9 +151,12 @@ def grade_into(
 def _grade_files(run: _Run, tasks: Sequence[Task], graders: GradesTasks, *, regrade: bool) -> Iterator[Outcome]:
     """Grade the submissions that are files, or those of them that are not graded yet."""
     graded = {} if regrade else run.find_graded(tasks)
-    slugs = {attempt.report.exercise for attempt in graded.values()}
-    headers = (header for slug in slugs for header in run.book.attempt_headers(exercise=slug))
-    kept = {header.notebook_hash for header in headers if header.notebook_kept}
+    kept = {
+        header.notebook_hash
+        for some in batched({task.learner for task in graded}, LEARNERS_AT_ONCE)
+        for header in run.book.attempt_headers(learner=some)
+        if header.notebook_kept
+    }
     for task, attempt in graded.items():
         run.record_known(task, attempt, keep=attempt.notebook_hash not in kept)
         yield Outcome(task, attempt.report, already_graded=True)

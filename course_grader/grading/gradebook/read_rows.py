@@ -1,21 +1,52 @@
 """Make attempts of rows: plain rows, since an object of SQLAlchemy for each takes several times as long."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook.attempts import Attempt
-from course_grader.grading.gradebook.sql_tables import AttemptRow, ResultRow
+from course_grader.grading.gradebook.sql_tables import (
+    AttemptRow,
+    ManualPointsRow,
+    ResultRow,
+    StandingRow,
+    SubmissionTimeRow,
+)
+from course_grader.grading.gradebook.standing import KeptStanding, Standing
 
-__all__ = ["read_attempt", "read_results"]
+__all__ = ["read_attempt", "read_results", "read_standings", "select_pairs"]
 
 SHARED_CHARS = 200  # shorter texts are those of the key, as a rule, and so the same for all learners
+
+
+def select_pairs(
+    table: type[AttemptRow | ManualPointsRow | SubmissionTimeRow],
+    exercise: str | None,
+    learner: str | Collection[str] | None,
+) -> list[ColumnElement[bool]]:
+    """Return the conditions for rows of an exercise, of a learner or of several; None is all."""
+    conditions = [] if exercise is None else [table.exercise == exercise]
+    if learner is not None:
+        conditions.append(table.learner == learner if isinstance(learner, str) else table.learner.in_(learner))
+    return conditions
+
+
+def read_standings(session: Session, after: tuple[str, str], many: int) -> list[KeptStanding]:
+    """Return so many standings, by learner and exercise, from the first after this one on."""
+    columns = StandingRow.__table__.columns  # of the table: by way of the class, reading takes half as long again
+    names = (*Standing._fields, "changed", "made_from", "rules")
+    here = (columns["learner"], columns["exercise"])
+    query = select(*(columns[name] for name in names)).where(tuple_(*here) > after).order_by(*here).limit(many)
+    return [
+        KeptStanding(Standing._make(line), changed, made_from, rules)
+        for *line, changed, made_from, rules in session.connection().execute(query).fetchall()
+    ]
 
 
 def read_results(session: Session, which: Sequence[ColumnElement[bool]]) -> Mapping[int, Sequence[Row]]:

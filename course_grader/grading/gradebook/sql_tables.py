@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import JSON, DateTime, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
@@ -17,12 +17,13 @@ __all__ = [
     "NotebookRow",
     "ResultRow",
     "RevisionRow",
+    "StandingRow",
     "SubmissionTimeRow",
     "Tables",
     "VersionRow",
 ]
 
-REVISION = "2"  # of these tables, as the last file in migrations/ has it; a gradebook says which it has
+REVISION = "3"  # of these tables, as the last file in migrations/ has it; a gradebook says which it has
 MARK = 2  # what graders from before migrations look at: they refuse all but 1
 
 
@@ -54,6 +55,9 @@ class _StorableText(TypeDecorator[str]):
         return None if value is None else value.replace("\0", r"\x00").encode("utf-8", "backslashreplace").decode()
 
 
+# Sorted by code point in both databases, as Python sorts: rows can then be read in pieces, each after the last name.
+SORTED_TEXT = _StorableText().with_variant(_StorableText(collation="C"), "postgresql")
+
 TYPES: dict[type, type[TypeDecorator[Any]]] = {datetime: _UtcTime, str: _StorableText}
 
 
@@ -81,7 +85,11 @@ class AttemptRow(Tables):
     """An attempt: one learner, one exercise, one notebook."""
 
     __tablename__ = "attempts"
-    __table_args__ = (UniqueConstraint("learner", "exercise", "notebook_hash"),)
+    __table_args__ = (
+        UniqueConstraint("learner", "exercise", "notebook_hash"),
+        Index("attempts_by_key", "exercise", "key_hash"),
+        Index("attempts_by_time", "exercise", "graded_at"),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     learner: Mapped[str]
     exercise: Mapped[str]
@@ -145,3 +153,25 @@ class ManualPointsRow(Tables):
     points: Mapped[float]
     why: Mapped[str]
     given_at: Mapped[datetime]
+
+
+class StandingRow(Tables):
+    """Where a learner stands at an exercise, as it was computed last: a class's tables are read off these rows.
+
+    Whatever changes a learner's attempts, times or points by hand adds one to ``changed``. The rest was computed when
+    that was ``made_from``, by the ``rules`` of that name: where one of them is another now, it is computed anew.
+    """
+
+    __tablename__ = "standings"
+    learner: Mapped[str] = mapped_column(SORTED_TEXT, primary_key=True)
+    exercise: Mapped[str] = mapped_column(SORTED_TEXT, primary_key=True)
+    changed: Mapped[int]
+    made_from: Mapped[int] = mapped_column(default=0)
+    rules: Mapped[str] = mapped_column(default="")
+    points: Mapped[float] = mapped_column(default=0)
+    max_points: Mapped[float] = mapped_column(default=0)
+    status: Mapped[str] = mapped_column(default="")
+    sandbox: Mapped[str] = mapped_column(default="")
+    said: Mapped[str] = mapped_column(default="[]")
+    attempts: Mapped[int] = mapped_column(default=0)
+    digest: Mapped[str] = mapped_column(default="")

@@ -1,33 +1,49 @@
 """Write a class's grades as JSON, with everything in it, and as CSV for a spreadsheet."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import course_lib
 from course_grader.grading.grade_class.similarity import Pair
 from course_grader.grading.grade_one.report import SCHEMA_VERSION
 from course_grader.grading.gradebook.final_grade import FinalGrade
-from course_grader.grading.reports.safe_files import csv_text
+from course_grader.grading.gradebook.standing import GradeLine
+from course_grader.grading.reports.safe_files import iterate_csv
 
-__all__ = ["as_csv", "as_json", "iterate_json", "submission_entry"]
+__all__ = ["as_csv", "as_details", "as_json", "iterate_grades_csv", "iterate_json"]
 
 COLUMNS = ("learner", "exercise", "points", "max_points", "status", "sandbox", "messages")
 
 
-def as_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
+def as_json(grades: Iterable[FinalGrade], pairs: Sequence[Pair] = ()) -> str:
     """Return all grades as JSON: ``docs/grades.schema.json`` describes it; ``detail`` is for the instructor only."""
     return "".join(iterate_json(grades, pairs))
 
 
-def iterate_json(grades: Sequence[FinalGrade], pairs: Sequence[Pair] = ()) -> Iterator[str]:
+def iterate_json(grades: Iterable[FinalGrade], pairs: Sequence[Pair] = ()) -> Iterator[str]:
     """Yield the same JSON in pieces, a submission at a time: as one text it would be larger than all the rest."""
     yield f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "grader_version": {json.dumps(course_lib.__version__)},\n'
     yield '  "submissions": ['
-    for number, grade in enumerate(grades):
-        yield f"{',' if number else ''}\n{_entry_json(submission_entry(grade))}"
-    yield "\n  ],\n" if grades else "],\n"
-    yield f'  "similar": {_to_json([asdict(pair) for pair in pairs], indent=2)}\n}}\n'
+    yield from _iterate_entries(grades)
+    yield f'],\n  "similar": {_to_json([asdict(pair) for pair in pairs], indent=2)}\n}}\n'
+
+
+def as_details(grades: Iterable[FinalGrade], stamp: str) -> str:
+    """Return all about one learner's grades as JSON, for the instructor; the stamp says what it was made from."""
+    entries = "".join(_iterate_entries(grades))
+    return f'{{\n  "made_from": "{stamp}",\n  "grader_version": {json.dumps(course_lib.__version__)},\n' + (
+        f'  "submissions": [{entries}]\n}}\n'
+    )
+
+
+def _iterate_entries(grades: Iterable[FinalGrade]) -> Iterator[str]:
+    """Yield what stands between the brackets of a list of submissions."""
+    end = ""
+    for grade in grades:
+        yield f"{',' if end else ''}\n{_entry_json(_submission_entry(grade))}"
+        end = "\n  "
+    yield end
 
 
 def _entry_json(entry: Mapping[str, object]) -> str:
@@ -49,7 +65,7 @@ def _to_json(data: object, *, indent: int | None = None) -> str:
     return text.translate({ord(char): json.dumps(char)[1:-1] for char in unseen})
 
 
-def submission_entry(grade: FinalGrade) -> dict[str, object]:
+def _submission_entry(grade: FinalGrade) -> dict[str, object]:
     """Return one submission: its report, its final points and messages, and how they were computed."""
     entry = grade.report.as_dict()
     return entry | {"points": grade.points, "messages": list(grade.messages), "grade": _grade_entry(grade)}
@@ -82,7 +98,7 @@ def _grade_entry(grade: FinalGrade) -> dict[str, object]:
     }
 
 
-def as_csv(grades: Sequence[FinalGrade]) -> str:
+def as_csv(grades: Iterable[GradeLine]) -> str:
     """Return CSV with one line for each submission, safe to open in a spreadsheet.
 
     Examples
@@ -91,10 +107,15 @@ def as_csv(grades: Sequence[FinalGrade]) -> str:
     >>> print(as_csv([FinalGrade(SubmissionReport("=1+1", "demo", "graded", 1.0, 2.0))]).splitlines()[1])
     '=1+1,demo,1,2,graded,,
     """
-    return csv_text([COLUMNS, *map(_csv_line, grades)])
+    return "".join(iterate_grades_csv(grades))
 
 
-def _csv_line(grade: FinalGrade) -> list[str]:
-    report, said = grade.report, " | ".join(grade.messages)
-    numbers = [f"{grade.points:g}", f"{report.max_points:g}"]
-    return [report.learner, report.exercise, *numbers, report.status, report.sandbox, said]
+def iterate_grades_csv(grades: Iterable[GradeLine]) -> Iterator[str]:
+    """Yield the same a line at a time."""
+    yield from iterate_csv([COLUMNS])
+    yield from iterate_csv(map(_csv_line, grades))
+
+
+def _csv_line(grade: GradeLine) -> list[str]:
+    numbers = [f"{grade.points:g}", f"{grade.max_points:g}"]
+    return [grade.learner, grade.exercise, *numbers, grade.status, grade.sandbox, " | ".join(grade.messages)]

@@ -1,25 +1,30 @@
 """Write grades as JUnit XML, which CI services show: a suite per submission, a case per test or cell."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_lib.extras import load
 
-__all__ = ["as_junit"]
+__all__ = ["as_junit", "iterate_junit"]
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
 
 
-def as_junit(grades: Sequence[FinalGrade]) -> str:
+def as_junit(grades: Iterable[FinalGrade]) -> str:
     """Return grades as JUnit XML, without the tests' ``detail``: learners read what such services show.
 
     A failure carries the learner's message, what could not run is skipped, and a fault of the key is an error.
     """
+    return "".join(iterate_junit(grades))
+
+
+def iterate_junit(grades: Iterable[FinalGrade]) -> Iterator[str]:
+    """Yield the same, a submission at a time."""
     junit: Any = load("junitparser", extra="grade")
-    document = junit.JUnitXml(_xml_text("grades"))
+    yield '<testsuites name="grades">'
     for grade in grades:
         report = grade.report
         suite = junit.TestSuite(_xml_text(f"{report.exercise}: {report.learner}"))
@@ -28,8 +33,8 @@ def as_junit(grades: Sequence[FinalGrade]) -> str:
         suite.add_property("sandbox", report.sandbox or "not run")
         rows = report.rows or (Row(report.status, "submission", "failed", message=" ".join(report.messages)),)
         suite.add_testcases([_make_case(junit, row, f"{report.exercise}.{report.learner}") for row in rows])
-        document.add_testsuite(suite)
-    return str(document.tostring().decode("utf-8")) + "\n"
+        yield str(suite.tostring().decode("utf-8"))
+    yield "</testsuites>\n"
 
 
 def _make_case(junit: Any, row: Row, where: str) -> Any:

@@ -8,16 +8,17 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from course_grader.grading.gradebook.final_grade import FinalGrade
-from course_grader.grading.reports.csv_json import submission_entry
+from course_grader.grading.gradebook.standing import GradeLine
 from course_grader.grading.text import format_time
 from course_lib.extras import load
 
-__all__ = ["as_page", "is_up_to_date", "load_template"]
+__all__ = ["as_page", "has_stamp", "load_template", "make_stamp"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 STAMP = '<meta name="made-from" content="{}">'
@@ -37,7 +38,7 @@ def as_page(grades: Sequence[FinalGrade], *, titles: Mapping[str, str]) -> str:
     compiled, style = load_template()
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode()
     page = compiled.render(
-        stamp=load("markupsafe", extra="grade").Markup(STAMP.format(_digest(grades, titles))),
+        stamp=load("markupsafe", extra="grade").Markup(STAMP.format(make_stamp(grades, titles))),
         learner=grades[0].report.learner,
         grades=grades,
         titles=titles,
@@ -49,24 +50,24 @@ def as_page(grades: Sequence[FinalGrade], *, titles: Mapping[str, str]) -> str:
     return str(page)
 
 
-def is_up_to_date(path: Path, grades: Sequence[FinalGrade], *, titles: Mapping[str, str]) -> bool:
-    """Tell whether a learner's page is there, made from these very grades: to render it takes far longer."""
+def make_stamp(grades: Iterable[GradeLine], titles: Mapping[str, str]) -> str:
+    """Return a hash of all that a learner's page is made of: the grades, the titles, and its form."""
+    facts = [(each.exercise, titles.get(each.exercise), each.digest) for each in grades]
+    return hashlib.sha256(json.dumps([_form(), facts]).encode()).hexdigest()
+
+
+def has_stamp(path: str, stamp: str) -> bool:
+    """Tell whether a learner's file is there, made from these very grades: to make it anew takes far longer."""
     try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+        descriptor = os.open(path, os.O_RDONLY)  # there are tens of thousands, and a file object takes twice as long
     except OSError:
         return False
-    return STAMP.format(_digest(grades, titles)).encode() in head
-
-
-def _digest(grades: Sequence[FinalGrade], titles: Mapping[str, str]) -> str:
-    """Return a hash of all that a page is made of: the grades, but for what only the instructor sees, and its form."""
-    entries = [
-        submission_entry(grade) | {"rows": [row.as_record() | {"detail": ""} for row in grade.report.rows]}
-        for grade in grades
-    ]
-    mine = {grade.report.exercise: titles.get(grade.report.exercise) for grade in grades}
-    return hashlib.sha256(json.dumps([_form(), mine, entries]).encode()).hexdigest()
+    try:
+        return stamp.encode() in os.read(descriptor, HEAD_BYTES)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 @functools.cache

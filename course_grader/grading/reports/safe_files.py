@@ -1,23 +1,25 @@
 """Write files atomically, under names and with cells that are safe whatever a learner is called."""
 
 import csv
+import functools
 import hashlib
-import io
 import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from course_lib.errors import InputError
 
-__all__ = ["check_folder", "csv_text", "safe_file_name", "write_atomically"]
+__all__ = ["check_folder", "iterate_csv", "safe_file_name", "write_atomically"]
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?")  # points can be negative, and a number is no formula
 DIGESTED = re.compile(r".*-[0-9a-f]{8}")  # what is made of another name could look like it
 PLAIN = re.compile(r"[a-z0-9]([a-z0-9._-]{0,78}[a-z0-9_-])?")
 RESERVED = re.compile(r"(aux|con|nul|prn|com\d|lpt\d)(\..*)?")  # Windows, whatever follows the dot
+SHORT = 200
 CELL_CHARS = 16_000  # a spreadsheet takes 32,767, of which apostrophes may be half
 # What a spreadsheet takes for the beginning of a formula.
 FORMULA = tuple(
@@ -69,18 +71,25 @@ def safe_file_name(name: str) -> str:
     return "-".join([*re.findall(r"[A-Za-z0-9]+", letters), digest])
 
 
-def csv_text(rows: Iterable[Iterable[str]]) -> str:
-    """Return CSV that is safe to open in a spreadsheet.
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        """Return the text."""
+        return text
+
+
+def iterate_csv(rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    r"""Yield CSV that is safe to open in a spreadsheet, a line at a time.
 
     Examples
     --------
-    >>> print(csv_text([["=1+1", "-1.5", "a,b", "c;=1+1"]]))
-    '=1+1,-1.5,"a,b",c;'=1+1
-    <BLANKLINE>
+    >>> list(iterate_csv([["=1+1", "-1.5", "a,b", "c;=1+1"]]))
+    ['\'=1+1,-1.5,"a,b",c;\'=1+1\n']
     """
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_plain_cell(cell) for cell in row] for row in rows)
-    return text.getvalue()
+    writer: Any = csv.writer(_Echo(), lineterminator="\n")  # whose writerow returns what the file's write does
+    for row in rows:
+        yield writer.writerow([_plain_short_cell(cell) if len(cell) < SHORT else _plain_cell(cell) for cell in row])
 
 
 def _plain_cell(cell: str) -> str:
@@ -91,14 +100,23 @@ def _plain_cell(cell: str) -> str:
     """
     if NUMBER.fullmatch(cell):
         return cell
-    cell = "".join(char if char.isprintable() else " " for char in cell[:CELL_CHARS])
+    cell = cell[:CELL_CHARS]
+    if not cell.isprintable():
+        cell = "".join(char if char.isprintable() else " " for char in cell)
     return ";".join(f"'{part}" if part.lstrip(' "').startswith(FORMULA) else part for part in cell.split(";"))
 
 
-def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> Path:
+@functools.lru_cache(maxsize=10_000)
+def _plain_short_cell(cell: str) -> str:
+    """Return the same; a class's tables have the same points, names and words over and over."""
+    return _plain_cell(cell)
+
+
+def write_atomically(path: Path, text: str | bytes | Iterable[str], *, sync: bool = True) -> Path:
     """Write a file beside its place and rename it, so that a reader never sees half of it; return the path.
 
-    Text that comes in pieces is written as it comes: if making one fails, the file stays what it was.
+    Text that comes in pieces is written as it comes: if making one fails, the file stays what it was. Without ``sync``
+    a machine that fails may lose it: for what is made anew where it is not as it should be.
 
     Raises
     ------
@@ -114,7 +132,8 @@ def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> Path:
                 for piece in pieces:
                     file.write(piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece)
                 file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
             Path(name).chmod(0o644)
             Path(name).replace(path)
         except BaseException:

@@ -1,8 +1,11 @@
 """Pages for instructors: how the class stands, one hand-in, grades for other systems, and the audit log."""
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 
+from course_grader.grading.gradebook.final_grade import FinalGrade
 from course_grader.grading.reports.canvas_moodle import as_canvas, as_moodle
 from course_grader.grading.reports.csv_json import as_csv, as_json
 from course_grader.service.class_overview import overview_of
@@ -21,7 +24,7 @@ from course_grader.service.web.report_view import view_report
 __all__ = ["router"]
 
 router = APIRouter(prefix="/course", include_in_schema=False)
-FORMS = {
+FORMS: dict[str, tuple[str, Callable[[list[FinalGrade]], str]]] = {
     "canvas": ("canvas.csv", as_canvas),
     "moodle": ("moodle.csv", as_moodle),
     "csv": ("grades.csv", as_csv),

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from course_grader.grading.grade_class.roster import parse_roster
 from course_grader.grading.gradebook.attempts import ManualPoints
-from course_grader.grading.reports.safe_files import csv_text
+from course_grader.grading.reports.safe_files import iterate_csv
 from course_grader.grading.text import format_time, one_line, quote
 from course_grader.service.course import Course
 from course_grader.service.people import Person
@@ -66,7 +66,7 @@ def make_links(request: Request, person: AsInstructor, course: TheCourse) -> Res
     url = request.app.state.url
     rows = [(name, names[name], f"{url}/link/{secret}") for name, secret in made.items()]
     headers = {"Content-Disposition": 'attachment; filename="links.csv"'}
-    return Response(csv_text([("username", "name", "link"), *rows]), media_type="text/csv", headers=headers)
+    return Response("".join(iterate_csv([("username", "name", "link"), *rows])), media_type="text/csv", headers=headers)
 
 
 @router.get("/learners/{name}")
