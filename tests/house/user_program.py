@@ -352,6 +352,7 @@ def test_their_square(learner: Any) -> None:
 def mark_own_notebook() -> None:
     """In a notebook, or with a path."""
     print(course_grader.check("homework.ipynb").points, course_grader.check().passed)
+    print(course_grader.hand_in("clip", "homework.ipynb", token="https://a.example#b").points)
 
 
 def build_notebooks(root: Path) -> nbformat.NotebookNode:

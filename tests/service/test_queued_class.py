@@ -44,9 +44,9 @@ def worker(classroom, new_database):
 
 def test_marks_are_those_of_this_machine(classroom, worker):
     """Points, messages and notes; and a second run has nothing left to grade."""
-    here = course("grade", "submissions", "--out", "here", "-j", "1", cwd=classroom)
+    here = course("grade", "submissions", "--out", "here", "-j", "1", "--report", "json", cwd=classroom)
     assert here.returncode == 0, here.stderr
-    there = ("grade", "submissions", "--out", "there", "--gradebook", worker, "--queue")
+    there = ("grade", "submissions", "--out", "there", "--gradebook", worker, "--queue", "--report", "json")
     while "found none" in (queued := course(*there, cwd=classroom)).stderr:
         pass  # the worker is on its way
     assert queued.returncode == 0, queued.stderr
