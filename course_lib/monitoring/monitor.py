@@ -77,7 +77,8 @@ class GradientMonitor(GradientRecord):
         None for none, and then no parameter is copied.
     histogram_every : int or None
         Count the elements of each gradient by their size at one in so many measured steps; None for none. Each takes
-        as long as 12 to 27 readings, and 1.5 kB a parameter. See :meth:`histogram` and :meth:`histogram_map`.
+        as long as 12 to 27 readings, and 1.5 kB a parameter. Of a split model a process counts its part. See
+        :meth:`histogram` and :meth:`histogram_map`.
     log_to : optional
         Where the numbers of each measured step are written, by the names of :meth:`scalars`, as soon as they are there:
         TensorBoard's ``SummaryWriter``, a run of ``wandb`` (or the module, for its present run), the module ``mlflow``,
