@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.errors import InputError, MonitorError
+from course_lib.errors import MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory
-from course_lib.monitoring.histograms import Counts, GradientHistogram, trim
 from course_lib.monitoring.log_writers import LogTarget, make_writer
 from course_lib.monitoring.measuring_schedule import AT_FIRST
 from course_lib.monitoring.reading.gradient_measures import Float64
@@ -87,34 +86,6 @@ class GradientRecord:
         """Draw the norm of all gradients together, and of up to three parameters, by step, on a logarithmic scale."""
         self._refuse_empty()
         return plots.norm_curves(self._history, parameters, title=title)
-
-    def histogram(self, parameter: str) -> GradientHistogram:
-        """Return the latest histogram of a parameter's gradient, counts and edges as of ``numpy.histogram``.
-
-        Bins are powers of two from 2^-64 to 2^32, of either sign, of those that hold anything; 0 is in the middle one.
-
-        Raises
-        ------
-        MonitorError
-            If none was counted: give the monitor ``histogram_every``.
-        """
-        return trim(self._counts(parameter)[-1][1])
-
-    def histogram_map(self, parameter: str, *, title: str = "") -> "HeatMapFigure":
-        """Draw how large the elements of a parameter's gradient are: a row for a power of two, a column for a step."""
-        return plots.histogram_map(self._counts(parameter), title=title or f"Sizes in the gradient of {parameter}")
-
-    def _counts(self, parameter: str) -> list[tuple[int, Counts]]:
-        """Return the histograms of one parameter, with their steps."""
-        if parameter not in self._history.names:
-            raise InputError(f"there is no parameter {parameter!r}. The names are in monitor.history.")
-        if not self._history.histograms:
-            raise MonitorError(
-                "no histogram was counted yet. Make the monitor with histogram_every=10, for one in so many of the "
-                "steps that it measures."
-            )
-        i = self._history.names.index(parameter)
-        return [(step, counts[i]) for step, counts in self._history.histograms]
 
     def weight_rms(self) -> tuple[Float64, list[str]]:
         """Return the root mean square of the gradients of weights, shape (steps, weights), and the weights' names.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from course_lib.extras import load
 from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import to_float64
+from course_lib.split_tensors import local_part
 
 __all__ = ["LOWEST", "Counts", "GradientHistogram", "count_gradients", "trim"]
 
@@ -68,7 +69,7 @@ def count_gradients(grads: Sequence[Any]) -> Counts:
 def _count_tensor(gradient: Any) -> Any:
     """Count one tensor's elements, on its device."""
     torch = load("torch", extra="torch")
-    x = gradient.detach().to_dense()
+    x = local_part(gradient.detach()).to_dense()
     x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
     x = x.reshape(-1).to(torch.float64 if x.dtype == torch.float64 else torch.float32)
     edges = torch.as_tensor(EDGES, dtype=x.dtype, device=x.device)

@@ -134,3 +134,17 @@ def test_one_exchange_is_made_for_each_step_that_is_measured():
         return len(gathered)
 
     assert run_processes(work) == [2, 2]
+
+
+def test_the_histograms_of_the_processes_add_up_to_that_of_the_whole():
+    """Each counts the elements that it holds."""
+
+    def count(model):
+        torch.manual_seed(1)
+        model(torch.randn(8, 6)).square().mean().backward()
+        with GradientMonitor(model, histogram_every=1) as monitor:
+            monitor.step()
+        return monitor._history.histograms[-1][1]
+
+    parts = run_processes(lambda _: count(shard(network())))
+    assert sum(parts).tolist() == count(network()).tolist()
