@@ -154,7 +154,7 @@ def test_what_could_not_be_read_back_is_refused_before_the_first_epoch(tmp_path)
 
     for what in (lambda: None), tmp_path:
         with pytest.raises(InputError, match=r"of the model and optimizer and scheduler must be tensors and plain"):
-            small_run(tmp_path / "run.pt", schedule=lambda _, own=Own(what): own, metrics={"never": lambda *_: 1 / 0})
+            small_run(tmp_path / "run.pt", scheduler=Own(what), metrics={"never": lambda *_: 1 / 0})
         assert not list(tmp_path.iterdir())
     ours = autograd.nn.Linear(1, 1)
     sgd = autograd.optim.SGD(ours.parameters(), lr=0.1)
