@@ -101,19 +101,20 @@ class Checkpoint:
         """Write the first state, and read it: what cannot be kept is refused now, and not when it is needed."""
         try:
             self.write([])
+            if self.rank == 0:
+                self._read()
         except OSError as error:
             raise InputError(
                 f"checkpoint= must name a file that can be written, but {self.path} cannot: {error}. Make its folder, "
                 "or name another."
             ) from error
-        except (AttributeError, TypeError, PicklingError) as error:
-            kinds = " and ".join(name for name, part in self.parts.items() if part is not None)
+        except (AttributeError, TypeError, PicklingError, InputError) as error:
+            self.path.unlink(missing_ok=True)
+            kinds = " and ".join(["model", *(name for name, part in self.parts.items() if part is not None)])
             raise InputError(
-                f"what a checkpoint keeps of the {kinds} must be tensors and plain values, but it is not ({error}); "
-                "leave functions out of state_dict()"
+                f"what a checkpoint keeps of the {kinds} must be tensors and plain values, but something is not "
+                f"({type(error.__cause__ or error).__name__}); leave functions and objects out of state_dict()"
             ) from error
-        if self.rank == 0:
-            self._read()
 
     def save(self, epochs: list[dict[str, Any]]) -> None:
         """Write the state after some epochs; where that fails, warn, and keep the file that is there."""

@@ -22,7 +22,7 @@ def read_state(device: Any, loaders: Sequence[object]) -> dict[str, Any]:
     found: dict[str, Any] = {"python": random.getstate(), "numpy": (kind, torch.tensor(keys.astype(np.int64)), *rest)}
     found |= {"torch": torch.get_rng_state(), "loaders": [_read_part(part) for part in _parts(loaders)]}
     if (accelerator := _accelerator(device)) is not None:
-        found["accelerator"] = accelerator.get_rng_state(device)
+        found["accelerator"] = accelerator.get_rng_state(*_which(device))
     return found
 
 
@@ -39,7 +39,7 @@ def restore_state(state: dict[str, Any], device: Any, loaders: Sequence[object])
         if kept["state"] is not None:
             part.load_state_dict(kept["state"])
     if "accelerator" in state and (accelerator := _accelerator(device)) is not None:
-        accelerator.set_rng_state(state["accelerator"], device)
+        accelerator.set_rng_state(state["accelerator"], *_which(device))
 
 
 def fits_loaders(state: dict[str, Any], loaders: Sequence[object]) -> bool:
@@ -52,9 +52,13 @@ def fits_loaders(state: dict[str, Any], loaders: Sequence[object]) -> bool:
 
 def _accelerator(device: Any) -> Any:
     """Return torch's module for a device that draws random numbers of its own, or None."""
-    torch = load("torch", extra="torch")
-    module = None if device.type == "cpu" else torch.get_device_module(device.type)
+    module = None if device.type == "cpu" else getattr(load("torch", extra="torch"), device.type, None)
     return module if hasattr(module, "get_rng_state") else None
+
+
+def _which(device: Any) -> tuple[Any, ...]:
+    """Return what these functions take beside the state: of Apple's one device, nothing."""
+    return () if device.type == "mps" else (device,)
 
 
 def _parts(loaders: Sequence[object]) -> Iterator[Any]:

@@ -141,15 +141,21 @@ def test_what_is_no_checkpoint_is_refused_and_nothing_in_it_runs(tmp_path, capsy
 
 
 def test_what_could_not_be_read_back_is_refused_before_the_first_epoch(tmp_path):
-    """A state with a function in it, and a model that is not torch's."""
+    """A state with a function or an object in it, and a model that is not torch's."""
 
     class Own:
         step, load_state_dict = (lambda self, *_: None,) * 2
-        state_dict = lambda self: {"function": lambda: None}  # noqa: E731
 
-    with pytest.raises(InputError, match=r"of the optimizer and scheduler must be tensors and plain values"):
-        small_run(tmp_path / "run.pt", schedule=lambda _: Own(), metrics={"never": lambda *_: 1 / 0})
-    assert not list(tmp_path.iterdir())
+        def __init__(self, what):
+            self.what = what
+
+        def state_dict(self):
+            return vars(self)
+
+    for what in (lambda: None), tmp_path:
+        with pytest.raises(InputError, match=r"of the model and optimizer and scheduler must be tensors and plain"):
+            small_run(tmp_path / "run.pt", scheduler=Own(what), metrics={"never": lambda *_: 1 / 0})
+        assert not list(tmp_path.iterdir())
     ours = autograd.nn.Linear(1, 1)
     sgd = autograd.optim.SGD(ours.parameters(), lr=0.1)
     with pytest.raises(InputError, match=r"needs a torch model"):
