@@ -11,12 +11,13 @@ from course_lib.errors import InputError
 
 __all__ = ["stream_progress"]
 
-LOOK_SECONDS, LONGEST_SECONDS = 0.5, 60  # then the browser asks again, as one who may
+LOOK_SECONDS, LONGEST_SECONDS = 0.5, 20  # then the browser asks again, as one who may; a lost stream costs no more
+UNBUFFERED = {"X-Accel-Buffering": "no"}  # asks nginx, and who follows it, to pass on what comes
 
 
 def stream_progress(say: Callable[[], str]) -> StreamingResponse:
     """Stream what ``say`` returns, whenever that is something else, until it is nothing."""
-    return StreamingResponse(_iterate_events(say), media_type="text/event-stream")
+    return StreamingResponse(_iterate_events(say), media_type="text/event-stream", headers=UNBUFFERED)
 
 
 async def _iterate_events(say: Callable[[], str]) -> AsyncIterator[str]:
