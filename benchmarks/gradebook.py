@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from sqlalchemy import func, insert, select
@@ -121,7 +122,7 @@ def take_step(address: str, folder: Path, step: str) -> dict[str, float]:
 def measure(address: str, folder: Path, learners: int) -> dict[str, object]:
     """Measure a class, each step in a process of its own."""
     found: dict[str, object] = {"database": address.split(":")[0] if "://" in address else "sqlite"}
-    found |= {"learners": learners, "attempts": learners * EXERCISES_EACH}
+    found |= {"learners": learners, "attempts": learners * EXERCISES_EACH, "load": round(os.getloadavg()[0], 1)}
     command = [sys.executable, "-m", "benchmarks.gradebook", "--learners", str(learners), "--gradebook", address]
     for step in ("fill", *STEPS):
         options = ["--step", step, "--folder", str(folder)]
@@ -161,8 +162,10 @@ def save(found: dict[str, object]) -> None:
     same = ("database", "learners")
     others = [each for each in kept if any(each[name] != found[name] for name in same)]
     classes = sorted([*others, found], key=lambda each: [each[name] for name in same])
-    machine = {"machine": platform.machine(), "processors": len(os.sched_getaffinity(0))}
-    RESULTS.write_text(json.dumps(machine | {"python": platform.python_version(), "classes": classes}, indent=1) + "\n")
+    about = {"date": datetime.now(UTC).date().isoformat(), "cores": len(os.sched_getaffinity(0))}
+    about |= {"versions": {"sqlalchemy": version("sqlalchemy"), "python": platform.python_version()}}
+    about |= {"units": "seconds: wall clock, which other work on the machine lengthens; cpu_seconds: of the process"}
+    RESULTS.write_text(json.dumps(about | {"classes": classes}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
