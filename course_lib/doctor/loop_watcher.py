@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from course_lib.doctor.loop_clock import AFTER, BACKWARD, OPTIMIZER, LoopClock
 from course_lib.doctor.loop_hooks import LoopHooks, has_compiled
 from course_lib.doctor.losses import Losses
-from course_lib.doctor.module_look import LOOKS, ModuleLook
+from course_lib.doctor.module_look import LOOK_STEPS, ModuleLook
 from course_lib.doctor.nonfinite_search import FirstNonfinite, Where
 from course_lib.doctor.operations_look import OperationsLook
 from course_lib.doctor.pace import LOOKS_SHARE
@@ -217,9 +217,7 @@ class LoopWatcher:
         self._new_step, self._may_wait = True, self.clock.step_seconds > WORTH_WAITING
         if modules is not None:
             modules.was_looking = False
-        if modules is not None and not modules.is_over:
-            self._try(modules.begin)
-        elif not recording:
+        if not recording:
             self._try(self._plan_looks)
         if (self.modules is not None and self.modules.is_looking) or self._is_recording:
             self.clock.time_next()
@@ -230,13 +228,13 @@ class LoopWatcher:
 
     def _plan_looks(self) -> None:
         """Begin the next look, once the loop has run long enough that it is cheap."""
-        paid, step_seconds = LOOKS_SHARE * self.clock.loop_seconds, self.clock.step_seconds
-        first = self.first or self.watched[0]
-        if first.takes_closure or (self.modules is not None and self.operations is not None):
+        first, step_seconds = self.first or self.watched[0], self.clock.step_seconds
+        paid, modules = LOOKS_SHARE * self.clock.steps * step_seconds, self.modules
+        if first.takes_closure:
             return
-        if self.modules is None and not has_compiled():
-            if paid > LOOKS * step_seconds:
-                self.modules = ModuleLook(first.model)
+        if not (has_compiled() or (modules is not None and modules.is_over)):
+            if paid > LOOK_STEPS * (1 + len(modules.timers) if modules else 1) * step_seconds:
+                self.modules = modules or ModuleLook(first.model)
                 self.modules.begin()
         elif self.operations is None:
             operations = OperationsLook(first.device)
