@@ -61,6 +61,10 @@ class LoopClock:
         self._left = now = perf_counter()
         self.own_seconds += now - self._entered
 
+    def charge(self, seconds: float) -> None:
+        """Count time as the doctor's own, in a step that is not timed."""
+        self.own_seconds += 0.0 if self.is_timing else seconds
+
     def enter_model(self) -> None:
         """Begin a forward pass; a second call before the backward pass goes on with it."""
         self.enter(FORWARD if self._in_forward else BEFORE)
@@ -84,6 +88,10 @@ class LoopClock:
         self._spoiled, self._parts = perturbed, [0.0] * len(PARTS)
         gap = 1 if self.steps < AT_FIRST or perturbed else ceil(took / (TIMED_SHARE * self.step_seconds))
         self._next_timed = self.steps + min(gap, LONGEST_GAP)
+
+    def time_next(self) -> None:
+        """Time the next step, which is to be looked into."""
+        self._next_timed = 0
 
     def count(self) -> bool:
         """Count a step, and return whether the next one is timed."""

@@ -83,14 +83,19 @@ class LoopHooks:
     def watch_backward(self) -> None:
         """Tell the listener of each ``loss.backward()``, for which torch has no hook: its method is wrapped."""
         kind, begins, ends = self.torch.Tensor, self.listener.on_backward, self.listener.on_backward_end
-        original = kind.backward
+        original, inside = kind.backward, False
 
         @functools.wraps(original)
         def backward(tensor: "torch.Tensor", *args: Any, **kwargs: Any) -> Any:
+            nonlocal inside
+            if inside:  # a subclass of Tensor hands the call on to this very method
+                return original(tensor, *args, **kwargs)
+            inside = True
             begins(tensor)
             try:
                 return original(tensor, *args, **kwargs)
             finally:
+                inside = False
                 ends()
 
         def restore() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from course_lib.doctor.loop_clock import AFTER, BACKWARD, OPTIMIZER, LoopClock
 from course_lib.doctor.loop_hooks import LoopHooks, has_compiled
 from course_lib.doctor.losses import Losses
-from course_lib.doctor.module_look import LOOKS, ModuleLook
-from course_lib.doctor.nonfinite_search import FirstNonfinite
+from course_lib.doctor.module_look import LOOK_STEPS, ModuleLook
+from course_lib.doctor.nonfinite_search import FirstNonfinite, Where
 from course_lib.doctor.operations_look import OperationsLook
 from course_lib.doctor.pace import LOOKS_SHARE
 from course_lib.doctor.step_calls import StepCalls
@@ -143,18 +143,13 @@ class LoopWatcher:
             return
         watched.steps += 1
         watched.takes_closure = closure
-        if self.clock.is_timing:
+        if timing := self.clock.is_timing:
             self.clock.enter(AFTER)
-            if not closure:
-                self._try(self._check_gradient, watched)
-                self._try(self._look_at_gradients, watched)
-            self.clock.leave()
-        elif not closure:
+        if not closure:
             self._try(self._check_gradient, watched)
-            if watched.schedule.concerns(watched.steps):
-                began = perf_counter()
-                self._try(self._look_at_gradients, watched)
-                self.clock.own_seconds += perf_counter() - began
+            self._try(self._look_at_gradients, watched)
+        if timing:
+            self.clock.leave()
 
     def on_step_end(self, optimizer: "torch.optim.Optimizer") -> None:
         """Close the books on a step, and decide what is looked at in the next one."""
@@ -187,52 +182,59 @@ class LoopWatcher:
 
     def _read_deferred_losses(self) -> None:
         """Read the losses that wait on an accelerator."""
-        wrong = self.losses.read_deferred()
-        if wrong is not None and self.nonfinite is None:
-            self._search("loss", wrong, None)
+        if (wrong := self.losses.read_deferred()) is not None and self.nonfinite is None:
+            self._search("loss", wrong[0], None, late=wrong[1])
 
     def _check_gradient(self, watched: WatchedOptimizer) -> None:
         if self.nonfinite is None and watched.has_nonfinite_gradient(wait=self._may_wait):
-            self._search("gradients", math.nan, None)
+            self._read_deferred_losses()  # if one is at fault, it came first
+            if self.nonfinite is None:
+                self._search("gradients", math.nan, None)
 
     def _look_at_gradients(self, watched: WatchedOptimizer) -> None:
         if watched.schedule.concerns(watched.steps):
+            began = perf_counter()
             watched.look(step_seconds=self.clock.step_seconds)
             self._read_deferred_losses()
+            self.clock.charge(perf_counter() - began)
 
-    def _search(self, where: Any, value: float, loss: "torch.Tensor | None") -> None:
-        """Say where the first value that is not finite came from; takes as long as it takes, once."""
+    def _search(self, where: Where, value: float, loss: "torch.Tensor | None", *, late: int = 0) -> None:
+        """Say where the first value that is not finite came from, if late; takes as long as it takes, once."""
         began, self._asleep = perf_counter(), True
+        seen = FirstNonfinite(self.clock.steps + 1 - late, where, value, None, "Its step could not be repeated.")
+        self.nonfinite = seen
         try:
-            self.nonfinite = self._calls.find_origin(where, value, loss, self.clock.steps + 1, self.watched)
+            self.nonfinite = self._calls.find_origin(seen, loss, self.watched, late=late > 0)
         finally:
             self._asleep = False
-            took = perf_counter() - began
-            self.search_seconds += took
-            self.clock.own_seconds += 0.0 if self.clock.is_timing else took
+            self.search_seconds += perf_counter() - began
+            self.clock.charge(perf_counter() - began)
 
     def _end_timed_step(self) -> None:
         """Note the step, and begin a look at the next one where it can be paid."""
-        modules, operations = self.modules, self.operations
-        recording = operations is not None and not operations.is_over
+        modules, recording = self.modules, self._is_recording
         self.clock.end_timed_step(perturbed=recording or (modules is not None and modules.was_looking))
         self._new_step, self._may_wait = True, self.clock.step_seconds > WORTH_WAITING
         if modules is not None:
             modules.was_looking = False
-        if modules is not None and not modules.is_over:
-            self._try(modules.begin)
-        elif not recording:
+        if not recording:
             self._try(self._plan_looks)
+        if (self.modules is not None and self.modules.is_looking) or self._is_recording:
+            self.clock.time_next()
+
+    @property
+    def _is_recording(self) -> bool:
+        return self.operations is not None and not self.operations.is_over
 
     def _plan_looks(self) -> None:
         """Begin the next look, once the loop has run long enough that it is cheap."""
-        paid, step_seconds = LOOKS_SHARE * self.clock.loop_seconds, self.clock.step_seconds
-        first = self.first or self.watched[0]
-        if first.takes_closure or (self.modules is not None and self.operations is not None):
+        first, step_seconds = self.first or self.watched[0], self.clock.step_seconds
+        paid, modules = LOOKS_SHARE * self.clock.steps * step_seconds, self.modules
+        if first.takes_closure:
             return
-        if self.modules is None and not has_compiled():
-            if paid > LOOKS * step_seconds:
-                self.modules = ModuleLook(first.model)
+        if not (has_compiled() or (modules is not None and modules.is_over)):
+            if paid > LOOK_STEPS * (1 + len(modules.timers) if modules else 1) * step_seconds:
+                self.modules = modules or ModuleLook(first.model)
                 self.modules.begin()
         elif self.operations is None:
             operations = OperationsLook(first.device)
@@ -244,7 +246,6 @@ WORDS = {
     "check_gradient": "the gradients could not be checked",
     "look_at_gradients": "the gradients could not be measured",
     "read_loss": "the loss could not be read",
-    "begin": "modules could not be looked into",
-    "turn": "modules could not be looked into",
+    **dict.fromkeys(("begin", "turn"), "modules could not be looked into"),
     "begin_step": "operations could not be recorded",
 }

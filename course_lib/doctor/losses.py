@@ -40,15 +40,16 @@ class Losses:
         """Keep a loss where it is, to be read when its device is waited for anyway."""
         self._waiting.append(loss.detach())
 
-    def read_deferred(self) -> float | None:
-        """Read those that wait, and return the first that is not finite."""
+    def read_deferred(self) -> tuple[float, int] | None:
+        """Read those that wait, and return the first that is not finite, and how many came after it."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return None
         values = load("torch", extra="torch").stack([loss.float().reshape(()) for loss in waiting]).tolist()
         for value in values:
             self.keep(value)
-        return next((value for value in values if not math.isfinite(value)), None)
+        wrong = ((value, len(values) - i) for i, value in enumerate(values, start=1) if not math.isfinite(value))
+        return next(wrong, None)
 
     def span(self) -> tuple[float, ...]:
         """Return the first and the last, or nothing."""

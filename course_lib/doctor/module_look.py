@@ -13,9 +13,10 @@ from course_lib.profiling.module_times import ModuleTimer
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ModuleLook", "ModuleUse"]
+__all__ = ["LOOK_STEPS", "ModuleLook", "ModuleUse"]
 
 LOOKS = 3  # steps, of whose times the median is taken
+LOOK_STEPS = 1.5  # about how many steps one that is looked into takes more
 
 
 @dataclass(frozen=True)

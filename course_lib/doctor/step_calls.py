@@ -1,12 +1,12 @@
 """Keep what a step has called until it is over, to repeat it if something in it is not finite."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from course_lib.doctor.nonfinite_search import (
     Call,
     FirstNonfinite,
-    Where,
     count_nodes,
     loss_operations,
     search_calls,
@@ -70,41 +70,57 @@ class StepCalls:
 
     def find_origin(
         self,
-        where: Where,
-        value: float,
+        seen: FirstNonfinite,
         loss: "torch.Tensor | None",
-        step: int,
         watched: "Sequence[WatchedOptimizer]",
+        *,
+        late: bool,
     ) -> FirstNonfinite:
-        """Say which operation of a step made its loss or a gradient not finite; its graph is still there for a loss."""
-        torch = load("torch", extra="torch")
-        together = torch.distributed
-        named = [pair for model in {id(w.model): w.model for w in watched}.values() for pair in parameter_names(model)]
-        if spoiled := find_nonfinite(named):
-            return FirstNonfinite(step, "parameters", value, None, _count_names(spoiled))
-        if not self.models and not self.losses:
+        """Say which operation made a loss or a gradient not finite, while the calls of its step are the last.
+
+        Parameters
+        ----------
+        seen : FirstNonfinite
+            What was seen, without an origin.
+        loss : torch.Tensor, optional
+            The loss, if its graph is still there.
+        watched : sequence of WatchedOptimizer
+        late : bool
+            Whether steps have been made since, so that other calls are the last.
+        """
+        models = {id(w.model): w.model for w in watched}.values()
+        if spoiled := find_nonfinite([pair for model in models for pair in parameter_names(model)]):
+            if not late:
+                return replace(seen, where="parameters", note=_count_names(spoiled))
+            note = f"It was read some steps later, when parameters were not finite either ({_count_names(spoiled)})."
+        elif late:
+            note = "It was read some steps later, and the parameters are finite still."
+        elif not (self.models or self.losses):
             note = "No call of the model was seen, as where the loop calls a compiled copy of it; pass what it calls."
-            return FirstNonfinite(step, where, value, None, note)
-        if together.is_available() and together.is_initialized() and together.get_world_size() > 1:
+        elif self._trains_with_others():
             note = "Several processes train together, so the step was not run again here: the others would not join in."
-            return FirstNonfinite(step, where, value, None, note)
+        elif self._holds_nan():
+            note = "What the model was given holds nan itself: look at the data of this batch."
+        elif origin := search_calls(self.models, self.losses, watched[0].optimizer):
+            return replace(seen, origin=origin, note="")
+        elif loss is not None and self.models:
+            last = self.models[-1]
+            operations = loss_operations(loss, last.began_at + count_nodes(last, watched[0].optimizer))
+            note = f"The model's output is finite when it is run again, so the loss makes it: {operations} compute it."
+        else:
+            note = "Run again, the model makes nothing like it, so the loop's own code does, between model and step()."
+        return replace(seen, note=note)
+
+    def _trains_with_others(self) -> bool:
+        """Return whether other processes would have to take part in a call."""
+        together = self.torch.distributed
+        return bool(together.is_available() and together.is_initialized() and together.get_world_size() > 1)
+
+    def _holds_nan(self) -> bool:
+        """Return whether a model was given nan."""
         given = [(call.args, call.kwargs) for call in self.models]
         leaves = load("torch.utils._pytree", extra="torch").tree_leaves(given)
-        batch = [("", leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if find_nonfinite(batch, nan_alone=True):
-            note = "What the model was given holds nan itself: look at the data of this batch."
-            return FirstNonfinite(step, where, value, None, note)
-        origin = search_calls(self.models, self.losses, watched[0].optimizer)
-        note = ""
-        if origin is None and loss is not None and self.models:
-            last = self.models[-1]
-            note = (
-                "The model's output is finite when it is run again, so the loss makes it: it is computed by "
-                f"{loss_operations(loss, last.began_at + count_nodes(last, watched[0].optimizer))}."
-            )
-        elif origin is None:
-            note = "Run again, the model makes nothing like it, so the loop's own code does, between model and step()."
-        return FirstNonfinite(step, where, value, origin, note)
+        return bool(find_nonfinite([("", t) for t in leaves if isinstance(t, self.torch.Tensor)], nan_alone=True))
 
 
 def _count_names(names: Sequence[str]) -> str:

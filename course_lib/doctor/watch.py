@@ -56,7 +56,7 @@ def watch(
     Notes
     -----
     **Price.** Beside some microseconds in each step, gradients are measured at the first three steps, and then
-    whenever that has taken less than 0.8% of the loop's time. Once the loop has run so long that it costs 0.3%, three
+    whenever that has taken less than 0.8% of the loop's time. Where the loop is so long that it costs about 0.5%, three
     steps are looked into module by module, and four are recorded with torch's profiler. ``python -m benchmarks.doctor``
     measures it all beside the bare loop. The first value that is not finite is worth more: once, the calls of that step
     are repeated operation by operation.

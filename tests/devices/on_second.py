@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from course_lib.clipping import clip_by_global_norm, clip_by_value
+from course_lib.doctor import watch
 from course_lib.errors import NonFiniteError, TrainingError
 from course_lib.mlp import mlp_grad
 from course_lib.monitoring import GradientMonitor, compute_grad_norm, log_gradient_stats
@@ -286,6 +287,23 @@ def check_the_device_refuses_what_a_gpu_refuses():
         assert (x.sum().item(), x.tolist(), x.cpu().tolist()) == (2, [1, 1], [1, 1])
         assert device.crossed == {"to the host": 3}
         assert isinstance(x.to(torch.float64), OnSecond)
+
+
+def check_the_doctor_waits_only_where_it_measures():
+    with Second() as device:
+        x, y = (each.to(NAME) for each in rows())
+        model = network().to(NAME)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with watch(model, optimizer) as doctor:
+            for step in range(40):
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(x), y)
+                device.crossed.clear()
+                (loss * float("nan") if step == 30 else loss).backward()
+                assert device.crossed == {}, (step, device.crossed)
+                optimizer.step()
+        found = doctor.report()
+        assert (found.steps, found.nonfinite.step, found.nonfinite.where) == (40, 31, "loss"), found.nonfinite
 
 
 if __name__ == "__main__":
