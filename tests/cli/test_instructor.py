@@ -345,6 +345,20 @@ def test_similar_lists_and_grade_does_too(course, classroom):
     assert_refused(course("similar", "nowhere"), "expected a folder of submissions")
 
 
+def test_a_run_writes_what_changed_and_names_what_it_left(course, classroom):
+    """Pages and details of others stay the same files; what was not asked for again is old, and named."""
+    course("grade", "submissions", "-j", 1, "--report", "html", "--report", "json")
+    learners = [path for name in ("learners", "details") for path in (classroom / "grades" / name).iterdir()]
+    before = {path: path.stat().st_ino for path in learners}
+    (classroom / "late").mkdir()
+    shutil.copytree("submissions/ada", "late/bob")
+    status, out, _ = course("grade", "late", "-j", 1)
+    assert status == 0
+    assert {path.stem for path in learners if path.stat().st_ino != before[path]} == {"bob"}
+    assert points_of(classroom)["bob"] == 3
+    assert "from an earlier run: grades/grades.json; name them with --report to write them anew" in out
+
+
 def test_packages_are_written_once(course, classroom):
     """Each kind; a second time the name is taken; an unknown exercise or place is refused."""
     assert course("package", "gradescope", "double", "--out", "a.zip")[:2] == (
