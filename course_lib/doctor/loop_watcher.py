@@ -45,8 +45,7 @@ class LoopWatcher:
         self.modules: ModuleLook | None = None
         self.operations: OperationsLook | None = None
         self.search_seconds = 0.0
-        self._by_id = dict[int, WatchedOptimizer]()
-        self._calls, self._new_step = StepCalls(), True
+        self._by_id, self._calls, self._new_step = dict[int, WatchedOptimizer](), StepCalls(), True
         self._hooked = dict[int, Any]()  # alive, so that no other module gets the same id
         self._asleep = self._began = self._may_wait = False
 
