@@ -9,3 +9,5 @@ def log_to_stderr() -> None:
     """Log what this course says; of the libraries, warnings."""
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
     logging.getLogger("course").setLevel(logging.INFO)
+    # What goes wrong in the queue goes wrong for the worker as well, which says it in a line instead of a traceback.
+    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)

@@ -25,6 +25,7 @@ from course_grader.service.database import open_service_database
 from course_grader.service.hand_ins import HandIn, HandIns
 from course_grader.service.kept_data import forget_person, pack_kept_data
 from course_grader.service.people import People
+from course_grader.service.queue_state import Watch
 from course_grader.service.tables import AuditRow, ExerciseRow, ExtensionRow
 
 __all__ = ["AuditEntry", "Course", "Standing"]
@@ -81,6 +82,7 @@ class Course:
         self.address = str(self._engine.url)
         self.book, self.people, self.hand_ins = Gradebook(address), People(self._engine), HandIns(self._engine)
         self.comparisons = Comparisons(self._engine)
+        self.watch = Watch(self._engine)
         self.people.add(self.policies.roster)
 
     @retry_and_explain

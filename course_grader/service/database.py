@@ -1,6 +1,5 @@
 """Open the service's database: the gradebook's tables, the service's, and the queue's, in one PostgreSQL."""
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPARE", "GRADE", "GRADE_QUEUE", "libpq_address", "make_queue", "open_service_database"]
 
 GRADE, COMPARE, GRADE_QUEUE = "grade", "compare", "grading"  # the tasks, and the queue that they wait in
+MOST_CONNECTIONS = 4
 LOCK = 0x73657276  # of PostgreSQL's advisory locks; another number than the gradebook's
 
 
@@ -59,10 +59,10 @@ def libpq_address(engine: Engine) -> str:
     return engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-@functools.cache
 def make_queue(address: str, *, asynchronous: bool = False) -> "App":
     """Return the queue in the database at ``address``, as libpq takes it: for a worker, or to put jobs in."""
     procrastinate: Any = load("procrastinate", extra="serve")
-    connector = procrastinate.PsycopgConnector if asynchronous else procrastinate.SyncPsycopgConnector
-    app: App = procrastinate.App(connector=connector(conninfo=address))
+    kind = procrastinate.PsycopgConnector if asynchronous else procrastinate.SyncPsycopgConnector
+    # Few connections: PostgreSQL has a hundred for all workers and the web server, and a worker needs two at a time.
+    app: App = procrastinate.App(connector=kind(conninfo=address, min_size=1, max_size=MOST_CONNECTIONS))
     return app

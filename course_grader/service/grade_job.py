@@ -15,12 +15,16 @@ from course_grader.grading.sandbox import scratch_dirs
 from course_grader.service.hand_ins import HandIns
 from course_grader.service.tables import State
 
-__all__ = ["GradeJobs", "WorkedExercise"]
+__all__ = ["GradeJobs", "OutdatedKeyError", "WorkedExercise"]
 
-MOST_TRIES = 3
+MOST_TRIES = 5
 DAMAGED = "the service's copy of this notebook is damaged; hand it in once more"
 NO_KEY = "no worker has the key of this exercise; your instructor has been told"
 GAVE_UP = "grading this one ended the grader's process several times; your instructor has been told"
+
+
+class OutdatedKeyError(Exception):
+    """The key has changed since this worker read it: another, or this one started anew, is to do the job."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,30 @@ class GradeJobs:
     ) -> None:
         self._hand_ins, self._book, self._graders, self._exercises = hand_ins, book, graders, exercises
 
+    @property
+    def slugs(self) -> list[str]:
+        """The exercises that can be graded."""
+        return list(self._exercises)
+
     def grade(self, number: int, *, tries: int) -> None:
-        """Grade the hand-in with this number; ``tries`` says how often a worker had begun before."""
+        """Grade the hand-in with this number; ``tries`` says how often a worker had begun before.
+
+        Raises
+        ------
+        OutdatedKeyError
+            If its key has changed; nothing is recorded.
+        """
         hand_in = self._hand_ins.find(number)
-        if hand_in is None:  # its learner had all of it deleted
+        if (
+            hand_in is None or hand_in.state is not State.WAITING
+        ):  # deleted by its learner; or done, and its worker died
             return
         worked, raw = self._exercises.get(hand_in.exercise), self._hand_ins.notebook(hand_in.notebook_hash)
         if worked is None or raw is None or tries >= MOST_TRIES:
             why = GAVE_UP if tries >= MOST_TRIES else DAMAGED if raw is None else NO_KEY
             self._hand_ins.finish(number, State.FAILED, why)
             return
+        _require_current(worked)
         with tempfile.TemporaryDirectory(dir=scratch_dirs.own_folder()) as folder:
             (path := Path(folder) / f"{hand_in.exercise}.ipynb").write_bytes(raw)
             task = Task(hand_in.learner, worked.exercise, path)
@@ -74,8 +92,15 @@ class GradeJobs:
         if report.status == "error":
             self._hand_ins.finish(number, State.FAILED, "; ".join(report.messages))
             return
+        # It may have changed meanwhile, and who has asked for a regrade since then takes this for one by the new key.
+        _require_current(worked)
         times = hand_in.submitted_at, hand_in.last_submitted_at
         attempt = Attempt(report, hand_in.notebook_hash, worked.key_hash, *times, datetime.now(UTC))
         self._book.record(attempt)
         if not self._hand_ins.finish(number, State.GRADED):  # its learner had all of it deleted meanwhile
             self._book.discard(attempt)
+
+
+def _require_current(worked: WorkedExercise) -> None:
+    if not worked.is_current:
+        raise OutdatedKeyError(worked.exercise.slug)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, exists, func, literal, select, text, update
+from sqlalchemy import Engine, exists, func, literal, literal_column, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
@@ -14,30 +14,19 @@ from course_grader.grading.gradebook.database import retry_and_explain
 from course_grader.grading.gradebook.late_policy import Policy
 from course_grader.grading.gradebook.notebook_store import keep_notebook, load_notebook
 from course_grader.grading.gradebook.sql_tables import AttemptRow, NotebookRow
-from course_grader.grading.text import format_time, quote
+from course_grader.grading.text import quote
 from course_grader.service.database import GRADE, GRADE_QUEUE, libpq_address, make_queue
+from course_grader.service.refusals import check_attempts, unknown_exercise
 from course_grader.service.tables import ExerciseRow, HandInRow, PersonRow, State
 from course_lib.errors import InputError
 
-__all__ = ["Counts", "HandIn", "HandIns", "NoMoreAttemptsError", "NotReadyError", "TooSoonError"]
+__all__ = ["Counts", "HandIn", "HandIns"]
 
 # Nothing is queued for a hand-in, or being done.
 NO_JOB = text(
     "NOT EXISTS (SELECT FROM procrastinate_jobs WHERE task_name = 'grade' AND status IN ('todo', 'doing') "
     "AND (args->>'hand_in')::bigint = hand_ins.id)"
 )
-
-
-class NoMoreAttemptsError(InputError):
-    """All attempts that the course allows are used."""
-
-
-class NotReadyError(InputError):
-    """No worker has said yet which exercises there are."""
-
-
-class TooSoonError(InputError):
-    """The course wants a pause between attempts, which is not over."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +92,10 @@ class HandIns:
             if session.scalar(select(PersonRow.name).where(PersonRow.name == learner).with_for_update()) is None:
                 raise InputError(f"expected someone of this course, found {quote(learner, chars=60)}; add them first")
             if session.get(ExerciseRow, exercise) is None:
-                raise _unknown_exercise(session, exercise)
+                raise unknown_exercise(session, exercise)
             row = session.scalar(select(HandInRow).where(*mine, HandInRow.notebook_hash == notebook_hash))
             if row is None:
-                _check_attempts(session, learner, exercise, at, policy)
+                check_attempts(session, learner, exercise, at, policy)
                 keep_notebook(session, raw)
                 row = HandInRow(learner=learner, exercise=exercise, notebook_hash=notebook_hash, submitted_at=at)
                 row.state, row.last_submitted_at, row.message = State.WAITING, at, ""
@@ -115,8 +104,9 @@ class HandIns:
                 self._defer(session, [row.id])
             else:
                 row.last_submitted_at = max(row.last_submitted_at, at)
+                _note_time(session, row.id)
                 if row.state == State.FAILED or (again and row.state == State.GRADED):
-                    row.state = State.WAITING
+                    row.state, row.message = State.WAITING, ""
                     self._defer(session, [row.id])
             return row.id
 
@@ -154,7 +144,9 @@ class HandIns:
         """Record that a hand-in was graded, or that grading it failed, and why; return whether it is still there."""
         with Session(self._engine) as session, session.begin():
             change = update(HandInRow).where(HandInRow.id == number).values(state=state, message=message)
-            return session.scalar(change.returning(HandInRow.id)) is not None
+            there = session.scalar(change.returning(HandInRow.id)) is not None
+            _note_time(session, number)
+            return there
 
     @retry_and_explain
     def regrade(self, exercise: str) -> int:
@@ -164,11 +156,11 @@ class HandIns:
         theirs = [getattr(AttemptRow, name) for name in names]
         source = select(*theirs, literal(State.GRADED.value), literal("")).where(AttemptRow.exercise == exercise, kept)
         with Session(self._engine) as session, session.begin():
-            people = select(AttemptRow.learner).where(AttemptRow.exercise == exercise)
-            session.execute(select(PersonRow.name).where(PersonRow.name.in_(people)).with_for_update())
+            theirs_alone = PersonRow.name.in_(select(AttemptRow.learner).where(AttemptRow.exercise == exercise))
+            session.execute(select(PersonRow.name).where(theirs_alone).order_by(PersonRow.name).with_for_update())
             adopt = postgresql.insert(HandInRow).from_select([*names, "state", "message"], source)
             session.execute(adopt.on_conflict_do_nothing())
-            again = update(HandInRow).where(HandInRow.exercise == exercise).values(state=State.WAITING)
+            again = update(HandInRow).where(HandInRow.exercise == exercise).values(state=State.WAITING, message="")
             numbers = session.scalars(again.where(NO_JOB).returning(HandInRow.id)).all()
             self._defer(session, numbers)
             return len(numbers)
@@ -216,31 +208,17 @@ class HandIns:
             self._queue.configure_task(GRADE, queue=GRADE_QUEUE, connection=driver).batch_defer(*jobs)
 
 
-def _unknown_exercise(session: Session, slug: str) -> InputError:
-    known = session.scalars(select(ExerciseRow.slug).order_by(ExerciseRow.slug)).all()
-    if not known:
-        return NotReadyError("expected a worker that grades, found none yet; try again in a minute")
-    fix = f"it must be one of {', '.join(known)}"
-    return InputError(f"expected the name of an exercise of this course, found {quote(slug, chars=60)}; {fix}")
-
-
-def _check_attempts(session: Session, learner: str, exercise: str, at: datetime, policy: Policy) -> None:
-    """Refuse one attempt too many, or one too soon; a file that could not be graded was none."""
-    graded = (AttemptRow.learner == learner, AttemptRow.exercise == exercise)
-    rejected = select(AttemptRow.notebook_hash).where(*graded, AttemptRow.status == "rejected")
-    made = (HandInRow.learner == learner, HandInRow.exercise == exercise, HandInRow.notebook_hash.not_in(rejected))
-    used, last = session.execute(select(func.count(), func.max(HandInRow.submitted_at)).where(*made)).one()
-    if policy.max_attempts is not None and used >= policy.max_attempts:
-        raise NoMoreAttemptsError(
-            f"expected at most {policy.max_attempts} attempts, found one more; all of them are used"
-        )
-    if last is not None and at < last + policy.pause:
-        minutes, again = policy.pause.total_seconds() / 60, format_time(last + policy.pause)
-        raise TooSoonError(f"expected {minutes:g} minutes between attempts, found less; hand in again from {again} on")
+def _note_time(session: Session, number: int) -> None:
+    """Tell the attempt, if there is one, when its notebook came in last: that decides which is the last attempt."""
+    session.flush()
+    mine = [getattr(AttemptRow, name) == getattr(HandInRow, name) for name in ("learner", "exercise", "notebook_hash")]
+    came = func.greatest(AttemptRow.last_submitted_at, HandInRow.last_submitted_at)
+    session.execute(update(AttemptRow).where(*mine, HandInRow.id == number).values(last_submitted_at=came))
 
 
 def _read(session: Session, row: HandInRow) -> HandIn:
-    waiting = (HandInRow.state == State.WAITING, HandInRow.id <= row.id)
+    # As a literal: the index of what waits is used for no parameter.
+    waiting = (HandInRow.state == literal_column("'waiting'"), HandInRow.id <= row.id)
     place = session.scalar(select(func.count()).where(*waiting)) if row.state == State.WAITING else 0
     names = ("id", "learner", "exercise", "notebook_hash", "submitted_at", "last_submitted_at", "message")
     return HandIn(**{name: getattr(row, name) for name in names}, state=State(row.state), place=place or 0)

@@ -46,16 +46,18 @@ class People:
     def add(self, entries: Iterable[RosterEntry], *, role: Role = Role.LEARNER) -> int:
         """Add people, and take over changed full names; return how many are new. Nobody's role changes."""
         now = datetime.now(UTC)
-        values = [{"name": each.username, "role": role, "full_name": each.name, "added_at": now} for each in entries]
+        # By name, so that two rosters at once do not wait for each other.
+        by_name = {each.username: each.name for each in sorted(entries, key=lambda each: each.username)}
+        values = [{"name": name, "role": role, "full_name": full, "added_at": now} for name, full in by_name.items()]
         if not values:
             return 0
         with Session(self._engine) as session, session.begin():
-            names = [value["name"] for value in values]
-            known = set(session.scalars(select(PersonRow.name).where(PersonRow.name.in_(names))))
-            statement = postgresql.insert(PersonRow).values(values)
+            known = set(session.scalars(select(PersonRow.name)))
+            statement = postgresql.insert(PersonRow)
             changed = {"full_name": statement.excluded.full_name}
-            session.execute(statement.on_conflict_do_update(index_elements=["name"], set_=changed))
-            return len(set(names) - known)
+            # A list beside the statement, and not in it: PostgreSQL takes 65,535 values in one.
+            session.execute(statement.on_conflict_do_update(index_elements=["name"], set_=changed), values)
+            return len(by_name.keys() - known)
 
     @retry_and_explain
     def list(self, role: Role = Role.LEARNER) -> list[Person]:

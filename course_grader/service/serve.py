@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,21 +64,23 @@ def run_service(settings: Settings, *, data: Path, database: str | None, say: Ca
 
     from course_grader.service.web.app import make_app
 
-    with _listen(settings) as listener, nullcontext(database) if database else embedded_postgres(data) as address:
+    started = nullcontext(database) if database else embedded_postgres(data)
+    # Told to stop, uvicorn ends as it should, and then sends itself the signal once more.
+    with suppress(KeyboardInterrupt), _listen(settings) as listener, started as address:
         course = Course(address, rules=settings.rules)
         try:
             host, port = listener.getsockname()[:2]
             url = (settings.url or f"http://{host}:{port}").rstrip("/")
+            config = uvicorn.Config(
+                make_app(course, url=url),
+                log_level="warning",
+                access_log=False,  # addresses of links are secrets
+                server_header=False,
+                timeout_graceful_shutdown=LAST_REQUESTS_SECONDS,
+            )
             say(f"hand in at {url}")
             say(f"for the instructor, good once: {url}/link/{_make_instructor_link(course, settings.instructor)}")
             with _worker(settings, address) if settings.worker else nullcontext():
-                config = uvicorn.Config(
-                    make_app(course, url=url),
-                    log_level="warning",
-                    access_log=False,  # addresses of links are secrets
-                    server_header=False,
-                    timeout_graceful_shutdown=LAST_REQUESTS_SECONDS,
-                )
                 uvicorn.Server(config).run(sockets=[listener])
         finally:
             course.close()

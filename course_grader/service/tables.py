@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from course_grader.grading.gradebook.sql_tables import TYPES
@@ -98,7 +98,10 @@ class HandInRow(ServiceTables):
     """
 
     __tablename__ = "hand_ins"
-    __table_args__ = (UniqueConstraint("learner", "exercise", "notebook_hash"),)
+    __table_args__ = (
+        UniqueConstraint("learner", "exercise", "notebook_hash"),
+        Index("hand_ins_waiting", "id", postgresql_where=text("state = 'waiting'")),  # the places in the queue
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     learner: Mapped[str] = mapped_column(index=True)
     exercise: Mapped[str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course_grader.grading.exercises.exercise import Exercise
 
-__all__ = ["hash_key", "hash_notebook"]
+__all__ = ["hash_key", "hash_key_folder", "hash_notebook"]
 
 
 def hash_notebook(raw: bytes) -> str:
@@ -21,9 +21,14 @@ def hash_notebook(raw: bytes) -> str:
 
 def hash_key(exercise: Exercise) -> str:
     """Return a SHA-256 of all files of a key that can change a grade: its text, its tests, and files beside them."""
+    return hash_key_folder(exercise.key)
+
+
+def hash_key_folder(key: Path) -> str:
+    """Return what :func:`hash_key` does, also of a key that cannot be loaded."""
     whole = hashlib.sha256()
-    for path in sorted(exercise.key.rglob("*")):
-        inside = path.relative_to(exercise.key)
+    for path in sorted(key.rglob("*")):
+        inside = path.relative_to(key)
         if path.is_file() and _can_change_grade(inside):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             whole.update(f"{inside.as_posix()}\0{content}\n".encode("utf-8", "surrogateescape"))

@@ -15,7 +15,7 @@ from course_grader.grading.gradebook.sql_tables import MARK, REVISION, RevisionR
 from course_lib.errors import CourseError, InputError
 from course_lib.extras import load
 
-__all__ = ["database_url", "explain", "open_database", "retry_and_explain"]
+__all__ = ["UnavailableError", "database_url", "explain", "open_database", "retry_and_explain"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +26,10 @@ OTHER = "name another with --gradebook"
 # Interrupted while it gives a connection back, SQLAlchemy logs a traceback and raises as well: to raise is enough.
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
 UNUSABLE = (SQLAlchemyError, ValueError, TypeError, ImportError)  # what SQLAlchemy raises at an address
+
+
+class UnavailableError(InputError):
+    """A gradebook that is open cannot be read or written, for now."""
 
 
 def database_url(address: str) -> URL:
@@ -138,9 +142,9 @@ def explain(method: Callable[Concatenate[_Book, P], R]) -> Callable[Concatenate[
     return run
 
 
-def _explain_error(book: _Addressed, error: SQLAlchemyError) -> InputError:
+def _explain_error(book: _Addressed, error: SQLAlchemyError) -> UnavailableError:
     wrong = f"the gradebook at {_shown_address(book.address)} could not be read or written: {_database_message(error)}"
-    return InputError(f"{wrong}; run the same command again")
+    return UnavailableError(f"{wrong}; run the same command again")
 
 
 def _lost_connection(error: SQLAlchemyError) -> bool:

@@ -1,7 +1,5 @@
 """The interface for programs: hand in, ask how far it is, read marks; described at ``/openapi.json``."""
 
-import asyncio
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -18,7 +16,7 @@ __all__ = ["UNKNOWN", "HandInNumber", "router"]
 
 HandInNumber = Annotated[int, Path(ge=1, lt=2**31)]  # what the database counts with
 router = APIRouter(prefix="/api", tags=["hand-ins"])
-LOOK_SECONDS, LONGEST_WAIT = 0.1, 25.0
+LONGEST_WAIT = 25.0
 UNKNOWN = "expected the number of one of your hand-ins, found another; see your page"
 
 
@@ -78,15 +76,18 @@ async def hand_in(exercise: str, request: Request, person: AsLearner, course: Th
 
 @router.get("/hand-ins/{number}")
 async def hand_in_state(
-    number: HandInNumber, person: AsLearner, course: TheCourse, wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0
+    number: HandInNumber,
+    request: Request,
+    person: AsLearner,
+    course: TheCourse,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0,
 ) -> HandInOut:
     """Return how far a hand-in is; with ``wait``, not before it is further, or so many seconds are over."""
-    first = found = await run_in_threadpool(_describe, course, number, person.name)
-    end = time.monotonic() + wait
-    while (found.state, found.place) == (State.WAITING, first.place) and time.monotonic() < end:
-        await asyncio.sleep(LOOK_SECONDS)
-        found = await run_in_threadpool(_describe, course, number, person.name)
-    return found
+    found = await run_in_threadpool(_describe, course, number, person.name)
+    if not wait or found.state is not State.WAITING:
+        return found
+    await request.app.state.places.wait(number, seconds=wait)
+    return await run_in_threadpool(_describe, course, number, person.name)
 
 
 @router.get("/me")

@@ -1,5 +1,7 @@
 """Put the service together: its routes, what every answer carries, and how an error is told."""
 
+import logging
+
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -7,13 +9,15 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 import course_lib
+from course_grader.grading.gradebook.database import UnavailableError
 from course_grader.grading.text import one_line
 from course_grader.service.course import Course
-from course_grader.service.hand_ins import NoMoreAttemptsError, NotReadyError, TooSoonError
-from course_grader.service.web import api, entry, instructor_pages, learner_pages, people_pages
+from course_grader.service.refusals import NoMoreAttemptsError, NotReadyError, TooSoonError
+from course_grader.service.web import api, entry, health, instructor_pages, learner_pages, people_pages
 from course_grader.service.web.access import Limiter
 from course_grader.service.web.edge import HEADERS, Edge
 from course_grader.service.web.pages import STATIC, show
+from course_grader.service.web.queue_places import QueuePlaces
 from course_lib.errors import InputError
 
 __all__ = ["make_app"]
@@ -26,6 +30,9 @@ SAID = {
     405: "expected another way to ask for this address; go back, and use the page's buttons",
 }
 FAILED = "something is wrong with the service, not with what you did; try again in a minute, and tell your instructor"
+STATUSES[UnavailableError] = 503
+AWAY = "expected the course's database to answer, found that it does not; try again in a minute"
+log = logging.getLogger("course.serve")
 
 
 def make_app(course: Course, *, url: str) -> FastAPI:
@@ -33,7 +40,8 @@ def make_app(course: Course, *, url: str) -> FastAPI:
     # Their pages would load scripts from another site: the description itself is at /openapi.json.
     app = FastAPI(title="The Backward Pass: hand in", version=course_lib.__version__, docs_url=None, redoc_url=None)
     app.state.course, app.state.limiter, app.state.url = course, Limiter(), url
-    for part in (api, entry, learner_pages, instructor_pages, people_pages):
+    app.state.places = QueuePlaces(course)
+    for part in (api, entry, health, learner_pages, instructor_pages, people_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(Edge)
@@ -45,7 +53,11 @@ def make_app(course: Course, *, url: str) -> FastAPI:
 
 
 def _tell_input_error(request: Request, error: Exception) -> Response:
-    return _tell(request, STATUSES.get(type(error), 422), str(error))
+    message = str(error)
+    if isinstance(error, UnavailableError):  # which names the database
+        log.error("%s", message)
+        message = AWAY
+    return _tell(request, STATUSES.get(type(error), 422), message)
 
 
 def _tell_http_error(request: Request, error: Exception) -> Response:
