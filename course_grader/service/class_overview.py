@@ -1,10 +1,11 @@
 """How a class stands in an exercise: how the points are spread, which tests are hard, which messages are frequent."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from course_grader.grading.gradebook.final_grade import FinalGrade
+from course_grader.grading.gradebook.final_grade import DECIMALS, FinalGrade
 
 __all__ = ["ClassOverview", "HardTest", "overview_of"]
 
@@ -23,7 +24,7 @@ class HardTest:
 
 @dataclass(frozen=True)
 class ClassOverview:
-    """Of the attempts that count: ``bins`` are how many have how many points, from 0 to all of them, evenly spread."""
+    """Of the attempts that count: ``bins`` are how many have up to a tenth of the points, up to two, and so on."""
 
     handed_in: int
     mean: float | None
@@ -38,7 +39,7 @@ def overview_of(grades: Sequence[FinalGrade], max_points: float) -> ClassOvervie
     bins = [0] * BINS
     for each in came:
         share = each.points / max_points if max_points else 0
-        bins[min(BINS - 1, max(0, int(share * BINS)))] += 1
+        bins[min(BINS, max(1, math.ceil(round(share * BINS, DECIMALS)))) - 1] += 1
     seen: Counter[tuple[str, str]] = Counter()
     passed: Counter[tuple[str, str]] = Counter()
     messages: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from course_grader.grading.gradebook.attempt_limits import NotCounted, limit_att
 from course_grader.grading.gradebook.attempts import Attempt, ManualPoints
 from course_grader.grading.gradebook.late_policy import Policy
 
-__all__ = ["FinalGrade", "compute_final_grade"]
+__all__ = ["DECIMALS", "FinalGrade", "compute_final_grade"]
 
 DIGEST_CHARS = 32
 MOST_TOLD = 3  # attempts that do not count
