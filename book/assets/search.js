@@ -34,10 +34,11 @@
         const exact = new Set(quoted.results.map((result) => result.id));
         const found = (await engine.search(query)).results.slice(0, 2 * SHOWN);
         const data = await Promise.all(found.map((result) => result.data()));
-        const rank = (i) => (exact.has(found[i].id) && !LISTING.test(data[i].url) ? 0 : 1); // the very phrase first
+        const named = (page) => page.sub_results.some((part) => isNamed(part.title, query));
+        const rank = (i) => (LISTING.test(data[i].url) ? 2 : named(data[i]) ? 0 : exact.has(found[i].id) ? 1 : 2); // a section of that name, then the very phrase
         const order = [...data.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
         const pages = order.slice(0, SHOWN).map((i) => data[i]);
-        return pages.map((page) => dressed(page, wordsOf(query))).filter(Boolean);
+        return pages.map((page) => dressed(page, query)).filter(Boolean);
       };
     },
     sphinx: async () => {
@@ -79,10 +80,12 @@
   // A page that Pagefind found, with its best section; none if no word of it is like one that was typed, since for a
   // word that it doesn't know Pagefind searches for shorter and shorter beginnings.
   const isLike = (found, word) => found.toLowerCase().startsWith(word.slice(0, Math.max(3, Math.ceil(0.6 * word.length))));
-  function dressed(page, words) {
+  const isNamed = (heading, query) => heading.trim().toLowerCase() === query.trim().toLowerCase();
+  function dressed(page, query) {
+    const words = wordsOf(query);
     const read = (part) => new DOMParser().parseFromString(part.excerpt, "text/html").body;
     const weight = (part) => part.weighted_locations.reduce((sum, place) => sum + place.balanced_score, 0);
-    const sections = [...page.sub_results].sort((a, b) => weight(b) - weight(a));
+    const sections = [...page.sub_results].sort((a, b) => isNamed(b.title, query) - isNamed(a.title, query) || weight(b) - weight(a));
     const parts = [sections[0] ?? page, page].map((part) => [read(part), part.title]);
     const marks = parts.flatMap(([body]) => [...body.querySelectorAll("mark")].map((mark) => mark.textContent));
     if (!marks.some((mark) => words.some((word) => mark.split(/[^\p{L}\p{N}_]+/u).some((piece) => isLike(piece, word))))) return null;
@@ -112,7 +115,7 @@
     let best = { value: -1 };
     text[page].forEach(([anchor, heading, prose, code], i) => {
       const [head, body, source] = [heading, prose, code].map((part) => part.toLowerCase());
-      let value = (head.includes(phrase) || (head.length > 12 && phrase.includes(head)) ? 40 : 0) + (body.includes(phrase) ? 20 : 0) + (source.includes(phrase) ? 5 : 0);
+      let value = (head === phrase ? 40 : 0) + (head.includes(phrase) || (head.length > 12 && phrase.includes(head)) ? 40 : 0) + (body.includes(phrase) ? 20 : 0) + (source.includes(phrase) ? 5 : 0);
       for (const word of words) {
         value += (head.includes(word) ? 8 : 0) + Math.min(count(body, word), 4) + (source.includes(word) ? 1 : 0);
       }

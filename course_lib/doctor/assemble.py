@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from course_lib.doctor.loop_clock import AFTER, BEFORE, OPTIMIZER, PARTS, StepTimes
-from course_lib.doctor.loop_hooks import has_compiled
 from course_lib.doctor.module_look import ModuleUse
 from course_lib.doctor.report import Finding, MemoryUse, Report
 from course_lib.errors import CourseError
@@ -194,7 +193,7 @@ def _memory_findings(watcher: "LoopWatcher", memory: MemoryUse | None) -> list[F
 
 def _note_looks(watcher: "LoopWatcher", notes: dict[str, str]) -> None:
     """Say which looks the loop was too short for, or which it ruled out."""
-    if watcher.modules is None and has_compiled():
+    if watcher.modules is None and watcher.compiling.concerns(watcher.watched):
         notes["modules"] = "time and memory by module: what torch.compile has compiled cannot be looked into."
     elif watcher.modules is None or not watcher.modules.timers:
         notes["modules"] = "time and memory by module: the loop was too short to look at them for its price."
@@ -202,5 +201,5 @@ def _note_looks(watcher: "LoopWatcher", notes: dict[str, str]) -> None:
         notes["operations"] = "operations: the loop was too short to record them for its price."
     elif watcher.operations.profiler is None:
         notes["operations"] = "operations: the loop ran a profiler of its own, and torch allows only one."
-    if has_compiled() and not watcher.clock.saw_model:
+    if watcher.compiling.was_used and not watcher.clock.saw_model:
         notes["calls"] = "calls of the model: the loop calls a compiled copy of it; pass that one to watch()."

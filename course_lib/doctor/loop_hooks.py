@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,7 +12,9 @@ from course_lib.extras import load
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["LoopHooks", "LoopListener", "drop_own_frames", "has_compiled"]
+    from course_lib.doctor.watched_optimizer import WatchedOptimizer
+
+__all__ = ["CompileWatch", "LoopHooks", "LoopListener", "drop_own_frames"]
 
 
 class LoopListener(Protocol):
@@ -122,7 +124,25 @@ def drop_own_frames(error: BaseException, trace: TracebackType | None, *, own: s
     error.__traceback__ = frames[0] if frames else None
 
 
-def has_compiled() -> bool:
-    """Return whether torch.compile has compiled something in this process."""
+class CompileWatch:
+    """What torch.compile has done: to a model, or anywhere since this was made."""
+
+    def __init__(self) -> None:
+        self._before = _count_frames()
+
+    def concerns(self, watched: "Iterable[WatchedOptimizer]") -> bool:
+        """Return whether the model of one of these is compiled, or anything was compiled meanwhile."""
+        models = (each.model for each in watched)
+        compiled = any(hasattr(model, "_orig_mod") or model._compiled_call_impl for model in models)
+        return compiled or _count_frames() > self._before
+
+    @property
+    def was_used(self) -> bool:
+        """Whether anything at all was compiled in this process."""
+        return _count_frames() > 0
+
+
+def _count_frames() -> int:
+    """Return how many frames torch.compile has compiled in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")
-    return dynamo is not None and bool(dynamo.counters["frames"].get("total"))
+    return 0 if dynamo is None else int(dynamo.counters["frames"].get("total", 0))

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from course_lib.doctor.loop_clock import AFTER, BACKWARD, OPTIMIZER, LoopClock
-from course_lib.doctor.loop_hooks import LoopHooks, has_compiled
+from course_lib.doctor.loop_hooks import CompileWatch, LoopHooks
 from course_lib.doctor.losses import Losses
 from course_lib.doctor.module_look import LOOK_STEPS, ModuleLook
 from course_lib.doctor.nonfinite_search import FirstNonfinite, Where
@@ -37,7 +37,7 @@ class LoopWatcher:
 
     def __init__(self, loss_fn: Any = None) -> None:
         self.watched, self.notes = list[WatchedOptimizer](), dict[str, str]()
-        self.clock, self.hooks = LoopClock(), LoopHooks(self)
+        self.clock, self.hooks, self.compiling = LoopClock(), LoopHooks(self), CompileWatch()
         self.torch, self._loss_fn = load("torch", extra="torch"), loss_fn
         self.losses = Losses()
         self.nonfinite: FirstNonfinite | None = None
@@ -231,7 +231,7 @@ class LoopWatcher:
         paid, modules = LOOKS_SHARE * self.clock.steps * step_seconds, self.modules
         if first.takes_closure:
             return
-        if not (has_compiled() or (modules is not None and modules.is_over)):
+        if not (self.compiling.concerns(self.watched) or (modules is not None and modules.is_over)):
             if paid > LOOK_STEPS * (1 + len(modules.timers) if modules else 1) * step_seconds:
                 self.modules = modules or ModuleLook(first.model)
                 self.modules.begin()

@@ -303,7 +303,9 @@ def check_the_doctor_waits_only_where_it_measures():
                 assert device.crossed == {}, (step, device.crossed)
                 optimizer.step()
         found = doctor.report()
-        assert (found.steps, found.nonfinite.step, found.nonfinite.where) == (40, 31, "loss"), found.nonfinite
+        # Losses are read when gradients are measured: on a busy machine after the step at fault, which the note says.
+        assert (found.steps, found.nonfinite.where) == (40, "loss")
+        assert found.nonfinite.step == 31 or (found.nonfinite.step > 31 and "later" in found.nonfinite.note)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import pytest
 
 PROGRAM = Path(__file__).with_name("user_program.py")
 PACKAGES = [
-    *(f"course_lib.{name}" for name in ("autograd", "benchmark_results", "clipping", "costs", "errors", "extras")),
-    *(f"course_lib.{name}" for name in ("figures", "frameworks", "instrument", "mlp", "monitoring", "norms")),
-    "course_lib.integrations",
+    *(f"course_lib.{name}" for name in ("autograd", "benchmark_results", "clipping", "costs", "doctor", "errors")),
+    *(f"course_lib.{name}" for name in ("extras", "figures", "frameworks", "instrument", "integrations", "mlp")),
+    *(f"course_lib.{name}" for name in ("monitoring", "norms")),
     *(f"course_lib.{name}" for name in ("exercises", "oracle", "profiling", "small_transformer", "split_tensors")),
     *(f"course_lib.{name}" for name in ("training", "types")),
     *(f"course_lib.autograd.{name}" for name in ("nn", "nn.functional", "optim")),

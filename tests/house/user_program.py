@@ -16,6 +16,7 @@ from course_lib import (
     benchmark_results,
     clipping,
     costs,
+    doctor,
     errors,
     extras,
     figures,
@@ -353,6 +354,22 @@ def mark_own_notebook() -> None:
     """In a notebook, or with a path."""
     print(course_grader.check("homework.ipynb").points, course_grader.check().passed)
     print(course_grader.hand_in("clip", "homework.ipynb", token="https://a.example#b").points)
+
+
+def watch_a_loop(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor) -> doctor.Report:
+    """A loop as it is, and what the doctor found."""
+    with doctor.watch(model, optimizer) as watching:
+        model(x).sum().backward()
+        optimizer.step()
+    watched: doctor.Doctor = watching
+    report: doctor.Report = watched.report()
+    first: doctor.FirstNonfinite | None = report.nonfinite
+    times: doctor.StepTimes | None = report.times
+    memory: doctor.MemoryUse | None = report.memory
+    modules: tuple[doctor.ModuleUse, ...] = report.modules
+    findings: tuple[doctor.Finding, ...] = report.findings
+    print(first, times, memory, [each.seconds for each in modules], [each.advice for each in findings])
+    return report
 
 
 def build_notebooks(root: Path) -> nbformat.NotebookNode:
