@@ -6,6 +6,8 @@
   const SHOWN = 10;
   const ASIDE = /^(check yourself|exercise|sources)$/i; // a section on the subject goes before questions on it
   const LISTING = /(^|\/)(glossary|references|intro|changelog)\.html$/i; // they name every subject and treat none
+  const REFERENCE = /(^|\/)api\/(?!autograd)/; // the engine's names are torch's, which pages treat
+  const CODE = /_|[a-z][A-Z]/; // names, not words
   const COMMON = new Set("a an and are as at be by do does for from has have how i in is it my of on or so that the this to was what when why with".split(" "));
   const wordsOf = (query) => {
     const all = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
@@ -34,8 +36,9 @@
         const exact = new Set(quoted.results.map((result) => result.id));
         const found = (await engine.search(query)).results.slice(0, 2 * SHOWN);
         const data = await Promise.all(found.map((result) => result.data()));
-        const named = (page) => page.sub_results.some((part) => isNamed(part.title, query));
-        const rank = (i) => (LISTING.test(data[i].url) ? 2 : named(data[i]) ? 0 : exact.has(found[i].id) ? 1 : 2); // a section of that name, then the very phrase
+        const isEntry = ({ url, sub_results: parts }) => CODE.test(query) && REFERENCE.test(url) && parts.some((part) => isNamed(part.title, query));
+        const isExact = (i) => exact.has(found[i].id) && !LISTING.test(data[i].url);
+        const rank = (i) => (isEntry(data[i]) ? 0 : isExact(i) ? 1 : 2); // the library's name, then the very phrase
         const order = [...data.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
         const pages = order.slice(0, SHOWN).map((i) => data[i]);
         return pages.map((page) => dressed(page, query)).filter(Boolean);
