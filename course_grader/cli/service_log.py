@@ -9,5 +9,7 @@ def log_to_stderr() -> None:
     """Log what this course says; of the libraries, warnings."""
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
     logging.getLogger("course").setLevel(logging.INFO)
-    # What goes wrong in the queue goes wrong for the worker as well, which says it in a line instead of a traceback.
-    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
+    # What goes wrong in the queue goes wrong for the worker as well, which says it in a line instead of a traceback; so
+    # does a job whose end was already written down, since another worker had taken it up: asyncio would print that.
+    for name in ("procrastinate", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
