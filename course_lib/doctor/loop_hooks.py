@@ -18,7 +18,7 @@ __all__ = ["CompileWatch", "LoopHooks", "LoopListener", "drop_own_frames"]
 
 
 class LoopListener(Protocol):
-    """What is told of a loop."""
+    """Listener to a training loop's hooks."""
 
     def on_model(self, model: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Follow a model that is about to be called while gradients are recorded."""
@@ -125,7 +125,7 @@ def drop_own_frames(error: BaseException, trace: TracebackType | None, *, own: s
 
 
 class CompileWatch:
-    """What torch.compile has done: to a model, or anywhere since this was made."""
+    """Watch for torch.compile: on a model, or anywhere since this was made."""
 
     def __init__(self) -> None:
         self._before = _count_frames()

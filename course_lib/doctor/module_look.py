@@ -21,7 +21,7 @@ LOOK_STEPS = 1.5  # about how many steps one that is looked into takes more
 
 @dataclass(frozen=True)
 class ModuleUse:
-    """What a module takes in a step, without the modules that it calls.
+    """Time and memory of a module in a step, without the modules that it calls.
 
     Attributes
     ----------

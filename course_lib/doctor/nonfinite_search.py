@@ -65,7 +65,7 @@ class FirstNonfinite:
 
     @property
     def remedy(self) -> str:
-        """What usually helps."""
+        """Advice: the usual cure."""
         if self.where == "parameters":
             return (
                 "The step before made them so, by a gradient that was not finite or too large an update: look at its "

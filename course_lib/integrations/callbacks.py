@@ -96,7 +96,7 @@ class _Hooks:
 
 
 class _LightningHooks(_Hooks):
-    """What Lightning calls."""
+    """Callback for Lightning's trainer."""
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Watch the module; a training that is resumed goes on counting."""
@@ -124,7 +124,7 @@ class _LightningHooks(_Hooks):
 
 
 class _TrainerHooks(_Hooks):
-    """What the trainer of transformers calls."""
+    """Callback for the trainer of transformers."""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Watch the model; a training that is resumed goes on counting."""
