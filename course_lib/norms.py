@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from course_lib.split_tensors import gather_parts, local_part, split_over
 from course_lib.types import Array
 
 if TYPE_CHECKING:
-    import jax
     from torch import Tensor
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "combine_norms",
     "exponent_limit",
     "group_alike",
-    "jax_norm",
     "tensor_norms",
     "total_norms",
 ]
@@ -221,40 +219,6 @@ def _scales_and_sums(torch: ModuleType, tensors: Sequence["Tensor"], p: float) -
         sums = torch.stack([(t.to(wide) / scale).abs().pow(p).sum() for t, scale in zip(tensors, safe, strict=True)])
     pairs: Tensor = torch.stack([scales, sums])
     return pairs
-
-
-def jax_norm(
-    arrays: Sequence["jax.Array"],
-    largest: "jax.Array",
-    dtype: "np.dtype[Any] | type[Any]",
-    axis_name: str | tuple[str, ...] | None = None,
-    p: float = 2,
-) -> tuple["jax.Array", "jax.Array"]:
-    """Return an exponent e and the p-norm of JAX arrays divided by 2^e, whose powers neither overflow nor underflow.
-
-    Parameters
-    ----------
-    arrays : sequence of array
-        Floating point, traced or not.
-    largest : array, shape ()
-        Their largest absolute value.
-    dtype : dtype
-        What to compute in.
-    axis_name : str or tuple of str, optional
-        The axes of devices over which to add up.
-    p : float
-        Above 0; infinity for the largest entry.
-    """
-    jnp, limit = load("jax.numpy", extra="jax"), exponent_limit(np.dtype(dtype).itemsize)
-    exponent = jnp.clip(jnp.frexp(jnp.where(jnp.isfinite(largest), largest, 1))[1], -limit, limit)
-    down = jnp.ldexp(jnp.ones((), dtype), -exponent)
-    if p == math.inf:
-        return exponent, largest * down
-    power, root = (jnp.square, jnp.sqrt) if p == 2 else (lambda x: jnp.abs(x) ** p, lambda x: x ** (1 / p))
-    total = sum(jnp.sum(power(x.astype(dtype) * down)) for x in arrays)
-    total = total if axis_name is None else load("jax.lax", extra="jax").psum(total, axis_name)
-    some = total > 0  # the root has no slope at 0, and NaN would get into gradients that are taken through this
-    return exponent, jnp.where(some, root(jnp.where(some, total, 1)), total)
 
 
 def exponent_limit(itemsize: int) -> int:

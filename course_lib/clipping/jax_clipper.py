@@ -13,7 +13,8 @@ from course_lib.clipping.clipper import FLOATS, unsupported_error
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.frameworks import is_jax_tracer, is_numpy_array
-from course_lib.norms import exponent_limit, jax_norm
+from course_lib.jax_norm import jax_norm
+from course_lib.norms import exponent_limit
 
 if TYPE_CHECKING:
     import jax
@@ -61,11 +62,9 @@ class JaxClipper:
             raise InputError("there must be something to clip, but no gradient of the tree is floating point.")
         names = [name for name, wanted in zip(self.names, self.differentiable, strict=True) if wanted]
         options = {"nonfinite": nonfinite, "axis_name": self.axis_name, "p": p}
-        clipped, norm, scales = _compiled_clip()(arrays, bound, **options)
-        if nonfinite == "error" and not is_jax_tracer(scales):
-            found = np.asarray(scales).tolist()
-            if not all(map(math.isfinite, found)):
-                raise nonfinite_error(names, found)
+        clipped, norm, finite = _compiled_clip()(arrays, bound, **options)
+        if nonfinite == "error" and not is_jax_tracer(finite) and not finite:
+            raise nonfinite_error(names, [float(abs(x).max(initial=0)) for x in arrays])
         new = iter(clipped)
         leaves = [next(new) if wanted else leaf for leaf, wanted in zip(self.leaves, self.differentiable, strict=True)]
         return self.structure.unflatten(leaves), norm
@@ -90,31 +89,18 @@ def _compiled_clip() -> Callable[..., tuple[list[Any], "jax.Array", "jax.Array"]
 def _clip_arrays(
     arrays: "list[jax.Array]", bound: "Bound | SplitBound", *, nonfinite: Nonfinite, axis_name: AxisName, p: float
 ) -> "tuple[list[jax.Array], jax.Array, jax.Array]":
-    """Return clipped arrays, the norm before, and the largest entry of each array."""
-    jax, jnp = load("jax", extra="jax"), load("jax.numpy", extra="jax")
-    arrays = jax.lax.optimization_barrier(arrays)  # for constants XLA would multiply the squares first, which overflow
+    """Return clipped arrays, the norm before, and whether all entries are finite."""
+    jnp = load("jax.numpy", extra="jax")
     wide = jnp.float64 if any(x.dtype == jnp.float64 for x in arrays) else jnp.float32
-    scales = jnp.stack([jnp.max(jnp.abs(x.astype(wide)), initial=0) for x in arrays])
-    scale = scales.max() if axis_name is None else _largest_of_all(scales.max(), axis_name)
-    exponent, scaled = jax_norm(arrays, scale, wide, axis_name, p)
+    exponent, scaled, finite = jax_norm(arrays, wide, axis_name, p)
     if isinstance(bound, tuple):
         clipped = _multiply(arrays, bound, scaled, exponent, wide)
     else:
         bounds = [jnp.asarray(bound, x.dtype) for x in arrays]  # a float still, where jit is off
         clipped = [jnp.clip(x, -b, b) for x, b in zip(arrays, bounds, strict=True)]
-    finite = jnp.isfinite(scale)
     fill = {"error": jnp.full_like, "zero": lambda x, _: jnp.zeros_like(x), "skip": lambda x, _: x}[nonfinite]
     settled = [jnp.where(finite, new, fill(x, jnp.nan)) for x, new in zip(arrays, clipped, strict=True)]
-    return settled, jnp.where(finite, jnp.ldexp(scaled, exponent), scale), scales
-
-
-def _largest_of_all(scale: "jax.Array", axis_name: AxisName) -> "jax.Array":
-    """Return the largest scale of all devices, NaN if one is: on a CPU pmax loses that. Neither has a slope to lose."""
-    jnp, lax = load("jax.numpy", extra="jax"), load("jax.lax", extra="jax")
-    scale = lax.stop_gradient(scale)
-    broken = lax.pmax(jnp.isnan(scale).astype(jnp.int32), axis_name)
-    largest: jax.Array = jnp.where(broken > 0, jnp.nan, lax.pmax(scale, axis_name))
-    return largest
+    return settled, jnp.ldexp(scaled, exponent), finite
 
 
 def _multiply(

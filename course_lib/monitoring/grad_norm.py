@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from course_lib.errors import InputError
 from course_lib.extras import load
 from course_lib.frameworks import is_jax_tracer, is_torch_tensor
+from course_lib.jax_norm import jax_norm
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, to_float64
 from course_lib.monitoring.reading.tree_names import jax_arrays
-from course_lib.norms import Magnitude, array_norm, check_norm_type, combine_norms, jax_norm, tensor_norms
+from course_lib.norms import Magnitude, array_norm, check_norm_type, combine_norms, tensor_norms
 from course_lib.split_tensors import placed_gradient
 from course_lib.types import AnyModule, AnyTensor
 
@@ -71,13 +72,11 @@ def _jax_tree_norm(arrays: "list[jax.Array]", p: float) -> float:
     """Return the norm of all arrays together: a float, or what JAX traces."""
     jnp = load("jax.numpy", extra="jax")
     wide = jnp.result_type(jnp.float32, *(x.real.dtype for x in arrays))
-    arrays = [jnp.abs(x).astype(wide) for x in arrays]
-    largest = jnp.max(jnp.stack([jnp.max(x, initial=0) for x in arrays]))
-    exponent, scaled = jax_norm(arrays, largest, wide, p=p)
+    exponent, scaled, _ = jax_norm([jnp.abs(x) for x in arrays], wide, p=p)
     if is_jax_tracer(scaled):
-        traced: float = jnp.where(jnp.isfinite(largest), jnp.ldexp(scaled, exponent), largest)
+        traced: float = jnp.ldexp(scaled, exponent)
         return traced
-    return Magnitude(2.0 ** int(exponent), float(scaled)).value if jnp.isfinite(largest) else float(largest)
+    return Magnitude(2.0 ** int(exponent), float(scaled)).value
 
 
 class _Parameters:
