@@ -1,5 +1,6 @@
 """The files in deploy/: as far as can be seen without the machines that they are for."""
 
+import json
 import re
 import shlex
 import shutil
@@ -68,3 +69,12 @@ def test_systemd_takes_the_units(tmp_path):
     done = subprocess.run([verify, "verify", *tmp_path.glob("*.service")], capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if "course" in line]
     assert (done.returncode, said) == (0, [])
+
+
+def test_the_operators_page_has_the_figures_that_were_measured():
+    """Its table is that of the results."""
+    page = (DEPLOY.parent / "docs" / "operating.md").read_text(encoding="utf-8")
+    results = json.loads((DEPLOY.parent / "benchmarks" / "results" / "serve.json").read_text(encoding="utf-8"))
+    for need in results["needs"]:
+        scenario, *figures, _stored, behind = need.values()
+        assert f"| {' | '.join(map(str, [scenario, *figures, behind]))} |" in page

@@ -112,6 +112,25 @@ def test_many_wait_at_the_price_of_one(hand_ins, course, asked):
     assert len([each for each in asked if each.startswith("SELECT")]) <= 1 + seconds / LOOK_SECONDS
 
 
+def test_what_came_after_the_last_look_is_waiting(hand_ins, course, monkeypatch):
+    """It is in no list yet; nor is what is through, as the next look shows."""
+    monkeypatch.setattr("course_grader.service.web.queue_places.LOOK_SECONDS", 3600)
+
+    def hand_in(raw: bytes) -> int:
+        return hand_ins.accept("ada", "double", raw, at=NOON, policy=Policy())
+
+    async def places() -> list[int]:
+        first, progress = await asyncio.to_thread(hand_in, b"1"), QueuePlaces(course)
+        start = time.monotonic()
+        found = [await progress.place(first, since=start)]
+        second, came = await asyncio.to_thread(hand_in, b"2"), time.monotonic()
+        found.append(await progress.place(second, since=came))
+        await asyncio.to_thread(hand_ins.finish, second, State.GRADED)
+        return [*found, await progress.place(second, since=start)]
+
+    assert asyncio.run(places()) == [1, 2, 0]
+
+
 def test_a_hand_in_that_moves_on_says_so(hand_ins, course, asked):
     """It need not be through."""
     first, _, third = [hand_ins.accept("ada", "double", raw, at=NOON, policy=Policy()) for raw in (b"1", b"2", b"3")]

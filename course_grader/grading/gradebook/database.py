@@ -19,7 +19,7 @@ __all__ = ["UnavailableError", "database_url", "explain", "open_database", "retr
 
 P = ParamSpec("P")
 R = TypeVar("R")
-WAIT_SECONDS = 30
+WAIT_SECONDS, CONNECTIONS = 30, 15
 LOCK = 0x67726164  # PostgreSQL's advisory locks are told apart by number
 PAUSES_SECONDS = [0.1 * 2**number for number in range(8)]  # while PostgreSQL restarts: 25 s in all
 OTHER = "name another with --gradebook"
@@ -164,7 +164,8 @@ def _make_engine(url: URL, *, create: bool) -> Engine:
     """Return an engine that has not looked at its database yet."""
     if url.get_backend_name() == "postgresql":
         load("psycopg", extra="grade")
-        return create_engine(url, pool_pre_ping=True)  # a connection from before a restart is made anew
+        # A connection from before a restart is made anew. None is made for one use alone: that costs more than the use.
+        return create_engine(url, pool_pre_ping=True, pool_size=CONNECTIONS, max_overflow=0)
     _check_file(Path(str(url.database)), create=create)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
     event.listen(engine, "connect", _disable_implicit_begin)

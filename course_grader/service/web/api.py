@@ -10,7 +10,7 @@ from course_grader.grading.gradebook.attempts import Attempt
 from course_grader.service.course import Course
 from course_grader.service.tables import State
 from course_grader.service.web.access import AsLearner, TheCourse
-from course_grader.service.web.uploads import read_limited
+from course_grader.service.web.uploads import read_limited, take_in
 
 __all__ = ["UNKNOWN", "HandInNumber", "router"]
 
@@ -70,8 +70,7 @@ class MeOut(BaseModel):
 async def hand_in(exercise: str, request: Request, person: AsLearner, course: TheCourse) -> HandInOut:
     """Hand in a notebook: its bytes are the request's body. The same bytes again are the same hand-in."""
     raw = await read_limited(request)
-    number = await run_in_threadpool(course.hand_in, person.name, exercise, raw)
-    return await run_in_threadpool(_describe, course, number, person.name)
+    return await take_in(request, lambda: _describe(course, course.hand_in(person.name, exercise, raw), person.name))
 
 
 @router.get("/hand-ins/{number}")

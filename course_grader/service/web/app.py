@@ -2,6 +2,7 @@
 
 import logging
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -18,6 +19,7 @@ from course_grader.service.web.access import Limiter
 from course_grader.service.web.edge import HEADERS, Edge
 from course_grader.service.web.pages import STATIC, show
 from course_grader.service.web.queue_places import QueuePlaces
+from course_grader.service.web.uploads import INTAKE
 from course_lib.errors import InputError
 
 __all__ = ["make_app"]
@@ -40,7 +42,7 @@ def make_app(course: Course, *, url: str) -> FastAPI:
     # Their pages would load scripts from another site: the description itself is at /openapi.json.
     app = FastAPI(title="The Backward Pass: hand in", version=course_lib.__version__, docs_url=None, redoc_url=None)
     app.state.course, app.state.limiter, app.state.url = course, Limiter(), url
-    app.state.places = QueuePlaces(course)
+    app.state.places, app.state.intake = QueuePlaces(course), CapacityLimiter(INTAKE)
     for part in (api, entry, health, learner_pages, instructor_pages, people_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC))

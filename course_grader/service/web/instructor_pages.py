@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from fastapi import APIRouter, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from course_grader.grading.gradebook.final_grade import FinalGrade
@@ -63,7 +64,7 @@ def exercise_page(slug: str, request: Request, _person: AsInstructor, course: Th
 def exercise_progress(slug: str, _person: AsInstructor, course: TheCourse) -> Response:
     """Tell how many hand-ins wait, and whether notebooks are being compared, whenever that changes."""
     _find_exercise(course, slug)
-    return stream_progress(lambda: _say_waiting(course, slug))
+    return stream_progress(lambda: run_in_threadpool(_say_waiting, course, slug))
 
 
 @router.post("/exercises/{slug}/regrade")

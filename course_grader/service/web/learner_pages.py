@@ -1,10 +1,10 @@
 """Pages for learners: how they stand, hand in, a hand-in's marks, tokens, and all that is kept about them."""
 
+import time
 from collections.abc import Iterator
 from typing import IO
 
 from fastapi import APIRouter, Form, HTTPException, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from course_grader.grading.exercises.submitted_notebook import MAX_BYTES
@@ -18,8 +18,9 @@ from course_grader.service.web.api import UNKNOWN, HandInNumber
 from course_grader.service.web.entry import go
 from course_grader.service.web.pages import show
 from course_grader.service.web.progress import stream_progress
+from course_grader.service.web.queue_places import QueuePlaces
 from course_grader.service.web.report_view import view_report
-from course_grader.service.web.uploads import read_upload
+from course_grader.service.web.uploads import read_upload, take_in
 
 __all__ = ["router", "send_notebook"]
 
@@ -41,7 +42,7 @@ def my_page(request: Request, person: AsLearner, course: TheCourse) -> Response:
 async def upload(request: Request, person: AsLearner, course: TheCourse) -> Response:
     """Take in a notebook that a form sends."""
     raw, fields = await read_upload(request, "notebook")
-    number = await run_in_threadpool(course.hand_in, person.name, fields.get("exercise", ""), raw)
+    number = await take_in(request, lambda: course.hand_in(person.name, fields.get("exercise", ""), raw))
     return go(f"/my/hand-ins/{number}")
 
 
@@ -55,19 +56,20 @@ def my_hand_in(number: HandInNumber, request: Request, person: AsLearner, course
         "hand_in.html",
         hand_in=found,
         title=course.title(found.exercise),
-        said=_say_place(found),
+        said=_say_place(found.place),
         view=attempt and view_report(attempt, former),
     )
 
 
 @router.get("/hand-ins/{number}/progress")
-def progress(number: HandInNumber, person: AsLearner, course: TheCourse) -> Response:
+def progress(number: HandInNumber, request: Request, person: AsLearner, course: TheCourse) -> Response:
     """Tell how far a hand-in is, whenever that changes."""
     _find(course, number, person)
+    places: QueuePlaces = request.app.state.places
+    since = time.monotonic()
 
-    def say() -> str:
-        found = course.hand_ins.find(number, learner=person.name)
-        return "" if found is None else _say_place(found)
+    async def say() -> str:
+        return _say_place(await places.place(number, since=since))
 
     return stream_progress(say)
 
@@ -146,7 +148,7 @@ def _find(course: Course, number: int, person: Person) -> HandIn:
     return found
 
 
-def _say_place(found: HandIn) -> str:
-    if found.state is not State.WAITING:
+def _say_place(place: int) -> str:
+    if not place:
         return ""
-    return "Handed in. Grading it now." if found.place <= 1 else f"Handed in. {found.place - 1} before yours."
+    return "Handed in. Grading it now." if place == 1 else f"Handed in. {place - 1} before yours."

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from course_lib.errors import InputError
@@ -15,16 +14,16 @@ LOOK_SECONDS, LONGEST_SECONDS = 0.5, 20  # then the browser asks again, as one w
 UNBUFFERED = {"X-Accel-Buffering": "no"}  # asks nginx, and who follows it, to pass on what comes
 
 
-def stream_progress(say: Callable[[], str]) -> StreamingResponse:
+def stream_progress(say: Callable[[], Awaitable[str]]) -> StreamingResponse:
     """Stream what ``say`` returns, whenever that is something else, until it is nothing."""
     return StreamingResponse(_iterate_events(say), media_type="text/event-stream", headers=UNBUFFERED)
 
 
-async def _iterate_events(say: Callable[[], str]) -> AsyncIterator[str]:
+async def _iterate_events(say: Callable[[], Awaitable[str]]) -> AsyncIterator[str]:
     before, end = "", time.monotonic() + LONGEST_SECONDS
     while time.monotonic() < end:
         try:
-            said = await run_in_threadpool(say)
+            said = await say()
         except InputError:  # the database is away: the browser asks again
             return
         if not said:
