@@ -24,9 +24,9 @@ __all__ = ["Comparison", "Comparisons", "compare_notebooks"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The pairs that were found last; ``is_waiting`` while a worker is to look again."""
+    """The pairs that were found last, None where no worker could look; ``is_waiting`` while one is to look again."""
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[Pair] | None
     compared_at: datetime | None
     is_waiting: bool
 
@@ -51,11 +51,12 @@ class Comparisons:
             )
 
     @retry_and_explain
-    def write(self, exercise: str, pairs: Sequence[Pair]) -> None:
-        """Write down what was found."""
+    def write(self, exercise: str, pairs: Sequence[Pair] | None) -> None:
+        """Write down what was found, or, with None, that no worker could look."""
         with Session(self._engine) as session, session.begin():
             if (row := session.get(ComparisonRow, exercise)) is not None:
-                row.pairs, row.compared_at = [asdict(pair) for pair in pairs], datetime.now(UTC)
+                row.pairs = None if pairs is None else [asdict(pair) for pair in pairs]
+                row.compared_at = datetime.now(UTC)
 
     @retry_and_explain
     def find(self, exercise: str) -> Comparison | None:
@@ -64,7 +65,7 @@ class Comparisons:
             row = session.get(ComparisonRow, exercise)
             if row is None:
                 return None
-            pairs = [Pair(**each) for each in row.pairs or []]
+            pairs = None if row.pairs is None else [Pair(**each) for each in row.pairs]
             return Comparison(pairs, row.compared_at, row.compared_at is None or row.compared_at < row.asked_at)
 
 

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ log = logging.getLogger("course.work")
 HEARTBEAT_SECONDS, STALLED_SECONDS = 5.0, 20.0
 SWEEP_SECONDS = 5.0
 AGAIN_SECONDS = 2.0  # after the database went away
+MOST_COMPARISONS = 2  # are begun; one that fails each time, or ends its worker, is given up
 # What was left by a worker that died has this lock, and is done one at a time: one that kills its worker each time
 # takes others along once, and then itself alone.
 LEFT = "left by a worker that died"
@@ -67,9 +68,9 @@ def run_worker(address: str, *, exercises: Path, key: Path | None, jobs: int) ->
         )
         comparisons = Comparisons(engine)
 
-        def compare(exercise: str) -> None:
-            if exercise in worked:
-                comparisons.write(exercise, compare_notebooks(book, worked[exercise].exercise))
+        def compare(exercise: str, *, tries: int) -> None:
+            able = exercise in worked and tries < MOST_COMPARISONS
+            comparisons.write(exercise, compare_notebooks(book, worked[exercise].exercise) if able else None)
 
         worker = _Worker(libpq_address(engine), hand_ins, GradeJobs(hand_ins, book, graders, worked), keys, jobs)
         worker.add_task(COMPARE, compare)
@@ -128,13 +129,23 @@ class _Worker:
         self._forgotten: set[int] = set()
 
     def add_task(self, name: str, work: Callable[..., None]) -> None:
-        """Have it do another kind of job as well; one that fails, or ends the worker twice, is given up."""
+        """Have it do another kind of job as well; ``work`` is told how often a worker had begun before."""
 
-        def work_twice(context: Any, **named: Any) -> None:
-            if context.job.attempts < 2:
-                work(**named)
+        def noted(context: Any, **named: Any) -> None:
+            with self._noted(context):
+                work(tries=context.job.attempts, **named)
 
-        self._more_tasks[name] = work_twice
+        self._more_tasks[name] = noted
+
+    @contextmanager
+    def _noted(self, context: Any) -> Iterator[None]:
+        """Note that a job is being done here."""
+        self._running.add(context.job.id)
+        self._number = context.job.worker_id
+        try:
+            yield
+        finally:
+            self._running.discard(context.job.id)
 
     async def run(self) -> bool:
         """Work until told to stop; when the database goes away, wait until it is back."""
@@ -157,24 +168,21 @@ class _Worker:
         queue, loop = make_queue(self._address, asynchronous=True), asyncio.get_running_loop()
 
         def grade(context: Any, hand_in: int) -> None:
-            self._running.add(context.job.id)
-            self._number = context.job.worker_id
             try:
-                self._grade_jobs.grade(hand_in, tries=context.job.attempts)
+                with self._noted(context):
+                    self._grade_jobs.grade(hand_in, tries=context.job.attempts)
             except OutdatedKeyError:
                 loop.call_soon_threadsafe(self._start_anew)
                 raise
             except Exception as error:
                 log.warning("hand-in %d could not be graded, and is tried again: %s", hand_in, error)
                 raise
-            finally:
-                self._running.discard(context.job.id)
 
         procrastinate: Any = load("procrastinate", extra="serve")
         retry = procrastinate.RetryStrategy(wait=2)
         queue.task(name=GRADE, queue=GRADE_QUEUE, retry=retry, pass_context=True)(grade)
         for name, work in self._more_tasks.items():
-            queue.task(name=name, queue=GRADE_QUEUE, pass_context=True)(work)
+            queue.task(name=name, queue=GRADE_QUEUE, retry=retry, pass_context=True)(work)
         return queue
 
     async def _work(self) -> None:
@@ -218,7 +226,8 @@ class _Worker:
         """Put back jobs that this worker has ended while the database was away: they are said to be done still."""
         manager, exceptions = queue.job_manager, load("procrastinate", extra="serve").exceptions
         doing = {
-            job.id: job for job in await manager.list_jobs_async(status="doing", task=GRADE, worker_id=self._number)
+            job.id: job
+            for job in await manager.list_jobs_async(status="doing", queue=GRADE_QUEUE, worker_id=self._number)
         }
         not_here = {number for number in doing if number is not None} - self._running
         for number in not_here & self._forgotten:  # the second time: it is neither just beginning nor just ending

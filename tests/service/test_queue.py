@@ -360,3 +360,16 @@ def test_a_notebook_that_kills_its_worker_each_time_is_given_up(course, work, no
     until(over)
     assert "several times" in course.hand_ins.find(poison).message
     assert all(graded(course, number).state is State.GRADED for number in (*numbers, *beside))
+
+
+def test_notebooks_that_cannot_be_compared_are_not_waited_for(course, work, hand_ins):
+    """No worker has the key of one exercise; of the other it is there."""
+    hand_ins.publish([ExerciseRow(slug="halve", title="Half as much", max_points=3, key_hash="k")])
+    work()
+    for slug in ("halve", "double"):
+        course.comparisons.ask(slug)
+    found = {
+        slug: until(lambda slug=slug: (seen := course.comparisons.find(slug)) and not seen.is_waiting and seen)
+        for slug in ("halve", "double")
+    }
+    assert (found["halve"].pairs, found["double"].pairs) == (None, [])
