@@ -14,9 +14,10 @@ import pytest
 from sqlalchemy import event
 
 from course_grader.grading.grade_class.roster import RosterEntry
-from course_grader.grading.grade_one.report import SubmissionReport
+from course_grader.grading.grade_one.report import Row, SubmissionReport
 from course_grader.grading.gradebook import Attempt, Gradebook
 from course_grader.grading.gradebook.late_policy import Policy
+from course_grader.service.class_overview import overview_of
 from course_grader.service.course import Course
 from course_grader.service.database import open_service_database
 from course_grader.service.refusals import NoMoreAttemptsError, NotReadyError, TooSoonError
@@ -268,6 +269,19 @@ def test_what_a_killed_worker_had_begun_is_graded_by_another(course, work, noteb
     assert other.has_said("left by a worker")
     assert len(attempts(course)) == len(numbers)
     until(lambda: not count(address, "procrastinate_jobs"))
+
+
+def test_an_instructor_sees_which_test_is_slow(course, work, notebook):
+    """Of attempts that were graded before anyone looked at a clock, it is not known."""
+    report = SubmissionReport("bob", "double", "graded", 1, 1, (), (Row("test_old", "test", "passed", 1, 1, "Old."),))
+    course.book.record(Attempt(report, "b" * 64, "k", NOON, NOON, NOON))
+    work()
+    graded(course, course.hand_in("ada", "double", notebook()))
+    overview = overview_of(course.grades("double"), max_points=3)
+    assert {test.title for test in overview.hardest if test.median_seconds is None} == {"Old."}
+    timed = [test for test in overview.hardest if test.title != "Old."]
+    assert all(0 < test.median_seconds <= test.most_seconds for test in timed)
+    assert overview.slowest.median_seconds == max(test.median_seconds for test in timed)
 
 
 def test_two_workers_share_the_jobs(course, work, notebook, address):

@@ -88,7 +88,7 @@ class TestsPlugin:
             detail = excerpt(show_confided(str(report.longrepr))) if error is not None else ""
             if error is not None and self.process is not None:
                 self.last_requests[item.name] = self.process.activity
-            self._rows[item.nodeid] = self.make_row(item, error, detail)
+            self._rows[item.nodeid] = replace(self.make_row(item, error, detail), seconds=call.duration)
 
     def make_row(self, item: pytest.Item, error: BaseException | None, detail: str) -> Row:
         """Return the row of a test by what it raised; ``detail`` is for the instructor."""

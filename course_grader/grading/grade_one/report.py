@@ -22,7 +22,8 @@ class Row:
 
     ``message`` is for the learner. ``detail`` is for the instructor: it may hold expected values and tracebacks.
     Cells are worth 0 points: their verdict comes out of the learner's own process, which can say what it likes.
-    ``unwritten`` tells a stub from a wrong answer; it is not part of the record.
+    ``seconds`` is how long it ran, by a clock, and so no part of what is compared or reported. ``unwritten`` tells a
+    stub from a wrong answer, and is not recorded.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Row:
     title: str = ""
     message: str = ""
     detail: str = ""
+    seconds: float | None = field(default=None, repr=False, compare=False)
     unwritten: bool = field(default=False, repr=False, compare=False)
 
     def as_record(self) -> dict[str, Any]:
@@ -40,7 +42,7 @@ class Row:
         return {name: getattr(self, name) for name in _RECORDED}
 
 
-_RECORDED = tuple(each.name for each in fields(Row) if each.name != "unwritten")
+_RECORDED = tuple(each.name for each in fields(Row) if each.compare)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def read_results(session: Session, which: Sequence[ColumnElement[bool]]) -> Mapp
     """Return the results of some attempts, by the attempt's number, in the order they ran."""
     found: defaultdict[int, list[Row]] = defaultdict(list)
     texts: dict[str, str] = {}
-    names = ("name", "kind", "status", "points", "max_points", "title", "message", "detail")
+    names = ("name", "kind", "status", "points", "max_points", "title", "message", "detail", "seconds")
     columns = [getattr(ResultRow, name) for name in names]
     query = select(ResultRow.attempt_id, *columns).join(AttemptRow).where(*which)
     for number, *values in session.execute(query.order_by(ResultRow.attempt_id, ResultRow.position)):

@@ -23,7 +23,7 @@ __all__ = [
     "VersionRow",
 ]
 
-REVISION = "3"  # of these tables, as the last file in migrations/ has it; a gradebook says which it has
+REVISION = "4"  # of these tables, as the last file in migrations/ has it; a gradebook says which it has
 MARK = 2  # what graders from before migrations look at: they refuse all but 1
 
 
@@ -120,6 +120,7 @@ class ResultRow(Tables):
     title: Mapped[str]
     message: Mapped[str]
     detail: Mapped[str]
+    seconds: Mapped[float | None]
 
 
 class NotebookRow(Tables):

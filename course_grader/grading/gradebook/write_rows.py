@@ -30,7 +30,7 @@ def write_attempt(session: Session, attempt: Attempt, notebook: bytes | None) ->
         session.execute(delete(ResultRow).where(ResultRow.attempt_id == row.id))
     session.flush()
     # One statement for all: an object for each row takes as long as all the rest of this.
-    results = enumerate(each.as_record() for each in attempt.report.rows)
+    results = enumerate(each.as_record() | {"seconds": each.seconds} for each in attempt.report.rows)
     if rows := [{"attempt_id": row.id, "position": position, **result} for position, result in results]:
         session.execute(insert(ResultRow), rows)
     note_change(session, attempt.report.learner, attempt.report.exercise)

@@ -30,4 +30,5 @@ def _environment() -> Any:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": lambda value: f"{value:g}", "moment": format_time}
+    environment.filters["seconds"] = lambda value: "unknown" if value is None else f"{value:.2g}"
     return environment
