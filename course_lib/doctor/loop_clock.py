@@ -13,7 +13,7 @@ PARTS = ("before the model", "forward and loss", "backward", "before the step", 
 BEFORE, FORWARD, BACKWARD, AFTER, OPTIMIZER = range(len(PARTS))
 KEPT = 2000  # steps
 AT_FIRST, LONGEST_GAP = 10, 100  # steps: all of the first are timed, and later one in so many at least
-TIMED_SHARE = 0.005  # of a step, that timing may take
+TIMED_SHARE = 0.002  # of a step, that timing may take
 
 
 @dataclass(frozen=True)

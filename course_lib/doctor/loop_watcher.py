@@ -92,34 +92,39 @@ class LoopWatcher:
             if not self.notes or look.__name__.strip("_") not in self.notes:
                 look(*args, **kwargs)
         except Exception as error:  # whatever it is, it is not the loop's
-            name = look.__name__.strip("_")
-            self.notes[name] = f"{WORDS.get(name, name)}: {type(error).__name__}: {error}"
+            self._note(look.__name__.strip("_"), error)
+
+    def _note(self, name: str, error: Exception) -> None:
+        self.notes[name] = f"{WORDS.get(name, name)}: {type(error).__name__}: {error}"
 
     def on_model(self, model: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Note the first call of a forward pass, and what it was given."""
         if self._asleep:
             return
-        if self.clock.is_timing:
+        if timing := self.clock.is_timing:
             self.clock.enter_model()
         if self.nonfinite is None:
-            self._try(self._calls.record_model, model, args, kwargs, random=self.clock.is_timing)
-        if self.clock.is_timing:
+            self._calls.record_model(model, args, kwargs, random=timing)
+        if timing:
             self.clock.leave()
 
     def on_loss(self, loss_fn: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Note what the loss was given."""
         if not self._asleep and self.nonfinite is None:
-            self._try(self._calls.record_loss, loss_fn, args, kwargs)
+            self._calls.record_loss(loss_fn, args, kwargs)
 
     def on_backward(self, loss: "torch.Tensor") -> None:
         """Read the loss, and end a look at the forward pass."""
         if self._asleep:
             return
-        if not self.clock.is_timing:
-            self._try(self._read_loss, loss)
+        if timing := self.clock.is_timing:
+            self.clock.enter_backward()
+        try:  # as _try does, but for a microsecond that each step would pay
+            self._read_loss(loss)
+        except Exception as error:  # whatever it is, it is not the loop's
+            self._note("read_loss", error)
+        if not timing:
             return
-        self.clock.enter_backward()
-        self._try(self._read_loss, loss)
         if self._new_step and self.operations is not None and not self.operations.is_over:
             self._try(self.operations.begin_step)
         if self.modules is not None and self.modules.is_looking:
@@ -145,8 +150,13 @@ class LoopWatcher:
         if timing := self.clock.is_timing:
             self.clock.enter(AFTER)
         if not closure:
-            self._try(self._check_gradient, watched)
-            self._try(self._look_at_gradients, watched)
+            try:
+                if self.nonfinite is None and watched.has_nonfinite_gradient(wait=self._may_wait):
+                    self._search_gradients()
+            except Exception as error:  # whatever it is, it is not the loop's
+                self._note("check_gradient", error)
+            if watched.schedule.concerns(watched.steps):
+                self._try(self._look_at_gradients, watched)
         if timing:
             self.clock.leave()
 
@@ -158,7 +168,7 @@ class LoopWatcher:
         timing, first = self.clock.is_timing, watched is self.first
         if timing:
             self.clock.enter(OPTIMIZER)
-        if watched.takes_closure:  # which computed the gradients inside the step
+        if watched.takes_closure and watched.schedule.concerns(watched.steps):  # it computed the gradients in the step
             self._try(self._look_at_gradients, watched)
         if first and timing:
             self._end_timed_step()
@@ -184,18 +194,16 @@ class LoopWatcher:
         if (wrong := self.losses.read_deferred()) is not None and self.nonfinite is None:
             self._search("loss", wrong[0], None, late=wrong[1])
 
-    def _check_gradient(self, watched: WatchedOptimizer) -> None:
-        if self.nonfinite is None and watched.has_nonfinite_gradient(wait=self._may_wait):
-            self._read_deferred_losses()  # if one is at fault, it came first
-            if self.nonfinite is None:
-                self._search("gradients", math.nan, None)
+    def _search_gradients(self) -> None:
+        self._read_deferred_losses()  # if one is at fault, it came first
+        if self.nonfinite is None:
+            self._search("gradients", math.nan, None)
 
     def _look_at_gradients(self, watched: WatchedOptimizer) -> None:
-        if watched.schedule.concerns(watched.steps):
-            began = perf_counter()
-            watched.look(step_seconds=self.clock.step_seconds)
-            self._read_deferred_losses()
-            self.clock.charge(perf_counter() - began)
+        began = perf_counter()
+        watched.look(step_seconds=self.clock.step_seconds)
+        self._read_deferred_losses()
+        self.clock.charge(perf_counter() - began)
 
     def _search(self, where: Where, value: float, loss: "torch.Tensor | None", *, late: int = 0) -> None:
         """Say where the first value that is not finite came from, if late; takes as long as it takes, once."""

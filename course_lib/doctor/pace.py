@@ -8,7 +8,7 @@ from course_lib.monitoring.measuring_schedule import MeasuringSchedule
 
 __all__ = ["LOOKS_SHARE", "PacedSchedule"]
 
-GRADIENTS_SHARE, LOOKS_SHARE = 0.008, 0.005  # of the loop's time: of measuring gradients, and of each other look
+GRADIENTS_SHARE, LOOKS_SHARE = 0.006, 0.003  # of the loop's time: of measuring gradients, and of each other look
 ALWAYS = 3  # steps at the beginning that are all measured: fewer show little
 
 
