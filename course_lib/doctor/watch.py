@@ -56,7 +56,7 @@ def watch(
     Notes
     -----
     **Price.** Less than 3% of a step of a millisecond or more, as ``python -m benchmarks.doctor`` measures it beside
-    the bare loop; of shorter steps more, up to a tenth of one that takes 0.3 milliseconds. In each step the loss and one
+    the bare loop; of shorter steps more, up to a tenth of one of 0.3 milliseconds. In each step the loss and one
     gradient are looked at, which takes 20 to 40 microseconds. All gradients are measured at the first three steps, and
     then whenever that has taken less than 0.6% of the loop's time. Where the loop is so long that it costs about 0.3%,
     three steps are looked into module by module, and four are recorded with torch's profiler. The first value that is
