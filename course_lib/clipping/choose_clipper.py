@@ -1,7 +1,7 @@
 """Find the gradients in what the caller passed, and choose what clips them: torch, the engine, NumPy or JAX."""
 
 import sys
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, MappingView, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MappingView, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from course_lib.clipping.arguments import AxisName
@@ -40,7 +40,7 @@ def choose_clipper(target: object, axis_name: AxisName = None) -> Clipper:
     if isinstance(target, Iterable) and not (isinstance(target, CONTAINERS) or _is_leaf(target)):
         target = list(target)
     if _is_list_of_torch(target):
-        return TorchClipper((f"target[{i}]", p) for i, p in enumerate(target))
+        return TorchClipper(target, _Places(len(target)))
     named = list(_leaves(target, "target"))
     kinds = {_check_framework(name, leaf) for name, leaf in named}
     if not kinds:
@@ -56,7 +56,24 @@ def choose_clipper(target: object, axis_name: AxisName = None) -> Clipper:
     kind = kinds.pop()
     if kind == "NumPy":
         return NumpyClipper(target, named)
-    return TorchClipper(named) if kind == "torch" else EngineClipper(named)
+    if kind == "torch":
+        return TorchClipper([p for _, p in named], [name for name, _ in named])
+    return EngineClipper(named)
+
+
+class _Places(Sequence[str]):
+    """The names of what has none but its place, made where one is asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: Any) -> Any:
+        if not 0 <= i < self._count:
+            raise IndexError(i)
+        return f"target[{i}]"
 
 
 def _is_torch_target(target: object) -> bool:

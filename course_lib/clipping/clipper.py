@@ -26,7 +26,7 @@ class Clipper(Protocol):
 class EagerClipper(ABC):
     """Gradients with a name each. What is done with them is decided in Python, from one look at their norms."""
 
-    names: list[str]
+    names: Sequence[str]
 
     @abstractmethod
     def measure(self, p: float) -> list[Magnitude]:

@@ -327,7 +327,7 @@ def test_a_long_gradient_is_measured_as_well_as_a_short_one():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nothing_falls_back_to_the_host(dtype):
     """On the meta device, reading a number would raise: measuring and scaling ask for none."""
-    on_host = TorchClipper(enumerate(parameters([3.0, 4.0], [1.0], dtype=dtype)))
+    on_host = TorchClipper(parameters([3.0, 4.0], [1.0], dtype=dtype), ["p", "q"])
     on_meta = [g.to("meta") for g in on_host.grads]
     assert _scales_and_sums(torch, on_meta, 2).device.type == "meta"
     on_host._multiply(on_meta, 0.5)
