@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import inspect
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -50,6 +51,5 @@ def _tests(path: str) -> ModuleType:
 def run(test: str, key: str, names: dict[str, Any]) -> None:
     """Run the hidden test of that name on the learner's names; it raises if it fails."""
     function = getattr(_tests(str(Path(key) / "test_hidden.py")), test)
-    wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
     given = {"learner": Learner(names), "rng": np.random.default_rng([*test.encode()])}
-    function(**{name: given[name] for name in wanted})
+    function(**{name: given[name] for name in inspect.signature(function).parameters})
