@@ -1,10 +1,10 @@
-# make book · make pdf · make zip · make test · make test-more · make test-processors · make notebooks · make bench ·
-# make oldest · make demo · make lock · make clean
+# make book · make pdf · make cards · make zip · make test · make test-more · make test-processors · make notebooks ·
+# make bench · make oldest · make demo · make lock · make clean
 # Everything is installed into .venv from requirements.lock; nothing else on the machine changes,
-# but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test` and `make pdf`.
+# but for bubblewrap, which `make test` and `make demo` need, and Chromium for `make test`, `make pdf` and `make cards`.
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf zip test test-more test-processors notebooks bench oldest demo lock sandbox tools chromium clean
+.PHONY: help book pdf cards zip test test-more test-processors notebooks bench oldest demo lock sandbox tools chromium clean
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -22,6 +22,9 @@ FRAMEWORK ?= PyTorch
 pdf: book chromium ## print the book and the cheat sheet; FRAMEWORK=JAX prints JAX's code
 	@.venv/bin/python book/paper/make_pdf.py --framework $(FRAMEWORK)
 	@$(MAKE) --no-print-directory book # whose pages now link to them
+
+cards: book chromium ## draw the cards that a shared link shows, anew
+	@.venv/bin/python book/cards/make_cards.py
 
 zip: ## pack the site, as it is, to be read without a network: _build/zip/the-backward-pass.zip
 	@rm -rf _build/zip

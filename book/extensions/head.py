@@ -14,7 +14,8 @@ from sphinx.config import Config
 from course_grader.notebooks.repository import Repository
 
 SHORTEST, LONGEST = 40, 200  # letters of a description that a list of results or a share card shows
-CARD = "_static/card.png"
+CARD = "card.png"  # of pages without a figure; book/cards draws the others
+ASSETS = Path(__file__).parents[1] / "assets"
 DOOR = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -45,7 +46,8 @@ def add_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
 
 def tags(app: Sphinx, title: str, about: str, where: str) -> str:
     """Return the tags of a page."""
-    site = app.config.html_baseurl
+    site, card = app.config.html_baseurl, f"cards/{where.removesuffix('.html')}.png"
+    own = (ASSETS / card).is_file()
     named = {"description": about, "twitter:card": "summary_large_image"}
     shared = {
         "title": title,
@@ -53,10 +55,10 @@ def tags(app: Sphinx, title: str, about: str, where: str) -> str:
         "type": "article" if where.startswith("chapters/") else "website",
         "site_name": app.config.html_title,
         "url": site + where,
-        "image": site + CARD,
+        "image": f"{site}_static/{card if own else CARD}",
         "image:width": "1200",
         "image:height": "630",
-        "image:alt": app.config.html_title,
+        "image:alt": f"{title}, with the page's first figure" if own else app.config.html_title,
     }
     lines = [f'<meta name="{key}" content="{html.escape(value)}">' for key, value in named.items()]
     lines += [f'<meta property="og:{key}" content="{html.escape(value)}">' for key, value in shared.items()]

@@ -9,11 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from PIL import Image
 
 from course_grader.notebooks.repository import Repository
 from tests.book.test_pages import PAGES, ROOT
 
 SITE = Repository.read(ROOT).site
+CARDS = ROOT / "book" / "assets" / "cards"
 
 
 def _tags(build, name: str) -> dict[str, str]:
@@ -42,6 +44,19 @@ def test_a_shared_link_shows_a_card(build, name):
     assert card.read_bytes().startswith(b"\x89PNG")
     assert (str(width), str(height)) == (tags["og:image:width"], tags["og:image:height"])
     assert card.stat().st_size < 100_000
+
+
+def test_the_cards_of_pages_have_their_titles(build):
+    """Each chapter has one; ``make cards`` draws them anew."""
+    cards = {path.relative_to(CARDS).with_suffix("").as_posix(): path for path in CARDS.rglob("*.png")}
+    chapters = {name for name in PAGES if name.startswith("chapters/") and not name.endswith("error_messages")}
+    assert chapters <= cards.keys() <= set(PAGES)
+    drawn, now = {}, {}
+    for name, path in cards.items():
+        with Image.open(path) as card:
+            drawn[name], now[name] = card.text["Title"], _tags(build, name)["og:title"]
+    assert drawn == now
+    assert all(_tags(build, name)["og:image"] == f"{SITE}_static/cards/{name}.png" for name in cards)
 
 
 def test_the_sitemap_lists_every_page_once(build):
