@@ -15,6 +15,7 @@ from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import write_clock
 from course_lib.autograd.graph.node import Node
 from course_lib.autograd.graph.reachability import find_leading_to, stash_cotangents
+from course_lib.autograd.graph.references import IN_A_NODE
 from course_lib.autograd.numpy_errors import error_state, ignore_errors
 from course_lib.autograd.variable import Value
 
@@ -132,7 +133,7 @@ def _accumulate_cotangent(node: Node, g: Value | None) -> None:
     acc = node.grad
     if acc is None or g is None:
         node.grad = g if acc is None else acc
-    elif getrefcount(acc) == 3 and type(acc) is np.ndarray and acc.base is None and acc.dtype is g.dtype:
-        acc += g  # three references: the node's, this function's and getrefcount's own
+    elif getrefcount(acc) == IN_A_NODE and type(acc) is np.ndarray and acc.base is None and acc.dtype is g.dtype:
+        acc += g
     else:
         node.grad = acc + g

@@ -10,6 +10,7 @@ import numpy as np
 
 from course_lib.autograd import grad_mode
 from course_lib.autograd.graph import write_clock
+from course_lib.autograd.graph.references import IN_A_CALL
 from course_lib.autograd.variable import Tensor, Value, Variable, as_tensor, new_tensor
 from course_lib.errors import AutogradError
 
@@ -68,8 +69,8 @@ class NodeHooks:
             (g,) = run_hooks(self.on_enter, [g])
         tensor = self.tensor()
         if accumulate and tensor is not None:
-            # three references, the walk's, this method's and getrefcount's own: nothing else sees g
-            if last and tensor.stored_grad is None and type(g) is np.ndarray and getrefcount(g) == 3 and g.base is None:
+            new = last and tensor.stored_grad is None
+            if new and type(g) is np.ndarray and getrefcount(g) == IN_A_CALL and g.base is None:
                 tensor.stored_grad = new_tensor(g)
             else:
                 _accumulate_grad(tensor, as_tensor(g))
