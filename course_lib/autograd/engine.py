@@ -122,7 +122,8 @@ def _finish_cotangent(node: Node, caught: dict[Node, Value | None]) -> Value | N
     g, node.grad = node.grad, None
     if g is not None and node.hooks is not None:
         leaf = not node.parents
-        g = node.hooks.receive(g, accumulate=not (leaf and caught), last=leaf)
+        accumulate = not (leaf and caught)
+        g = node.hooks.receive(g, accumulate=accumulate, last=leaf)
     if caught and g is not None and node in caught:
         caught[node] = g
     return g
