@@ -339,3 +339,19 @@ def test_a_parameter_without_elements_is_not_dead():
     diagnosis = fit(model, loss=lambda out, y: nn.functional.cross_entropy(out, y) + model.extra.sum()).diagnose()
     assert diagnosis.healthy
     assert "in the weights was between 0 and" not in str(diagnosis)
+
+
+@pytest.mark.parametrize(("steps", "seen"), [(30, "in steps 21 to 30"), (60, "in steps 41 to 60")])
+def test_a_run_in_which_no_gradient_is_left_is_dead_at_once(steps, seen):
+    """A loss that is flat from step 21 on, as where a sigmoid has saturated: ten steps tell, later more."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    with GradientMonitor(model) as monitor:
+        for step in range(steps):
+            model.zero_grad()
+            (torch.sigmoid(model(torch.ones(4, 3)) + 200 * (step >= 20)).sum()).backward()
+            monitor.step()
+    diagnosis = monitor.diagnose()
+    assert diagnosis.kinds == ("dead",)
+    assert seen in str(diagnosis)
+    assert "No gradient is left anywhere" in str(diagnosis)

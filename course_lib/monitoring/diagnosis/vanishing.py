@@ -92,13 +92,16 @@ def detect_dead(e: Evidence) -> GradientFinding | None:
     """Detect layers, or most units of a layer, whose gradient is exactly 0 step after step."""
     if not len(e.window):
         return None
-    silent = np.flatnonzero((e.norm[e.window] == 0).all(axis=0) & e.filled)
+    # Where nothing at all has a gradient any more, the last steps say enough: what has just died is no less dead.
+    just = _is_over(e) and np.nansum(e.norm[e.window]) > 0
+    latest = e.window[-DEAD_STEPS:] if just else e.window
+    silent = np.flatnonzero((e.norm[latest] == 0).all(axis=0) & e.filled)
     small = _vanished_weights(e)  # what is 0 below these is too small for its precision, not dead
     silent = silent[silent > small.max()] if len(small) else silent
     units = [] if len(small) else _count_dead_units(e)
     if not len(silent) and not units:
         return None
-    steps, words = e.step_numbers(e.window), []
+    steps, words = e.step_numbers(latest), []
     if len(silent):
         words.append(
             f"the gradient of {join_names(e.names_of(silent))} was exactly 0 in {describe_steps(steps)} "
@@ -115,9 +118,14 @@ def detect_dead(e: Evidence) -> GradientFinding | None:
     return GradientFinding("dead", " ".join(words) + e.short_history_note, _advise_on_dead(e), e.names_of(where), steps)
 
 
+def _is_over(e: Evidence) -> bool:
+    """Return whether no parameter had a gradient in any of the last steps."""
+    return not np.nansum(e.norm[e.window[-DEAD_STEPS:]]) > 0
+
+
 def _advise_on_dead(e: Evidence) -> str:
     """Return advice for gradients that are exactly 0."""
-    if np.nansum(e.norm[e.window]) > 0:
+    if not _is_over(e):
         return (
             "Units whose ReLU is closed for every example do not learn: lower the learning rate, start biases at 0, or "
             "use a leaky ReLU or GELU."
