@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).with_name("user_program.py")
 PACKAGES = [
     *(f"course_lib.{name}" for name in ("autograd", "benchmark_results", "clipping", "costs", "doctor", "errors")),
     *(f"course_lib.{name}" for name in ("extras", "figures", "frameworks", "instrument", "integrations", "mlp")),
-    *(f"course_lib.{name}" for name in ("monitoring", "norms")),
+    *(f"course_lib.{name}" for name in ("jax_norm", "monitoring", "norms")),
     *(f"course_lib.{name}" for name in ("exercises", "oracle", "profiling", "small_transformer", "split_tensors")),
     *(f"course_lib.{name}" for name in ("training", "types")),
     *(f"course_lib.autograd.{name}" for name in ("nn", "nn.functional", "optim")),

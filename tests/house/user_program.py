@@ -23,6 +23,7 @@ from course_lib import (
     frameworks,
     instrument,
     integrations,
+    jax_norm,
     mlp,
     monitoring,
     norms,
@@ -320,7 +321,7 @@ def take_norms(array: Floats, tensors: list[torch.Tensor], arrays: list[jax.Arra
     )
     print(split_tensors.gather_parts(split_tensors.local_part(tensors[0]), split_tensors.split_over(tensors[0])))
     print(split_tensors.placed_gradient(tensors[0]))
-    print(norms.jax_norm(arrays, arrays[0], np.float32))
+    print(jax_norm.jax_norm(arrays, np.float32))
     return norms.combine_norms([norms.array_norm(array), *norms.tensor_norms(tensors)])
 
 
