@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from course_lib.doctor.report_file import check_report_path
+from course_lib.doctor.report.report_file import check_report_path
 from course_lib.doctor.script import run_script
 from course_lib.errors import CourseError
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from course_lib.doctor.assemble import assemble_report
-from course_lib.doctor.loop_hooks import drop_own_frames
-from course_lib.doctor.loop_watcher import LoopWatcher
-from course_lib.doctor.report import Report
+from course_lib.doctor.loop.loop_hooks import drop_own_frames
+from course_lib.doctor.loop.loop_watcher import LoopWatcher
+from course_lib.doctor.report.assemble import assemble_report
+from course_lib.doctor.report.report import Report
 from course_lib.errors import MonitorError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from course_lib.doctor.doctor import Doctor
-from course_lib.doctor.loop_hooks import drop_own_frames
+from course_lib.doctor.loop.loop_hooks import drop_own_frames
 from course_lib.errors import InputError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course_lib.doctor.doctor import Doctor
-from course_lib.doctor.report_file import check_report_path
+from course_lib.doctor.report.report_file import check_report_path
 from course_lib.errors import InputError
 from course_lib.extras import load
 

@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course_lib.doctor import Report, loop_watcher, watch
-from course_lib.doctor.watched_optimizer import WatchedOptimizer
+from course_lib.doctor import Report, watch
+from course_lib.doctor.loop import loop_watcher
+from course_lib.doctor.loop.watched_optimizer import WatchedOptimizer
 from course_lib.errors import InputError, MonitorError
 
 X, Y = torch.randn(64, 8, generator=torch.Generator().manual_seed(0)), torch.arange(64) % 4

@@ -1,19 +1,19 @@
 """Follow a training loop by its hooks: read each loss, and look at gradients, modules and operations at times."""
 
 import math
-from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from course_lib.doctor.loop_clock import AFTER, BACKWARD, OPTIMIZER, LoopClock
-from course_lib.doctor.loop_hooks import CompileWatch, LoopHooks
-from course_lib.doctor.losses import Losses
-from course_lib.doctor.module_look import LOOK_STEPS, ModuleLook
-from course_lib.doctor.nonfinite_search import FirstNonfinite, Where
-from course_lib.doctor.operations_look import OperationsLook
-from course_lib.doctor.pace import LOOKS_SHARE
-from course_lib.doctor.step_calls import StepCalls
-from course_lib.doctor.watched_optimizer import WatchedOptimizer, called_parts
+from course_lib.doctor.looks.losses import Losses
+from course_lib.doctor.looks.module_look import LOOK_STEPS, ModuleLook
+from course_lib.doctor.looks.nonfinite_search import FirstNonfinite, Where
+from course_lib.doctor.looks.operations_look import OperationsLook
+from course_lib.doctor.looks.step_calls import StepCalls
+from course_lib.doctor.loop.loop_clock import AFTER, BACKWARD, OPTIMIZER, LoopClock
+from course_lib.doctor.loop.loop_hooks import CompileWatch, LoopHooks
+from course_lib.doctor.loop.notes import Notes
+from course_lib.doctor.loop.pace import LOOKS_SHARE
+from course_lib.doctor.loop.watched_optimizer import WatchedOptimizer, called_parts
 from course_lib.extras import load
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class LoopWatcher:
     ----------
     watched : list of WatchedOptimizer
         The optimizers; the steps of the one that steps first are the loop's steps.
-    notes : dict of str to str
+    notes : Notes
         What could not be seen, and why.
     """
 
     def __init__(self, loss_fn: Any = None) -> None:
-        self.watched, self.notes = list[WatchedOptimizer](), dict[str, str]()
+        self.watched, self.notes = list[WatchedOptimizer](), Notes()
         self.clock, self.hooks, self.compiling = LoopClock(), LoopHooks(self), CompileWatch()
         self.torch, self._loss_fn = load("torch", extra="torch"), loss_fn
         self.losses = Losses()
@@ -77,25 +77,14 @@ class LoopWatcher:
     def end(self) -> None:
         """Read what waits, and remove all that was attached."""
         self._asleep = True
-        self._try(self._read_deferred_losses)
+        self.notes.attempt(self._read_deferred_losses)
         for look in (self.modules, self.operations):
             if look is not None:
-                self._try(look.end)
+                self.notes.attempt(look.end)
         self.hooks.close()
         for watched in self.watched:
             watched.close()
         self._calls.forget()
-
-    def _try(self, look: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Look at something: where that fails, the loop goes on, and the report says what was not seen."""
-        try:
-            if not self.notes or look.__name__.strip("_") not in self.notes:
-                look(*args, **kwargs)
-        except Exception as error:  # whatever it is, it is not the loop's
-            self._note(look.__name__.strip("_"), error)
-
-    def _note(self, name: str, error: Exception) -> None:
-        self.notes[name] = f"{WORDS.get(name, name)}: {type(error).__name__}: {error}"
 
     def on_model(self, model: "torch.nn.Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Note the first call of a forward pass, and what it was given."""
@@ -119,16 +108,16 @@ class LoopWatcher:
             return
         if timing := self.clock.is_timing:
             self.clock.enter_backward()
-        try:  # as _try does, but for a microsecond that each step would pay
+        try:  # as notes.attempt does, but for a microsecond that each step would pay
             self._read_loss(loss)
         except Exception as error:  # whatever it is, it is not the loop's
-            self._note("read_loss", error)
+            self.notes.add("read_loss", error)
         if not timing:
             return
         if self._new_step and self.operations is not None and not self.operations.is_over:
-            self._try(self.operations.begin_step)
+            self.notes.attempt(self.operations.begin_step)
         if self.modules is not None and self.modules.is_looking:
-            self._try(self.modules.turn, loss)
+            self.notes.attempt(self.modules.turn, loss)
         self._new_step = False
         self.clock.leave()
 
@@ -138,7 +127,7 @@ class LoopWatcher:
         if self.clock.is_timing and not self._asleep:
             self.clock.enter(BACKWARD)
             if self.modules is not None:
-                self._try(self.modules.end)
+                self.notes.attempt(self.modules.end)
             self.clock.leave()
 
     def on_step(self, optimizer: "torch.optim.Optimizer", *, closure: bool) -> None:
@@ -154,9 +143,9 @@ class LoopWatcher:
                 if self.nonfinite is None and watched.has_nonfinite_gradient(wait=self._may_wait):
                     self._search_gradients()
             except Exception as error:  # whatever it is, it is not the loop's
-                self._note("check_gradient", error)
+                self.notes.add("check_gradient", error)
             if watched.schedule.concerns(watched.steps):
-                self._try(self._look_at_gradients, watched)
+                self.notes.attempt(self._look_at_gradients, watched)
         if timing:
             self.clock.leave()
 
@@ -169,7 +158,7 @@ class LoopWatcher:
         if timing:
             self.clock.enter(OPTIMIZER)
         if watched.takes_closure and watched.schedule.concerns(watched.steps):  # it computed the gradients in the step
-            self._try(self._look_at_gradients, watched)
+            self.notes.attempt(self._look_at_gradients, watched)
         if first and timing:
             self._end_timed_step()
         self._calls.forget()
@@ -225,7 +214,7 @@ class LoopWatcher:
         if modules is not None:
             modules.was_looking = False
         if not recording:
-            self._try(self._plan_looks)
+            self.notes.attempt(self._plan_looks)
         if (self.modules is not None and self.modules.is_looking) or self._is_recording:
             self.clock.time_next()
 
@@ -247,12 +236,3 @@ class LoopWatcher:
             operations = OperationsLook(first.device)
             if paid > operations.price_seconds(step_seconds):
                 self.operations = operations  # which begins with a backward pass: the step is inside a label of torch's
-
-
-WORDS = {
-    "check_gradient": "the gradients could not be checked",
-    "look_at_gradients": "the gradients could not be measured",
-    "read_loss": "the loss could not be read",
-    **dict.fromkeys(("begin", "turn"), "modules could not be looked into"),
-    "begin_step": "operations could not be recorded",
-}

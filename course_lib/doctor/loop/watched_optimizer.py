@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from course_lib.doctor.pace import PacedSchedule
+from course_lib.doctor.loop.pace import PacedSchedule
 from course_lib.errors import InputError
 from course_lib.frameworks import parameter_names
 from course_lib.instrument.restore_model import optimizer_parameters

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from course_lib.doctor import render
-from course_lib.doctor.loop_clock import StepTimes
-from course_lib.doctor.module_look import ModuleUse
-from course_lib.doctor.nonfinite_search import FirstNonfinite
-from course_lib.doctor.report_file import write_report
+from course_lib.doctor.looks.module_look import ModuleUse
+from course_lib.doctor.looks.nonfinite_search import FirstNonfinite
+from course_lib.doctor.loop.loop_clock import StepTimes
+from course_lib.doctor.report import render
+from course_lib.doctor.report.report_file import write_report
 from course_lib.monitoring import GradientFinding
 from course_lib.profiling import Advice
 from course_lib.profiling.formatting import format_bytes, format_seconds

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from course_lib.doctor.nonfinite_search import (
+from course_lib.doctor.looks.nonfinite_search import (
     Call,
     FirstNonfinite,
     count_nodes,
@@ -18,7 +18,7 @@ from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 if TYPE_CHECKING:
     import torch
 
-    from course_lib.doctor.watched_optimizer import WatchedOptimizer
+    from course_lib.doctor.loop.watched_optimizer import WatchedOptimizer
 
 __all__ = ["StepCalls"]
 

@@ -12,7 +12,7 @@ from course_lib.extras import load
 if TYPE_CHECKING:
     import torch
 
-    from course_lib.doctor.watched_optimizer import WatchedOptimizer
+    from course_lib.doctor.loop.watched_optimizer import WatchedOptimizer
 
 __all__ = ["CompileWatch", "LoopHooks", "LoopListener", "drop_own_frames"]
 

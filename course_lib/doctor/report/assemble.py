@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from course_lib.doctor.loop_clock import AFTER, BEFORE, OPTIMIZER, PARTS, StepTimes
-from course_lib.doctor.module_look import ModuleUse
-from course_lib.doctor.report import Finding, MemoryUse, Report
+from course_lib.doctor.looks.module_look import ModuleUse
+from course_lib.doctor.loop.loop_clock import AFTER, BEFORE, OPTIMIZER, PARTS, StepTimes
+from course_lib.doctor.report.report import Finding, MemoryUse, Report
 from course_lib.errors import CourseError
 from course_lib.extras import load
 from course_lib.frameworks import parameter_names
@@ -14,7 +14,7 @@ from course_lib.profiling import Advice
 from course_lib.profiling.formatting import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from course_lib.doctor.loop_watcher import LoopWatcher
+    from course_lib.doctor.loop.loop_watcher import LoopWatcher
 
 __all__ = ["assemble_report"]
 

@@ -1,0 +1,1 @@
+"""What the doctor looks at: losses, modules, operations, and the first value that is not finite."""

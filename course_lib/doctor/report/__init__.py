@@ -1,0 +1,1 @@
+"""What the doctor says: findings, tables, and how they are rendered."""
