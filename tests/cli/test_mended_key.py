@@ -121,6 +121,7 @@ def test_attempts_from_before_notebooks_were_kept_are_named(course, classroom, h
         newer = ("TABLE notebooks", "TABLE standings", "INDEX attempts_by_key", "INDEX attempts_by_time")
         for each in (*newer, "TABLE alembic_version"):
             connection.exec_driver_sql(f"DROP {each}")
+        connection.exec_driver_sql("ALTER TABLE results DROP COLUMN seconds")
         connection.exec_driver_sql("UPDATE gradebook SET version = 1")
     (classroom / "exercises" / "double" / "key" / "test_hidden.py").write_text(BROKEN)
     hand_in("ada", "nothing", DUE)
