@@ -1,4 +1,4 @@
-"""What ``sys.getrefcount`` says of an array that nothing else refers to, in the interpreter that runs.
+"""Reference counts of arrays that nothing else refers to, as ``sys.getrefcount`` gives them in this interpreter.
 
 The walk adds to such an array in place, and hands it to ``.grad`` uncopied. Up to Python 3.13 each local variable and
 each argument counts; 3.14 borrows some of these references, so that a number written down for one version would let

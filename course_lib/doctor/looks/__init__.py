@@ -1,1 +1,1 @@
-"""What the doctor looks at: losses, modules, operations, and the first value that is not finite."""
+"""Looks at a training loop: losses, modules, operations, and the first value that is not finite."""

@@ -1,4 +1,4 @@
-"""What could not be seen of a loop, and why: whatever fails in the doctor, the loop goes on."""
+"""Notes on errors inside the doctor: what could not be seen of a loop, and why; the loop goes on."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,1 +1,1 @@
-"""What the doctor says: findings, tables, and how they are rendered."""
+"""The doctor's report: findings, tables, and how they are rendered."""
