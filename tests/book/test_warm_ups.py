@@ -84,11 +84,12 @@ def test_guesses_are_kept_until_they_are_forgotten(card):
     for thing in things[:2]:
         field.get_by_role("button", name=thing, exact=True).click()
     page.reload()
-    assert warm_up.locator("button.lit").count() == 1
+    warm_up.locator("button.lit").wait_for()  # one, as soon as the page's script has come to it
     assert warm_up.locator(".bp-line li").all_text_contents() == things[:2]
     assert warm_up.locator("details").get_attribute("open") is None
     page.evaluate("bookMemory.forget()")
     page.reload()
+    warm_up.wait_for()
     assert warm_up.locator("button.lit, .bp-line li").count() == 0
 
 
