@@ -6,11 +6,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from course_lib.extras import load
 from course_lib.frameworks import parameter_names
-from course_lib.monitoring.histograms import Counts, GradientHistogram, trim
+from course_lib.monitoring.histograms import GradientHistogram, trim
 from course_lib.monitoring.reading.gradient_measures import Float64, GradientMeasures, LazyMeasures
 from course_lib.monitoring.reading.trainable_parameters import find_nonfinite
 from course_lib.norms import total_norms
@@ -71,7 +71,7 @@ class GradientHistory:
 
     def __init__(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], *, keep: int) -> None:
         self.names, self.shapes, self.records = list(names), list(shapes), deque[StepRecord](maxlen=int(keep))
-        self.histograms = deque[tuple[int, Counts]](maxlen=int(keep))
+        self.histograms = deque[tuple[int, ArrayLike]](maxlen=int(keep))
         self.spoiled = OtherNonfinite()
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class GradientHistory:
         """Return the histograms of the latest step, if it has any, by the parameters' names."""
         if not self.histograms or self.histograms[-1][0] != self.records[-1].step:
             return {}
-        rows = zip(self.names, self.histograms[-1][1], strict=True)
+        rows = zip(self.names, np.asarray(self.histograms[-1][1], np.int64), strict=True)
         return {f"gradient/{name}": trim(counts) for name, counts in rows}
 
     def weight_rms(self) -> tuple[Float64, list[str]]:

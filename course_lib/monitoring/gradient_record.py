@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.errors import MonitorError
+from course_lib.errors import InputError, MonitorError
 from course_lib.monitoring import plots
 from course_lib.monitoring.diagnosis import Diagnosis, diagnose
 from course_lib.monitoring.gradient_history import GradientHistory
+from course_lib.monitoring.histograms import Counts, GradientHistogram, trim
 from course_lib.monitoring.log_writers import LogTarget, make_writer
 from course_lib.monitoring.measuring_schedule import AT_FIRST
 from course_lib.monitoring.reading.gradient_measures import Float64
@@ -76,6 +77,34 @@ class GradientRecord:
         """
         self._refuse_empty()
         return diagnose(self._history, looks=list(self._looks), last_seen=self._seen(), stepped=stepped)
+
+    def histogram(self, parameter: str) -> GradientHistogram:
+        """Return the latest histogram of a parameter's gradient, counts and edges as of ``numpy.histogram``.
+
+        Bins are powers of two from 2^-64 to 2^32, of either sign, of those that hold anything; 0 is in the middle one.
+
+        Raises
+        ------
+        MonitorError
+            If none was counted: give the monitor ``histogram_every``.
+        """
+        return trim(self._counts(parameter)[-1][1])
+
+    def histogram_map(self, parameter: str, *, title: str = "") -> "HeatMapFigure":
+        """Draw how large the elements of a parameter's gradient are: a row for a power of two, a column for a step."""
+        return plots.histogram_map(self._counts(parameter), title=title or f"Sizes in the gradient of {parameter}")
+
+    def _counts(self, parameter: str) -> list[tuple[int, Counts]]:
+        """Return the histograms of one parameter, with their steps."""
+        if parameter not in self._history.names:
+            raise InputError(f"there is no parameter {parameter!r}. The names are in monitor.history.")
+        if not self._history.histograms:
+            raise MonitorError(
+                "no histogram was counted yet. Make the monitor with histogram_every=10, for one in so many of the "
+                "steps that it measures."
+            )
+        i = self._history.names.index(parameter)
+        return [(step, np.asarray(counts, np.int64)[i]) for step, counts in self._history.histograms]
 
     def heat_map(self, *, title: str = "Gradients by layer and step") -> "HeatMapFigure":
         """Draw the root mean square of gradients, a row per parameter of two dimensions or more, a column per step."""

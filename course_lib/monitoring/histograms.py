@@ -11,7 +11,7 @@ from course_lib.frameworks import is_torch_tensor
 from course_lib.monitoring.reading.trainable_parameters import to_float64
 from course_lib.split_tensors import local_part
 
-__all__ = ["LOWEST", "Counts", "GradientHistogram", "count_gradients", "trim"]
+__all__ = ["BINS", "EDGES", "LOWEST", "Counts", "GradientHistogram", "count_gradients", "trim"]
 
 Counts = NDArray[np.int64]
 LOWEST, HIGHEST = -64, 32  # exponents; what is smaller, 0 included, is in the middle bin, what is larger in the last

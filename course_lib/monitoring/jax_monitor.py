@@ -56,6 +56,10 @@ class JaxGradientMonitor(GradientRecord):
         How many measured steps the history holds.
     updates : bool
         Whether to measure what the optimizer adds, for ``update_ratio``.
+    histogram_every : int or None
+        Count the elements of each gradient by their size at one in so many measured steps; None for none. It takes as
+        long as five readings; the counts, 1 kB a parameter, go through the optimizer's state. See :meth:`histogram` and
+        :meth:`histogram_map`.
     log_to : optional
         Where the numbers are written, as for :class:`GradientMonitor`. Then each measured step is waited for.
 
@@ -78,10 +82,18 @@ class JaxGradientMonitor(GradientRecord):
     """
 
     def __init__(
-        self, params: object, every: int = 1, *, keep: int = 2000, updates: bool = True, log_to: LogTarget = None
+        self,
+        params: object,
+        every: int = 1,
+        *,
+        keep: int = 2000,
+        updates: bool = True,
+        histogram_every: int | None = None,
+        log_to: LogTarget = None,
     ) -> None:
-        check_counts(every=every, keep=keep)
-        self._reader, self._schedule, self._count = JaxReader(params, every), MeasuringSchedule(every, None), 0
+        check_counts(every=every, keep=keep, histogram_every=1 if histogram_every is None else histogram_every)
+        self._reader, self._schedule = JaxReader(params, every, histogram_every), MeasuringSchedule(every, None)
+        self._histogram_every, self._count = histogram_every, 0
         super().__init__(GradientHistory(self._reader.names, self._reader.shapes, keep=keep), log_to)
         self._state: WatchState | None = None
         self._updates = updates
@@ -149,6 +161,8 @@ class JaxGradientMonitor(GradientRecord):
         if self._schedule.looks_at_units(self._count):
             self._looks.append(self._count)
         self._history.records.append(StepRecord(self._count, self._reader.reading(self._state), 0.0, -1))
+        if self._schedule.counts_histograms(self._count, self._histogram_every) and self._state.counts is not None:
+            self._history.histograms.append((self._count, self._state.counts))
         self._log()
 
     def close(self) -> None:
@@ -171,11 +185,13 @@ def _find_watch_state(tree: object) -> WatchState | None:
             "that this returns."
         )
     found = [node for node in leaves if isinstance(node, WatchState)]
-    # flax.nnx puts each array into a box
-    return WatchState(*(jax.tree.leaves(box)[0] for box in found[0])) if found else None
+    if not found:
+        return None
+    arrays: Any = (next(iter(jax.tree.leaves(box)), None) for box in found[0])  # flax.nnx puts each into a box
+    return WatchState(*arrays)
 
 
 def _copy(state: WatchState) -> WatchState:
     """Copy arrays."""
-    jnp = load("jax.numpy", extra="jax")
-    return WatchState(*map(jnp.copy, state))
+    copied: WatchState = load("jax", extra="jax").tree.map(load("jax.numpy", extra="jax").copy, state)
+    return copied

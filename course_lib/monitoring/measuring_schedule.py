@@ -43,6 +43,10 @@ class MeasuringSchedule:
         turn = self._turn(step)
         return turn < 2 * AT_FIRST or turn % LOOK_EVERY == 0
 
+    def counts_histograms(self, step: int, histogram_every: int | None) -> bool:
+        """Return whether the elements of gradients are counted at a step that is measured, one in so many."""
+        return histogram_every is not None and self._turn(step) % histogram_every == 0
+
     def checks_parameters(self, step: int) -> bool:
         """Return whether to check that the parameters are still the model's, and where they are."""
         turn = self._turn(step)

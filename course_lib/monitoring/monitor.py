@@ -1,15 +1,14 @@
 """Monitor the gradients of a model while it trains."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from course_lib.errors import InputError, MonitorError
-from course_lib.monitoring import plots
+from course_lib.errors import MonitorError
 from course_lib.monitoring.gradient_history import GradientHistory, OtherNonfinite, StepRecord
 from course_lib.monitoring.gradient_record import GradientRecord
-from course_lib.monitoring.histograms import Counts, GradientHistogram, count_gradients, trim
+from course_lib.monitoring.histograms import count_gradients
 from course_lib.monitoring.log_writers import LogTarget
 from course_lib.monitoring.measuring_schedule import Every, check_counts, make_schedule
 from course_lib.monitoring.reading.gradient_reader import GradientReader, make_reader
@@ -22,9 +21,6 @@ from course_lib.monitoring.reading.trainable_parameters import (
 )
 from course_lib.monitoring.zero_grad import ZeroGradWatch
 from course_lib.types import AnyModule
-
-if TYPE_CHECKING:
-    from course_lib.figures.charts.heat_map import HeatMapFigure
 
 __all__ = ["GradientMonitor"]
 
@@ -193,37 +189,9 @@ class GradientMonitor(GradientRecord):
 
     def _count_histograms(self) -> None:
         """Count the elements of each gradient, if it is their turn."""
-        if self._histogram_every and (self._count - 1) // self._schedule.every % self._histogram_every == 0:
+        if self._schedule.counts_histograms(self._count, self._histogram_every):
             counts = count_gradients([p.grad for p in self._parameters.values()])
             self._history.histograms.append((self._start + self._count, counts))
-
-    def histogram(self, parameter: str) -> GradientHistogram:
-        """Return the latest histogram of a parameter's gradient, counts and edges as of ``numpy.histogram``.
-
-        Bins are powers of two from 2^-64 to 2^32, of either sign, of those that hold anything; 0 is in the middle one.
-
-        Raises
-        ------
-        MonitorError
-            If none was counted: give the monitor ``histogram_every``.
-        """
-        return trim(self._counts(parameter)[-1][1])
-
-    def histogram_map(self, parameter: str, *, title: str = "") -> "HeatMapFigure":
-        """Draw how large the elements of a parameter's gradient are: a row for a power of two, a column for a step."""
-        return plots.histogram_map(self._counts(parameter), title=title or f"Sizes in the gradient of {parameter}")
-
-    def _counts(self, parameter: str) -> list[tuple[int, Counts]]:
-        """Return the histograms of one parameter, with their steps."""
-        if parameter not in self._history.names:
-            raise InputError(f"there is no parameter {parameter!r}. The names are in monitor.history.")
-        if not self._history.histograms:
-            raise MonitorError(
-                "no histogram was counted yet. Make the monitor with histogram_every=10, for one in so many of the "
-                "steps that it measures."
-            )
-        i = self._history.names.index(parameter)
-        return [(step, counts[i]) for step, counts in self._history.histograms]
 
     def close(self) -> None:
         """Remove all hooks, and drop the model and all copies; what was measured can still be read."""

@@ -100,6 +100,42 @@ def test_every_measures_one_step_in_so_many():
     assert some.history.update_ratio.isna().all()
 
 
+def test_histograms_are_counted_inside_the_step():
+    """At one in so many measured steps, as NumPy counts the gradients of that step; their map has a column for each."""
+    params, loss = tower()
+    _, at_fifth = train(params, loss, optax.sgd(0.1), steps=4)
+    grads = jax.grad(loss)(at_fifth, X)
+    counting = {"every": 2, "histogram_every": 2, "donate": True}
+    monitor, _ = train(jax.tree.map(jnp.copy, params), loss, optax.sgd(0.1), steps=5, **counting)
+    by_name = {f"layers.{i}.{k}": layer[k] for i, layer in enumerate(grads["layers"]) for k in "wb"}
+    for name, gradient in by_name.items():
+        counts, edges = monitor.histogram(name)
+        assert counts.sum() == gradient.size
+        numpy_counts = np.histogram(np.array(gradient, np.float64), edges)[0]
+        assert np.abs(counts - numpy_counts).sum() <= 2, "one on an edge may be rounded to its other side"
+    assert list(monitor.histogram_map("layers.0.w").columns) == [1, 5]
+    assert set(monitor._history.latest_histograms()) == {f"gradient/{name}" for name in by_name}
+    with pytest.raises(MonitorError, match="histogram_every=10"):
+        train(params, loss, optax.sgd(0.1), steps=1)[0].histogram("layers.0.w")
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32, jnp.complex64])
+def test_a_histogram_is_that_of_torchs_monitor(dtype):
+    """Also of what is not finite, and on the edges; a missing gradient has no elements."""
+    values = np.array([math.nan, math.inf, -math.inf, 0.0, 1e-30, -2.0, 2.0, 3.0, -0.25, 0.25], np.float32)
+    gradient = (jnp.array(values) * (1 + 1j) if dtype == jnp.complex64 else jnp.array(values)).astype(dtype)
+    ours = JaxGradientMonitor({"a": jnp.ones(len(values), dtype), "b": jnp.ones(3, dtype)}, histogram_every=1)
+    ours.step({"a": gradient})
+    p = torch.nn.Parameter(torch.ones(len(values), dtype=getattr(torch, jnp.dtype(dtype).name)))
+    wide = jnp.complex64 if dtype == jnp.complex64 else jnp.float32
+    p.grad = torch.tensor(np.array(gradient.astype(wide))).to(p.dtype)
+    with GradientMonitor(torch.nn.ParameterDict({"a": p}), histogram_every=1) as theirs:
+        theirs.step()
+    for found, expected in zip(ours.histogram("a"), theirs.histogram("a"), strict=True):
+        assert found.tolist() == expected.tolist()
+    assert ours.histogram("b").counts.sum() == 0
+
+
 def test_sick_runs_are_named():
     """By the diagnosis that all monitors share."""
     vanishing, _ = train(*tower(20, 0.2), optax.sgd(0.1))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.monitoring.histograms import BINS, EDGES
 from course_lib.monitoring.reading.gradient_measures import Care, GradientMeasures, LazyMeasures, compute_measures
 from course_lib.monitoring.reading.tree_names import leaves_by_path, name_leaves
 
@@ -39,11 +40,14 @@ class WatchState(NamedTuple):
         What :func:`compute_measures` takes.
     seen : jax.Array, shape (n,)
         For each element of all short vectors, the last step at which it had a gradient, or 0.
+    counts : jax.Array of int32, shape (p, bins), or None
+        The histogram of each gradient when one was last counted; None if none ever is.
     """
 
     steps: "jax.Array"
     numbers: "jax.Array"
     seen: "jax.Array"
+    counts: "jax.Array | None"
 
 
 class JaxReader:
@@ -55,10 +59,12 @@ class JaxReader:
         Its real or complex floating-point arrays are watched; none of them is kept.
     every : int
         :meth:`advance` measures the first of every so many steps.
+    histogram_every : int or None
+        It counts the elements of gradients by their size at one in so many of these.
     """
 
-    def __init__(self, params: object, every: int = 1) -> None:
-        jnp, self._every = load("jax.numpy", extra="jax"), int(every)
+    def __init__(self, params: object, every: int = 1, histogram_every: int | None = None) -> None:
+        jnp, self._every, self._histogram_every = load("jax.numpy", extra="jax"), int(every), histogram_every
         found = name_leaves(params)
         self.names, self._paths = [leaf.name for leaf in found], [leaf.path for leaf in found]
         self.shapes = [tuple(map(int, leaf.value.shape)) for leaf in found]
@@ -80,7 +86,8 @@ class JaxReader:
         jnp = load("jax.numpy", extra="jax")
         length = max(self._vectors.values(), default=0)
         numbers = jnp.zeros((8, len(self.names)), self._wide)
-        return WatchState(jnp.zeros((), jnp.int32), numbers, jnp.zeros(length, jnp.int32))
+        counts = jnp.zeros((len(self.names), BINS), jnp.int32) if self._histogram_every else None
+        return WatchState(jnp.zeros((), jnp.int32), numbers, jnp.zeros(length, jnp.int32), counts)
 
     def advance(self, state: WatchState, grads: object, params: object = None, updates: object = None) -> WatchState:
         """Go on by one step, and measure it if it is its turn; can be traced."""
@@ -128,7 +135,11 @@ class JaxReader:
         grads, params, updates = jax.lax.optimization_barrier((grads, params, updates))  # or XLA would make each thrice
         norms = self._norms(jnp, params)
         numbers = jnp.concatenate([self._measure_gradients(jnp, grads), self._norms(jnp, updates), norms, norms])
-        return WatchState(number, numbers, self._look(jnp, state.seen, grads, number))
+        counts = state.counts
+        if self._histogram_every:
+            due = (number - 1) // self._every % self._histogram_every == 0
+            counts = jax.lax.cond(due, lambda: self._count(jnp, grads), lambda: state.counts)
+        return WatchState(number, numbers, self._look(jnp, state.seen, grads, number), counts)
 
     def _measure_gradients(self, jnp: ModuleType, grads: Arrays) -> "jax.Array":
         """Return of each gradient largest and least element, and, over its scale, norm, mean, norm without mean."""
@@ -141,6 +152,15 @@ class JaxReader:
             rows = rows.at[:, where].set(jnp.stack([top, bottom, norms[0], mean, norms[1]]))
         absent = np.array([i for i, g in enumerate(grads) if g is None], int)
         return rows.at[2, absent].set(ABSENT)  # type: ignore[no-any-return]
+
+    def _count(self, jnp: ModuleType, grads: Arrays) -> "jax.Array":
+        """Count the elements of each gradient by bin; a row of zeros where there is none."""
+        counts = jnp.zeros((len(grads), BINS + 1), jnp.int32)
+        edges = jnp.asarray(EDGES, self._wide)
+        for where, x in self._stacks(jnp, grads):
+            bins = jnp.clip(jnp.searchsorted(edges, x, side="right"), 1, BINS) - 1
+            counts = counts.at[where[:, None], jnp.where(jnp.isnan(x), BINS, bins)].add(1)
+        return counts[:, :BINS]  # type: ignore[no-any-return]
 
     def _norms(self, jnp: ModuleType, arrays: Arrays) -> "jax.Array":
         """Return the norm of each array, shape (1, p), NaN where there is none."""
