@@ -1,12 +1,13 @@
 """Open the service's database: the gradebook's tables, the service's, and the queue's, in one PostgreSQL."""
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 
 from course_grader.grading.gradebook.database import database_url, open_database
-from course_grader.service.tables import REVISION, RevisionRow, ServiceTables
+from course_grader.service.tables import REVISION, PersonRow, RevisionRow, ServiceTables
 from course_lib.errors import InputError
 from course_lib.extras import load
 
@@ -34,24 +35,42 @@ def open_service_database(address: str) -> Engine:
             "PostgreSQL along"
         )
     engine = open_database(address)
-    with engine.begin() as connection:
-        _make_tables(connection)
+    try:
+        with engine.begin() as connection:
+            _make_tables(connection)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
 
 
 def _make_tables(connection: Connection) -> None:
     connection.execute(select(func.pg_advisory_xact_lock(LOCK)))  # a service and a worker may start at once
-    if RevisionRow.__tablename__ not in inspect(connection).get_table_names():
+    found = inspect(connection).get_table_names()
+    if PersonRow.__tablename__ not in found:
         ServiceTables.metadata.create_all(connection)
-        connection.execute(insert(RevisionRow).values(number=REVISION))
+        connection.execute(insert(RevisionRow).values(version_num=REVISION))
         # As one string of many statements, which only psycopg's own cursor takes.
         queue_tables = importlib.import_module("procrastinate.schema").SchemaManager.get_schema()
         driver: Any = connection.connection.driver_connection
         driver.execute(queue_tables)
-    elif (found := connection.scalar(select(RevisionRow.number))) != REVISION:
+        return
+    revision = connection.scalar(select(RevisionRow.version_num)) if RevisionRow.__tablename__ in found else None
+    if revision != REVISION:
+        _migrate(connection, revision)
+
+
+def _migrate(connection: Connection, revision: str | None) -> None:
+    """Bring older tables up to date; refuse newer ones."""
+    from course_grader.grading.gradebook.migrate import Migrations  # Alembic is imported where tables are old
+
+    migrations = Migrations(Path(__file__).parent / "migrations", RevisionRow.__tablename__)
+    if revision is not None and not migrations.lead_to(revision):
         raise InputError(
-            f"expected version {REVISION} of the service's tables, found {found}; use the version they fit"
+            f"expected version {REVISION} of the service's tables or an older one, found {revision}, of a newer "
+            "service; use that one"
         )
+    migrations.take(connection)
 
 
 def libpq_address(engine: Engine) -> str:

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import JSON, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from course_grader.grading.gradebook.sql_tables import TYPES
@@ -21,7 +21,7 @@ __all__ = [
 ]
 __all__ += ["REVISION", "RevisionRow", "Role", "ServiceTables", "State"]
 
-REVISION = 1  # of these tables
+REVISION = "2"  # of these tables, as the last file in migrations/ has it
 
 
 class Role(StrEnum):
@@ -54,10 +54,10 @@ class ServiceTables(DeclarativeBase):
 
 
 class RevisionRow(ServiceTables):
-    """One row: the revision of these tables."""
+    """One row: the revision of these tables, as Alembic writes it; the gradebook's has a table of its own."""
 
-    __tablename__ = "service"
-    number: Mapped[int] = mapped_column(primary_key=True)
+    __tablename__ = "service_version"
+    version_num: Mapped[str] = mapped_column(String(32), primary_key=True)
 
 
 class PersonRow(ServiceTables):

@@ -12,8 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from course_grader.grading.gradebook import Gradebook, ManualPoints
-from course_grader.grading.gradebook.migrate import STEPS
+from course_grader.grading.gradebook import Gradebook, ManualPoints, sql_tables
 from course_grader.grading.gradebook.sql_tables import REVISION, Tables
 from course_lib.errors import InputError
 from tests.grading.test_gradebook import NOON, attempt
@@ -61,7 +60,8 @@ def test_its_tables_are_then_those_of_a_new_one(old):
     """As Alembic compares them; and the last step is the revision that new ones are given."""
     with Gradebook(old) as book, book._engine.begin() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Tables.metadata) == []
-    assert ScriptDirectory(STEPS, version_locations=[STEPS]).get_current_head() == REVISION
+    steps = Path(sql_tables.__file__).parent / "migrations"
+    assert ScriptDirectory(steps, version_locations=[steps]).get_current_head() == REVISION
 
 
 def test_graders_that_open_it_at_once_migrate_it_once(old):

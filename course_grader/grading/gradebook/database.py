@@ -220,14 +220,15 @@ def _check_tables(connection: Connection, shown: str, *, create: bool) -> None:
 def _migrate(connection: Connection, mark: int, revision: str | None, shown: str) -> None:
     """Bring an old gradebook's tables up to date; refuse a newer one's."""
     load("alembic", extra="grade")
-    from course_grader.grading.gradebook.migrate import is_known_revision, migrate
+    from course_grader.grading.gradebook.migrate import Migrations
 
-    if mark > MARK or not (revision is None or is_known_revision(revision)):
+    migrations = Migrations(Path(__file__).parent / "migrations", RevisionRow.__tablename__)
+    if mark > MARK or not (revision is None or migrations.lead_to(revision)):
         came = f"{mark if mark > MARK else revision}, of a newer grader"
         raise InputError(
             f"expected version {REVISION} of the gradebook at {shown} or an older one, found {came}; use that grader"
         )
-    migrate(connection)
+    migrations.take(connection)
 
 
 def _database_message(error: Exception) -> str:
