@@ -61,7 +61,8 @@ class GradientMonitor(GradientRecord):
 
     **What is attached.** From the first step to :meth:`close`, two hooks on one parameter, which see whether its
     gradient was emptied before it is added to; after ten measured steps they move on to another layer, so
-    that of many layers, the one that is never zeroed is found when its turn comes.
+    that of many layers, the one that is never zeroed is found when its turn comes. A backward pass that a CUDA graph
+    replays calls no hook: there, gradients that are not zeroed are not found.
 
     Parameters
     ----------
