@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
@@ -41,6 +42,15 @@ def test_each_command_is_one_that_course_has(file, words, monkeypatch):
     _, name, *options = words
     command = typer.main.get_command(entry_point._build_app()).commands[name]
     assert command.make_context(name, list(options)).params
+
+
+def test_the_image_has_all_that_a_package_is_made_of():
+    """And what the image is installed by; nothing else that lies beside it, such as keys, comes along."""
+    lines = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    everything, allowed = lines[1], {line[1:] for line in lines if line.startswith("!")}
+    package = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert everything == "*"
+    assert allowed == {*package["targets"]["sdist"]["include"], "pyproject.toml", "requirements.lock"}
 
 
 def test_the_cluster_takes_the_manifests():
