@@ -36,8 +36,8 @@ def test_a_mistake_costs_the_same_whoever_makes_it(wrong, tmp_path):
     notebook = answer.notebook(exercise)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        process = run_cells(notebook, by_hand=exercise.limits.by_hand)
         for name in NAMES:
+            process = run_cells(notebook, by_hand=exercise.limits.by_hand)  # what one keeps must not slow the next
             (folder := tmp_path / name).mkdir()
             plugin = TestsPlugin(exercise.tests, process, answers_of(notebook), name)
             rows = run_session(plugin, folder=folder, compiled=tmp_path / "compiled")
