@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from course_lib.errors import InputError
@@ -20,6 +19,7 @@ from course_lib.instrument.restore_model import (
     restore_random_states,
     stash_gradients,
 )
+from course_lib.rendering import ReadableResult, Section, format_table
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ MOVES = frozenset(
 
 
 @dataclass(frozen=True, repr=False)
-class Flops:
+class Flops(ReadableResult):
     """FLOPs of a step, forward and backward, by operation and by module.
 
     Attributes
@@ -89,33 +89,30 @@ class Flops:
             )
         return self.backward / self.forward
 
-    def __repr__(self) -> str:
-        names = self.by_operator
-        width = max(map(len, [*names, "operation"]))
-        lines = [f"{'operation':{width}}  {'forward':>16}  {'backward':>16}"]
-        for name in names:
-            f, b = self.forward_by_op.get(name, 0), self.backward_by_op.get(name, 0)
-            lines.append(f"{name:{width}}  {f:>16,}  {b:>16,}")
-        lines.append(f"{'all':{width}}  {self.forward:>16,}  {self.backward:>16,}")
+    def sections(self) -> list[Section]:
+        """Return a table by operation, and what was not counted."""
+        rows = [("operation", "forward", "backward")]
+        for name in self.by_operator:
+            rows.append((name, f"{self.forward_by_op.get(name, 0):,}", f"{self.backward_by_op.get(name, 0):,}"))
+        rows.append(("all", f"{self.forward:,}", f"{self.backward:,}"))
+        notes = list[str | tuple[str, str]]()
         if not self.has_backward:
-            lines.append("forward pass only: no loss, a tensor of one element with a graph, was returned")
+            notes.append("forward pass only: no loss, a tensor of one element with a graph, was returned")
         if self.uncounted:
-            rest = ", ".join(f"{name} ({n})" for name, n in self.uncounted.items())
-            lines.append(fill(f"not counted: {rest}", 80, subsequent_indent="  ", break_on_hyphens=False))
-        return "\n".join(lines)
+            notes.append(("not counted", ", ".join(f"{name} ({n})" for name, n in self.uncounted.items())))
+        return [Section(rows=tuple(rows), caption="FLOPs", notes=tuple(notes))]
 
     def module_table(self) -> str:
         """Return a table of the modules with the most FLOPs of their own, and their shares of all FLOPs."""
         largest = sorted(self.modules.values(), key=lambda m: -(m.self_forward + m.self_backward))
         shown = [m for m in largest if m.self_forward + m.self_backward][:SHOWN]
-        labels = [m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}" for m in shown]
-        width, whole = max(map(len, [*labels, "module"])), self.forward + self.backward
-        lines = [f"{'module':{width}}  {'own forward':>16}  {'own backward':>16}  share"]
-        for label, m in zip(labels, shown, strict=True):
-            share = (m.self_forward + m.self_backward) / whole
-            lines.append(f"{label:{width}}  {m.self_forward:>16,}  {m.self_backward:>16,}  {share:5.1%}")
+        rows = [("module", "own forward", "own backward", "share")]
+        for m in shown:
+            label = m.name if m.kind in ("", m.name) else f"{m.name} {m.kind}"
+            share = (m.self_forward + m.self_backward) / (self.forward + self.backward)
+            rows.append((label, f"{m.self_forward:,}", f"{m.self_backward:,}", f"{share:.1%}"))
         rest = sum(bool(m.self_forward + m.self_backward) for m in largest) - len(shown)
-        return "\n".join([*lines, *([f"and {rest} smaller"] if rest else [])])
+        return "\n".join([format_table(rows), *([f"and {rest} smaller"] if rest else [])])
 
 
 def count_flops(fn: Callable[[], object]) -> Flops:
@@ -171,9 +168,9 @@ def count_flops(fn: Callable[[], object]) -> Flops:
     >>> counted.forward, round(counted.ratio, 3), list(counted.by_operator)
     (1089536, 1.038, ['aten.mm', 'aten.addmm'])
     >>> print(counted.module_table())
-    module         own forward      own backward  share
-    0 Linear         1,048,576         1,048,576  94.5%
-    2 Linear            40,960            81,920   5.5%
+    module    own forward  own backward  share
+    0 Linear    1,048,576     1,048,576  94.5%
+    2 Linear       40,960        81,920   5.5%
     """
     torch = load("torch", extra="torch")
     if not callable(fn):

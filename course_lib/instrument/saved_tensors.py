@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from course_lib.extras import load
+from course_lib.rendering import ReadableResult, Section
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,9 +25,11 @@ __all__ = [
     "storage_key",
 ]
 
+SHOWN = 12
 
-@dataclass(frozen=True)
-class SavedTensors:
+
+@dataclass(frozen=True, repr=False)
+class SavedTensors(ReadableResult):
     """Saved tensors of a forward pass, as autograd held them when it was over.
 
     Attributes
@@ -43,6 +46,14 @@ class SavedTensors:
     bytes: int
     naive_bytes: int
     tensors: tuple[tuple[tuple[int, ...], str, int], ...]
+
+    def sections(self) -> list[Section]:
+        """Return a table of the largest, and the bytes of all."""
+        largest = sorted(self.tensors, key=lambda tensor: -tensor[2])[:SHOWN]
+        rows = [("shape", "dtype", "bytes"), *((str(shape), dtype, f"{size:,}") for shape, dtype, size in largest)]
+        more = [f"and {len(self.tensors) - SHOWN} smaller"] if len(self.tensors) > SHOWN else []
+        whole = f"{self.bytes:,} bytes in {len(self.tensors)} storages; added up by tensor, {self.naive_bytes:,}"
+        return [Section(rows=tuple(rows), caption="Saved for the backward pass", notes=(*more, whole), word_columns=2)]
 
 
 def saved_tensors(forward: Callable[[], object], *, parameters: "Iterable[Tensor]" = ()) -> SavedTensors:

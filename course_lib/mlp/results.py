@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import nan
 from typing import NamedTuple, TypeVar
 
+from course_lib.rendering import ReadableResult, Section
 from course_lib.types import NumericArray
 
 __all__ = ["Cache", "MlpGrads", "MlpResult", "Step"]
@@ -54,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class MlpResult:
+class MlpResult(ReadableResult):
     """Loss and gradients of :func:`mlp_grad`, and the steps to them, as a table when printed.
 
     Attributes
@@ -86,21 +87,16 @@ class MlpResult:
         forward = self.flops("forward")
         return (self.flops("backward") + self.flops("recompute")) / forward if forward else nan
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return a table of the steps, and the totals."""
         rows, phase = [("", "shape", "FLOPs", "kept")], None
         for s in self.steps:
             rows += [(s.phase, "", "", "")] * (s.phase != phase)
             rows.append((f"  {s.formula}", str(s.shape), f"{s.flops:,}", f"{s.kept_bytes:,}"))
             phase = s.phase
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                text.rjust(w) if i > 1 else text.ljust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        total = f"kept {self.kept_bytes:,} bytes, at most {self.peak_bytes:,} at once"
-        return "\n".join([*(line.rstrip() for line in lines), total, f"backward / forward = {self.ratio:.3f}"])
+        totals = f"kept {self.kept_bytes:,} bytes, at most {self.peak_bytes:,} at once"
+        notes = totals, f"backward / forward = {self.ratio:.3f}"
+        return [Section(rows=tuple(rows), caption="Steps of the calculation", notes=notes, word_columns=2)]
 
 
 @dataclass

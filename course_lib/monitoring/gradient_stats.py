@@ -9,6 +9,7 @@ from course_lib.extras import load
 from course_lib.monitoring.reading.gradient_reader import make_reader
 from course_lib.monitoring.reading.trainable_parameters import parameters_with_gradient, shape_tuple
 from course_lib.norms import Magnitude, combine_norms
+from course_lib.rendering import ReadableResult, Section, format_table
 from course_lib.types import AnyModule
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class ParameterStats:
 
 
 @dataclass(frozen=True, repr=False)
-class GradientStats(Mapping[str, ParameterStats]):
+class GradientStats(ReadableResult, Mapping[str, ParameterStats]):
     """The statistics of each parameter by its name; prints as a table.
 
     Attributes
@@ -66,20 +67,19 @@ class GradientStats(Mapping[str, ParameterStats]):
         pandas = load("pandas", extra="torch")
         return pandas.DataFrame([vars(row) for row in self.values()], index=pandas.Index(list(self), name="parameter"))
 
-    def __repr__(self) -> str:
-        rows = [["parameter", "shape", "norm", "mean", "std", "max"]]
+    def sections(self) -> list[Section]:
+        """Return a table with a row for each parameter, and one for all together."""
+        rows: list[tuple[str, ...]] = [("parameter", "shape", "norm", "mean", "std", "max")]
         for name, row in self.items():
             numbers = [f"{value + 0:.2g}" for value in (row.norm, row.mean, row.std, row.max)]
             if math.isnan(row.norm) and not row.nonfinite:  # no gradient at all
                 numbers = ["none", "", "", ""]
-            rows.append([name, "x".join(map(str, row.shape)) or "scalar", *numbers])
-        rows.append(["all together", "", f"{self.total_norm:.2g}", "", "", ""])
-        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-        lines = (
-            f"{row[0]:{first}}" + "".join(f" {cell:>{w}}" for cell, w in zip(row[1:], widths, strict=True))
-            for row in rows
-        )
-        return "\n".join(line.rstrip() for line in lines)
+            rows.append((name, "x".join(map(str, row.shape)) or "scalar", *numbers))
+        rows.append(("all together", "", f"{self.total_norm:.2g}", "", "", ""))
+        return [Section(rows=tuple(rows), caption="Gradient of each parameter")]
+
+    def __repr__(self) -> str:
+        return format_table(self.sections()[0].rows, gap=1)  # a phone shows 46 characters
 
 
 def log_gradient_stats(model: AnyModule) -> GradientStats:

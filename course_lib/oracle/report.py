@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TypeAlias
 
 from course_lib.oracle.arrays import Arrays
 from course_lib.oracle.bug_ranking import Cause
+from course_lib.rendering import ReadableResult, Section, as_text, format_table
 
 __all__ = ["Difference", "Report"]
 
@@ -14,8 +14,8 @@ _Entry: TypeAlias = float | tuple[int, ...]
 NARROWEST = 44  # characters, for the sentences under a table: what a phone shows of a line
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(ReadableResult):
     """Difference between a gradient and the right one, and its likely cause.
 
     Attributes
@@ -54,7 +54,8 @@ class Difference:
     also: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return what differs, its likely cause, and what else there is to know."""
         if self.index is None and not isinstance(self.found, float):
             by = f"its shape is {self.found} instead of {self.expected}"
         else:
@@ -69,11 +70,14 @@ class Difference:
             lines.append(f"The same numbers would come from: {', '.join(others)}.")
         if self.unexplained:
             lines.append(f"That does not explain {', '.join(self.unexplained)}: look there next.")
-        return "\n".join(lines)
+        return [Section(paragraphs=tuple(lines))]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.sections()[0].paragraphs))
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(ReadableResult):
     """Gradients of one loss side by side; prints as a table.
 
     Attributes
@@ -113,24 +117,23 @@ class Report:
         """Return the difference to look at: of the gradients by hand if they differ, else of an engine."""
         return self.wrong.get("manual") or next(iter(self.wrong.values()), None)
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return a table of the errors, and below it the verdict."""
         columns = [engine for engine in self.engines if engine != self.reference] or [self.reference]
         right, longest = self.grads[self.reference], max(map(len, self.names))
-        rows = [["gradient", *columns]]
+        rows = [("gradient", *columns)]
         for name in self.names:
             tensor = f"{name:{longest}} {right[name].shape}"
-            rows.append([tensor, *(self.cell(engine, name) for engine in columns)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
+            rows.append((tensor, *(self.cell(engine, name) for engine in columns)))
         measure = f"Each number is the largest difference from {self.reference}, over the largest entry there."
         notes = [f"{engine} could not run the loss: {why}" for engine, why in self.failed.items()]
-        verdict = str(self.first) if self.first else "All agree."
-        said = [measure, *notes, *verdict.splitlines()]
-        width = max(len(lines[0]), NARROWEST)
-        return "\n".join([*lines, *(part for line in said for part in wrap(line, width, break_on_hyphens=False))])
+        verdict = self.first.sections()[0].paragraphs if self.first else ("All agree.",)
+        return [Section(rows=tuple(rows), caption="Gradients side by side", notes=(measure, *notes, *verdict))]
+
+    def __repr__(self) -> str:
+        sections = self.sections()
+        table = format_table(sections[0].rows)
+        return as_text(sections, width=max(len(table.partition("\n")[0]), NARROWEST))
 
     def cell(self, engine: str, name: str) -> str:
         """Write one error; a star marks the first that is too large."""

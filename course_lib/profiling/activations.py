@@ -14,7 +14,8 @@ from course_lib.instrument.graph_walk import graph_leaves, graph_nodes
 from course_lib.instrument.module_calls import ModuleStack, track_module_calls, visit_called_modules
 from course_lib.instrument.restore_model import restore_buffers_at_exit, restore_random_states
 from course_lib.instrument.saved_tensors import RecordedForward, dense_parts, record_forward, storage_key
-from course_lib.profiling.formatting import format_bytes, format_table
+from course_lib.profiling.formatting import format_bytes
+from course_lib.rendering import ReadableResult, Section
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,7 +51,7 @@ class SavedActivation:
 
 
 @dataclass(frozen=True, repr=False)
-class SavedActivations:
+class SavedActivations(ReadableResult):
     """Saved activations when a forward pass is over, each storage once.
 
     Attributes
@@ -74,13 +75,15 @@ class SavedActivations:
             found[entry.module] += entry.bytes
         return dict(found.most_common())
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return a table of the largest, and the bytes of all."""
         largest = sorted(self.activations, key=lambda entry: -entry.bytes)[:SHOWN]
         rows = [("module", "operation", "shape", "dtype", "size")]
         rows += [(e.module, e.op, str(e.shape), e.dtype, format_bytes(e.bytes)) for e in largest]
-        more = f"\nand {len(self.activations) - SHOWN} smaller" if len(self.activations) > SHOWN else ""
+        more = [f"and {len(self.activations) - SHOWN} smaller"] if len(self.activations) > SHOWN else []
         held, own = format_bytes(self.total_bytes), format_bytes(self.parameter_bytes)
-        return f"{format_table(rows)}{more}\n{held} in {len(self.activations)} storages; besides, {own} of parameters"
+        whole = f"{held} in {len(self.activations)} storages; besides, {own} of parameters"
+        return [Section(rows=tuple(rows), caption="Saved for the backward pass", notes=(*more, whole), word_columns=4)]
 
 
 def saved_activations(fn: Callable[[], object]) -> SavedActivations:

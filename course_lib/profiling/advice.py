@@ -12,6 +12,7 @@ from course_lib.profiling.formatting import format_seconds
 from course_lib.profiling.timing import no_garbage_collection
 from course_lib.profiling.trace import trace
 from course_lib.profiling.work_kinds import Kind
+from course_lib.rendering import ReadableResult, Section
 
 __all__ = ["Advice", "Bottleneck", "advise"]
 
@@ -94,7 +95,7 @@ class Bottleneck:
 
 
 @dataclass(frozen=True, repr=False)
-class Advice:
+class Advice(ReadableResult):
     """Bottlenecks of a step, the largest share first.
 
     Attributes
@@ -114,15 +115,23 @@ class Advice:
     steps: int
     device: str
 
+    def sections(self) -> list[Section]:
+        """Return the time of a step, and for each bottleneck what was seen, what to try, and the most to gain."""
+        head = f"{format_seconds(self.step_seconds)} a step on {self.device}, {self.steps} recorded:"
+        found = [Section(paragraphs=(head,))]
+        for each in self.bottlenecks:
+            if each.share >= WORTH_SAYING:
+                gain = (("gain", f"at most {each.at_most:.1f} times as fast"),) if each.at_most < MOST_SAID else ()
+                said = ("seen", each.evidence), ("try", each.remedy), *gain
+                found.append(Section(f"{each.share:4.0%}  {WORDS[each.kind][0]}", said))
+        return found
+
     def __repr__(self) -> str:
-        lines = [f"{format_seconds(self.step_seconds)} a step on {self.device}, {self.steps} recorded:"]
-        for found in self.bottlenecks:
-            if found.share >= WORTH_SAYING:
-                lines.append(f"{found.share:4.0%}  {WORDS[found.kind][0]}")
-                lines += _wrap("seen", found.evidence) + _wrap("try", found.remedy)
-                lines += (
-                    _wrap("gain", f"at most {found.at_most:.1f} times as fast") if found.at_most < MOST_SAID else []
-                )
+        lines = list[str]()
+        for section in self.sections():
+            lines += [section.title] if section.title else []
+            for said in section.paragraphs:
+                lines += [said] if isinstance(said, str) else _wrap(*said)
         return "\n".join(lines)
 
 

@@ -1,22 +1,6 @@
-"""Format results: tables with aligned columns, times and sizes in a unit that suits them."""
+"""Format times and sizes in a unit that suits them."""
 
-from collections.abc import Sequence
-
-__all__ = ["format_bytes", "format_seconds", "format_table"]
-
-
-def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """Align the columns of a table: the first at the left, the others at the right.
-
-    Examples
-    --------
-    >>> print(format_table([("part", "time"), ("forward", "2 ms")]))
-    part     time
-    forward  2 ms
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))] for row in rows)
-    return "\n".join("  ".join(line).rstrip() for line in lines)
+__all__ = ["format_bytes", "format_seconds"]
 
 
 def format_seconds(seconds: float) -> str:

@@ -11,7 +11,8 @@ from course_lib.extras import load
 from course_lib.instrument.dispatch_mode import check_step
 from course_lib.instrument.module_calls import track_module_calls
 from course_lib.instrument.storages import Storage, StorageLog, log_storages
-from course_lib.profiling.formatting import format_bytes, format_table
+from course_lib.profiling.formatting import format_bytes
+from course_lib.rendering import ReadableResult, Section
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +58,7 @@ class LiveStorage:
 
 
 @dataclass(frozen=True, repr=False)
-class MemoryTimeline:
+class MemoryTimeline(ReadableResult):
     """Bytes of the tensors that were alive during a step, and the storages at the peak.
 
     Attributes
@@ -100,14 +101,15 @@ class MemoryTimeline:
             found[alive.place] += alive.bytes
         return dict(found.most_common())
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return a table of the largest storages at the peak, and when it was."""
         rows = [("made in", "by", "shape", "dtype", "size")]
         rows += [(a.place, a.op, str(a.shape), a.dtype, format_bytes(a.bytes)) for a in self.alive_at_peak[:SHOWN]]
-        more = f"\nand {len(self.alive_at_peak) - SHOWN} smaller" if len(self.alive_at_peak) > SHOWN else ""
+        more = [f"and {len(self.alive_at_peak) - SHOWN} smaller"] if len(self.alive_at_peak) > SHOWN else []
         done = self.peak_at
         when = f"after {self.operations[done - 1]} in {self.places[done - 1]}" if done else "at the start"
         at = f"{format_bytes(self.peak_bytes)} alive {when}, operation {done} of {len(self.operations)}"
-        return f"{format_table(rows)}{more}\n{at}"
+        return [Section(rows=tuple(rows), caption="In memory at the peak", notes=(*more, at), word_columns=4)]
 
 
 def memory_timeline(step: Callable[[], object], *, optimizer: "Optimizer | None" = None) -> MemoryTimeline:

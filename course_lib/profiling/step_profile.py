@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 from course_lib.extras import load
 from course_lib.instrument.restore_model import restore_training
 from course_lib.profiling.argument_checks import check_budget, check_count, check_single_process
-from course_lib.profiling.formatting import format_seconds, format_table
+from course_lib.profiling.formatting import format_seconds
 from course_lib.profiling.module_times import ModuleTime, module_rows
 from course_lib.profiling.timing import no_garbage_collection
 from course_lib.profiling.training_step import TrainingStep, check_model, check_optimizer
+from course_lib.rendering import ReadableResult, Section
 from course_lib.types import Tree
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ NAMED = 4  # noisy modules, in print
 
 
 @dataclass(frozen=True, repr=False)
-class StepProfile:
+class StepProfile(ReadableResult):
     """Time of one training step by part and by module, in seconds.
 
     Attributes
@@ -80,7 +81,8 @@ class StepProfile:
         """Whether the parts miss the whole by more than 5%."""
         return abs(self.parts_seconds - self.total_seconds) > AGREEMENT * self.total_seconds
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return two tables, of the parts and of the modules, and what to know about them."""
         parts = {"forward": self.forward_seconds}
         if self.has_backward:
             parts |= {"backward": self.backward_seconds, "optimizer": self.optimizer_seconds}
@@ -88,13 +90,16 @@ class StepProfile:
         rows += [(name, format_seconds(t), f"{t / self.parts_seconds:.0%}") for name, t in parts.items()]
         rows += [("whole step", format_seconds(self.total_seconds), "")]
         table = module_rows(self.modules.values(), has_backward=self.has_backward)
-        inference = "" if self.has_backward else "\nforward pass only: there is no optimizer"
-        noise = "\nnoisy: parts and whole differ by over 5%" if self.parts_disagree else ""
+        notes: list[str | tuple[str, str]] = [f"({self.steps} steps each way, on {self.device})"]
+        notes += [] if self.has_backward else ["forward pass only: there is no optimizer"]
+        notes += [("noisy", "parts and whole differ by over 5%")] if self.parts_disagree else []
         if names := self.noisy_modules:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            noise += f"\nnoisy: may be off by over 10%: {', '.join(names[:NAMED])}{more}"
-        runs = f"({self.steps} steps each way, on {self.device})"
-        return f"{format_table(rows)}\n\n{format_table(table)}\n{runs}{inference}{noise}"
+            notes.append(("noisy", f"may be off by over 10%: {', '.join(names[:NAMED])}{more}"))
+        return [
+            Section(rows=tuple(rows), caption="Parts of the step"),
+            Section(rows=tuple(table), caption="Modules", notes=tuple(notes)),
+        ]
 
 
 def profile_step(

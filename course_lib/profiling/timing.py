@@ -22,7 +22,8 @@ from course_lib.profiling.device_clocks import (
     has_jax_arrays,
     jax_devices,
 )
-from course_lib.profiling.formatting import format_seconds, format_table
+from course_lib.profiling.formatting import format_seconds
+from course_lib.rendering import ReadableResult, Section
 
 __all__ = ["Timing", "no_garbage_collection", "time_call"]
 
@@ -36,7 +37,7 @@ NOISY = 0.1  # of the median, between the quartiles
 
 
 @dataclass(frozen=True, repr=False)
-class Timing:
+class Timing(ReadableResult):
     """Timing of one call, in seconds.
 
     Attributes
@@ -66,12 +67,14 @@ class Timing:
     calls_per_sample: int
     device: str
 
-    def __repr__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return a table of the times, and how they were measured."""
         times = (self.median_seconds, self.q25_seconds, self.q75_seconds, self.min_seconds, self.cpu_seconds)
         names = ("median", "25%", "75%", "min", "processor")
         noise = ", noisy" if self.noisy else ""
         of = f"{len(self.samples)} samples of {self.calls_per_sample}, on {self.device}{noise}"
-        return f"{format_table([names, tuple(map(format_seconds, times))])}\n({of})"
+        rows = names, tuple(map(format_seconds, times))
+        return [Section(rows=rows, caption="Time of one call", notes=(f"({of})",), word_columns=0)]
 
 
 def time_call(

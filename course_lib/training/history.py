@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from course_lib.errors import InputError
 from course_lib.extras import load
+from course_lib.rendering import ReadableResult, Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["TrainingHistory"]
 
 
-@dataclass(frozen=True)
-class TrainingHistory:
-    """History of a training run, one entry for each epoch.
+SHOWN = 12  # epochs
+
+
+@dataclass(frozen=True, repr=False)
+class TrainingHistory(ReadableResult):
+    """History of a training run, one entry for each epoch; prints as a table.
 
     Attributes
     ----------
@@ -37,8 +41,12 @@ class TrainingHistory:
     Examples
     --------
     >>> history = TrainingHistory(train_loss=(2.0, 1.0, 0.5), val_loss=(2.1, 1.2, 1.3))
-    >>> history.best_epoch
-    1
+    >>> history
+    epoch  train_loss  val_loss
+    0               2       2.1
+    1               1       1.2
+    2             0.5       1.3
+    The lowest val_loss is that of epoch 1.
     >>> history.plot()
     Loss over 3 epochs. training: from 2 to 0.5, between 0.5 and 2. validation: from 2.1 to 1.3, between 1.2 and 2.1.
     """
@@ -48,8 +56,8 @@ class TrainingHistory:
     train_metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
     val_metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
     learning_rate: tuple[float, ...] = ()
-    seconds: tuple[float, ...] = field(default=(), repr=False, compare=False)
-    skipped_steps: tuple[int, ...] = field(default=(), repr=False)
+    seconds: tuple[float, ...] = field(default=(), compare=False)
+    skipped_steps: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.train_loss)
@@ -107,10 +115,30 @@ class TrainingHistory:
         0             2.0       2.5
         1             1.0       1.5
         """
+        frame = load("pandas", extra="torch").DataFrame({name: list(v) for name, v in self._columns().items()})
+        return frame.rename_axis("epoch")
+
+    def sections(self) -> list[Section]:
+        """Return a table of the epochs, of a long run the first and the last ones, and which was best.
+
+        The times of :meth:`to_frame` are left out, so that two runs that are the same print the same.
+        """
+        if not len(self):
+            return [Section(paragraphs=("There is no epoch yet.",))]
+        columns = {name: values for name, values in self._columns().items() if name != "seconds"}
+        rows = [(str(epoch), *(f"{values[epoch]:.4g}" for values in columns.values())) for epoch in range(len(self))]
+        if len(rows) > SHOWN:
+            rows[SHOWN // 2 : -SHOWN // 2] = [("...", *("" for _ in columns))]
+        of, losses = ("val_loss", self.val_loss) if self.val_loss else ("train_loss", self.train_loss)
+        known = not math.isnan(losses[self.best_epoch])
+        notes = (f"The lowest {of} is that of epoch {self.best_epoch}.",) if known else ()
+        return [Section(rows=(("epoch", *columns), *rows), caption="Training history", notes=notes)]
+
+    def _columns(self) -> dict[str, tuple[float, ...]]:
+        """Return what there is for each epoch, by the names of the frame."""
         columns = {"train_loss": self.train_loss, "val_loss": self.val_loss}
         columns |= {f"train_{name}": values for name, values in self.train_metrics.items()}
         columns |= {f"val_{name}": values for name, values in self.val_metrics.items()}
         columns |= {"learning_rate": self.learning_rate, "seconds": self.seconds}
         columns |= {"skipped_steps": self.skipped_steps if any(self.skipped_steps) else ()}
-        frame = load("pandas", extra="torch").DataFrame({name: list(v) for name, v in columns.items() if v})
-        return frame.rename_axis("epoch")
+        return {name: values for name, values in columns.items() if values}

@@ -11,8 +11,8 @@ PACKAGES = [
     *(f"course_lib.{name}" for name in ("autograd", "benchmark_results", "clipping", "costs", "doctor", "errors")),
     *(f"course_lib.{name}" for name in ("extras", "figures", "frameworks", "instrument", "integrations", "mlp")),
     *(f"course_lib.{name}" for name in ("jax_norm", "monitoring", "norms")),
-    *(f"course_lib.{name}" for name in ("exercises", "oracle", "profiling", "small_transformer", "split_tensors")),
-    *(f"course_lib.{name}" for name in ("training", "types")),
+    *(f"course_lib.{name}" for name in ("exercises", "oracle", "profiling", "rendering", "small_transformer")),
+    *(f"course_lib.{name}" for name in ("split_tensors", "training", "types")),
     *(f"course_lib.autograd.{name}" for name in ("nn", "nn.functional", "optim")),
     *("course_grader", "course_grader.cli", "course_grader.notebooks"),
 ]

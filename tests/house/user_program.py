@@ -29,6 +29,7 @@ from course_lib import (
     norms,
     oracle,
     profiling,
+    rendering,
     small_transformer,
     split_tensors,
     training,
@@ -250,6 +251,22 @@ def profile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: Any,
     print(part.self_forward, profiling.mfu(flops, times.total_seconds, profiling.peak_flops(dtype=torch.bfloat16)))
     recording: profiling.Trace = profiling.trace(Path("traces"), device="cpu")
     print(timing, bottleneck, activation, alive, memory.by_kind["activations"], module, flops, recording)
+
+
+class Counted(rendering.ReadableResult):
+    """A result of one's own, as text, HTML and Markdown."""
+
+    def sections(self) -> list[rendering.Section]:
+        """One table."""
+        rows = ("layer", "weights"), ("0", "32")
+        print(rendering.format_table(rows), rendering.as_text([rendering.Section(rows=rows)], width=44))
+        return [rendering.Section("Weights", (("all", "32"),), rows, ("as they are",), caption="By layer")]
+
+
+def show(counted: Counted) -> str:
+    """Every form."""
+    print(rendering.as_page("Weights", counted.sections()), rendering.as_html(counted.sections()))
+    return rendering.as_markdown("Weights", counted.sections())
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, adam: Any) -> None:

@@ -170,7 +170,7 @@ def test_each_figure_is_printed_below_its_name(noisy):
     """With what they were taken from, and whether they can be trusted."""
     found = Timing(3e-3, 2e-3, 4e-3, 1e-3, 5e-3, noisy, (1e-3, 3e-3), 7, "cuda:1")
     assert repr(found).splitlines() == [
-        "median       25%      75%      min  processor",
+        " median      25%      75%      min  processor",
         "3.00 ms  2.00 ms  4.00 ms  1.00 ms    5.00 ms",
         f"(2 samples of 7, on cuda:1{', noisy' if noisy else ''})",
     ]

@@ -137,7 +137,7 @@ def test_it_prints_the_largest_and_where_the_peak_is():
     held = []
     timeline = memory_timeline(lambda: held.append(x.exp()))
     assert repr(timeline).splitlines() == [
-        "made in             by    shape    dtype      size",
+        "made in            by   shape    dtype        size",
         "(there before)          (1024,)  float32  4.00 KiB",
         "(outside modules)  exp  (1024,)  float32  4.00 KiB",
         "8.00 KiB alive after exp in (outside modules), operation 1 of 1",

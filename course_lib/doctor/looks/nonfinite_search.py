@@ -13,6 +13,7 @@ from course_lib.extras import load
 from course_lib.instrument.graph_walk import graph_nodes
 from course_lib.instrument.restore_model import restore_training
 from course_lib.monitoring import NonfiniteOrigin, first_nonfinite
+from course_lib.rendering import ReadableResult, Section
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +26,8 @@ LISTED = 8  # operations of a loss
 Where: TypeAlias = Literal["loss", "gradients", "parameters"]
 
 
-@dataclass(frozen=True)
-class FirstNonfinite:
+@dataclass(frozen=True, repr=False)
+class FirstNonfinite(ReadableResult):
     """The first loss or gradient of a run that was not finite.
 
     Attributes
@@ -48,6 +49,10 @@ class FirstNonfinite:
     value: float
     origin: NonfiniteOrigin | None
     note: str
+
+    def sections(self) -> list[Section]:
+        """Return what was seen, and the usual cure."""
+        return [Section(paragraphs=(self.words, ("Try", self.remedy)))]
 
     @property
     def words(self) -> str:

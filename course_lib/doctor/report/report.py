@@ -7,14 +7,15 @@ from typing import Literal
 from course_lib.doctor.looks.module_look import ModuleUse
 from course_lib.doctor.looks.nonfinite_search import FirstNonfinite
 from course_lib.doctor.loop.loop_clock import StepTimes
-from course_lib.doctor.report import render
 from course_lib.doctor.report.report_file import write_report
 from course_lib.monitoring import GradientFinding
 from course_lib.profiling import Advice
 from course_lib.profiling.formatting import format_bytes, format_seconds
+from course_lib.rendering import ReadableResult, Section, as_markdown, as_page
 
 __all__ = ["Finding", "MemoryUse", "Report"]
 
+TITLE = "A training loop, watched"
 LISTED = 8  # modules
 SMALL_SHARE = 0.1  # of the step, below which a bottleneck is not worth a word
 
@@ -66,7 +67,7 @@ class MemoryUse:
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(ReadableResult):
     """Findings of a watched training loop, the gravest first; prints as text, and is a page in a notebook.
 
     Attributes
@@ -111,22 +112,24 @@ class Report:
         """The kinds of the findings."""
         return tuple(found.kind for found in self.findings)
 
-    def sections(self) -> list[render.Section]:
+    def sections(self) -> list[Section]:
         """Return the report as titles, paragraphs and tables, which every form is made of."""
-        found = [render.Section("What to try", tuple(_describe(finding) for finding in self.findings))]
-        if not self.findings:
-            found = [render.Section("Nothing stands out", ("Gradients, loss, time and memory look as they should.",))]
+        found = [Section(paragraphs=(self.headline,))]
+        if self.findings:
+            found.append(Section("What to try", tuple(map(_describe, self.findings))))
+        else:
+            found.append(Section("Nothing stands out", ("Gradients, loss, time and memory look as they should.",)))
         if self.nonfinite is not None:
-            found.append(render.Section("First value that is not finite", (("", self.nonfinite.words),)))
-        found.append(render.Section("Gradients", tuple((f.kind, f.words) for f in self.gradients) or ("Not seen.",)))
+            found.append(Section("First value that is not finite", (("", self.nonfinite.words),)))
+        found.append(Section("Gradients", tuple((f.kind, f.words) for f in self.gradients) or ("Not seen.",)))
         found += [self._time_section(), *self._module_section(), *self._memory_section()]
         if self.notes:
-            found.append(render.Section("Not seen", self.notes))
+            found.append(Section("Not seen", self.notes))
         return found
 
-    def _time_section(self) -> render.Section:
+    def _time_section(self) -> Section:
         if self.times is None:
-            return render.Section("Time", ("There were too few steps to time: two or more are needed.",))
+            return Section("Time", ("There were too few steps to time: two or more are needed.",))
         whole = self.times.step_seconds
         rows = [("part of a step", "time", "share")]
         rows += [(part, format_seconds(t), f"{t / whole:.0%}") for part, t in self.times.parts.items()]
@@ -136,9 +139,9 @@ class Report:
             if each.share >= SMALL_SHARE:
                 said.append((f"{each.kind}, {each.share:.0%}", f"{each.evidence}."))
         note = f"Medians of {self.times.steps} steps, by the host's clock."
-        return render.Section("Time", (note, *said), tuple(rows))
+        return Section("Time", (note, *said), tuple(rows))
 
-    def _module_section(self) -> list[render.Section]:
+    def _module_section(self) -> list[Section]:
         if not self.modules:
             return []
         rows = [("module", "forward", "backward", "keeps for backward")]
@@ -147,9 +150,9 @@ class Report:
             rows.append((use.name, *times, format_bytes(use.saved_bytes)))
         more = f" {len(self.modules) - LISTED} more take less." if len(self.modules) > LISTED else ""
         note = f"Each without the modules that it calls, in steps that were slowed down by looking at them.{more}"
-        return [render.Section("Modules", (note,), tuple(rows))]
+        return [Section("Modules", (note,), tuple(rows))]
 
-    def _memory_section(self) -> list[render.Section]:
+    def _memory_section(self) -> list[Section]:
         if (m := self.memory) is None:
             return []
         sizes = {
@@ -161,7 +164,7 @@ class Report:
             "most that was allocated on the GPU": m.device_peak_bytes,
         }
         rows = [("memory of", "size"), *((name, format_bytes(size)) for name, size in sizes.items() if size)]
-        return [render.Section("Memory", (), tuple(rows))]
+        return [Section("Memory", (), tuple(rows))]
 
     @property
     def headline(self) -> str:
@@ -170,19 +173,13 @@ class Report:
         step = "step" if self.steps == 1 else "steps"
         return f"{self.steps:,} {step}{loss}; watching took {self.price:.1%} of the loop's time."
 
-    def __repr__(self) -> str:
-        return render.as_text(self.headline, self.sections())
-
-    def _repr_html_(self) -> str:
-        return render.as_html(self.headline, self.sections())
-
     def to_html(self) -> str:
         """Return a page of HTML that needs nothing else."""
-        return render.as_page(self.headline, self.sections())
+        return as_page(TITLE, self.sections())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        return render.as_markdown(self.headline, self.sections())
+        return as_markdown(TITLE, self.sections())
 
     def write(self, path: str | Path) -> Path:
         """Write the report to a file: ``.html`` as a page, ``.md`` as Markdown, ``.txt`` as it prints.

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from course_lib.monitoring.diagnosis.detectors import DETECTORS, describe_healthy, detect_barely_moving
 from course_lib.monitoring.diagnosis.evidence import Evidence, GradientFinding, Indices
 from course_lib.monitoring.gradient_history import GradientHistory
+from course_lib.rendering import ReadableResult, Section
 
 __all__ = ["Diagnosis", "diagnose"]
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(ReadableResult):
     """Findings, the gravest first; prints as text, one paragraph for each finding.
 
     Attributes
@@ -31,6 +32,10 @@ class Diagnosis:
     def healthy(self) -> bool:
         """Whether nothing is wrong."""
         return self.kinds == ("healthy",)
+
+    def sections(self) -> list[Section]:
+        """Return a paragraph for each finding: its kind, what was seen, and what to try."""
+        return [Section(paragraphs=tuple((f.kind, f"{f.words} {f.advice}".rstrip()) for f in self.findings))]
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self.findings))

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from textwrap import fill
 
+from course_lib.rendering import ReadableResult, Section
+
 __all__ = ["NonfiniteOrigin", "Place"]
 
 LINE_WIDTH = 76
@@ -76,8 +78,8 @@ class Place:
     of_node: bool = False
 
 
-@dataclass(frozen=True)
-class NonfiniteOrigin:
+@dataclass(frozen=True, repr=False)
+class NonfiniteOrigin(ReadableResult):
     """The first operation that makes what is not finite out of what is.
 
     Attributes
@@ -116,17 +118,21 @@ class NonfiniteOrigin:
         own = (self.node.rstrip("0123456789"), self.op.removeprefix("_foreach_").rstrip("_"))
         return next((text for name in own for names, text in REMEDIES.items() if name in names.split()), "")
 
-    def __str__(self) -> str:
+    def sections(self) -> list[Section]:
+        """Return what made the first of them, where, out of what, and what usually helps."""
         kinds = [f"{count:,} {kind}" for count, kind in ((self.nan, "nan"), (self.inf, "inf")) if count]
         what = f"{' and '.join(kinds)} of {self.size:,} numbers in {self.dtype}"
         if not self.op:
-            return fill(f"{what} were there before, read in {self.spot}. {self.remedy}", LINE_WIDTH)
+            return [Section(paragraphs=(f"{what} were there before, read in {self.spot}.", self.remedy))]
         by = f"{self.op} in the {'update of the parameters' if self.update else 'forward pass'}"
         by = f"{self.op}, called by {self.node} in the backward pass," if self.node else by
         of = f"Its forward pass is in {self.spot}." if self.place.of_node else f"It is in {self.spot}."
         of = of if self.place.module else ""
         given = f"It was given {'; '.join(self.given)}." if self.given else ""
-        return fill(" ".join(filter(None, (f"{by} made {what}.", of, given, self.remedy))), LINE_WIDTH)
+        return [Section(paragraphs=tuple(filter(None, (f"{by} made {what}.", of, given, self.remedy))))]
+
+    def __repr__(self) -> str:
+        return fill(" ".join(map(str, self.sections()[0].paragraphs)), LINE_WIDTH)
 
     @property
     def spot(self) -> str:
