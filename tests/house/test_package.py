@@ -3,25 +3,65 @@
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
 from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from course_grader.notebooks.repository import Repository
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> zipfile.ZipFile:
-    """Build the wheel with pip, as ``pip wheel .`` does."""
+def sdist(tmp_path_factory) -> Path:
+    """Build the source distribution."""
+    out = tmp_path_factory.mktemp("sdist")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", out]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return next(out.glob("the_backward_pass-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory) -> zipfile.ZipFile:
+    """Build the wheel with pip from the source distribution, which must have all that this takes."""
     out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", out, ROOT]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", out, sdist]
     subprocess.run(command, check=True, capture_output=True)
     return zipfile.ZipFile(next(out.glob("the_backward_pass-*.whl")))
+
+
+def test_the_sdist_holds_what_the_wheel_is_built_from_and_nothing_else(sdist):
+    """No tests, pages or pictures, whatever their folders are called, and nothing large."""
+    with tarfile.open(sdist) as archive:
+        sizes = {member.name.partition("/")[2]: member.size for member in archive if member.isfile()}
+    folders = {"course_grader", "course_lib", "exercises", "benchmarks/results"}
+    files = {"README.md", "CHANGELOG.md", "LICENSE", "LICENSE-TEXT", ".gitignore", "PKG-INFO"}
+    files |= {"pyproject.toml", "hatch_build.py", "_config.yml"}
+    assert {name for name in sizes if not name.startswith(tuple(f"{folder}/" for folder in folders))} == files
+    assert {name: size for name, size in sizes.items() if size > 200_000} == {}
+
+
+def test_a_package_index_shows_the_readme_with_links_that_lead_somewhere(wheel):
+    """Each is an address at this release, an image's the picture itself; the index also links the book and the code."""
+    name = next(name for name in wheel.namelist() if name.endswith("METADATA"))
+    shown = message_from_bytes(wheel.read(name))
+    here = Repository.read(ROOT)
+    urls = dict(line.split(", ") for line in shown.get_all("Project-URL"))
+    assert (urls["Homepage"], urls["Documentation"]) == (here.url, here.site)
+    link = re.compile(r"(!?)\[[^]]*\]\(([^)]+)\)")
+    kept = link.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    kinds = {"": "blob", "!": "raw"}
+    assert link.findall(shown.get_payload(decode=True).decode()) == [
+        (image, f"{here.url}/{kinds[image]}/{here.release}/{path}") for image, path in kept
+    ]
+    assert {image for image, _ in kept} == {"", "!"}
 
 
 def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
