@@ -5,10 +5,12 @@ import errno
 import gc
 import importlib
 import inspect
+import os
 import re
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from typing import Any
 
 from course_grader.grading.text import one_line
@@ -49,6 +51,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(arguments: list[str] | None) -> int:
     """Run the command; a command line that it cannot read becomes one sentence, where Typer draws a box."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["doctor"] and not find_spec("typer"):  # it needs torch alone, and reads its own command line
+        command = [sys.executable, "-m", "course_lib.doctor", *words[1:]]
+        os.execv(sys.executable, command)  # noqa: S606 - the script is the user's
     app = _build_app()
     typer: Any = extras.load("typer", extra="check")
     usage_error = typer.BadParameter.__mro__[1]  # which all of its kind derive from, and which has no public name

@@ -20,7 +20,7 @@ __all__ = ["heat_map", "histogram_map", "norm_curves"]
 def heat_map(history: GradientHistory, *, title: str) -> "HeatMapFigure":
     """Draw the root mean square of the gradient of each weight, one row for each weight, one column for each step."""
     rms, names = history.weight_rms()
-    draw: Callable[..., HeatMapFigure] = load("course_lib.figures", extra="book").heat_map
+    draw: Callable[..., HeatMapFigure] = load("course_lib.figures", extra="plots").heat_map
     return draw({"": rms.T}, rows=names, columns=history.steps, title=title, value="rms gradient")
 
 
@@ -35,7 +35,7 @@ def histogram_map(found: Sequence[tuple[int, Counts]], *, title: str) -> "HeatMa
     shares = np.concatenate([sizes[:, low:high][:, ::-1], table[:, middle : middle + 1]], axis=1)
     shares = shares / np.maximum(table.sum(axis=1, keepdims=True), 1)
     rows = [*(f"2^{LOWEST + k}" for k in reversed(range(low, high))), "0"]
-    draw: Callable[..., HeatMapFigure] = load("course_lib.figures", extra="book").heat_map
+    draw: Callable[..., HeatMapFigure] = load("course_lib.figures", extra="plots").heat_map
     return draw({"": shares.T}, rows=rows, columns=steps, title=title, value="share of the elements")
 
 
@@ -60,5 +60,5 @@ def norm_curves(history: GradientHistory, parameters: Sequence[str], *, title: s
     norms = history.array("norm")
     series = {"all together": history.total().tolist()}
     series |= {name: norms[:, history.names.index(name)].tolist() for name in parameters}
-    draw: Callable[..., Drawing] = load("course_lib.figures", extra="book").lines
+    draw: Callable[..., Drawing] = load("course_lib.figures", extra="plots").lines
     return draw(series, x_label="step", y_label="gradient norm", title=title, y_scale="log")

@@ -99,7 +99,7 @@ class TrainingHistory(ReadableResult):
         series = {
             name: values for name, values in zip(("training", "validation"), known[metric], strict=True) if values
         }
-        lines = load("course_lib.figures", extra="book").lines
+        lines = load("course_lib.figures", extra="plots").lines
         title = f"{metric.capitalize()} over {len(self)} epochs"
         drawing: Drawing = lines(series, x_label="epoch", y_label=metric, y_scale=y_scale, title=title)
         return drawing

@@ -38,6 +38,8 @@ if __name__ == "__main__":
     sys.exit(3)
 """
 DOCTOR = [sys.executable, "-m", "course_lib.doctor"]
+COURSE = [sys.executable, "-m", "course_grader.cli", "doctor"]
+WITHOUT_TYPER = "import sys; sys.modules['typer'] = None; from course_grader.cli import main; main()"
 
 
 @pytest.fixture
@@ -54,9 +56,9 @@ def run(command, folder):
     return subprocess.run([*map(str, command)], cwd=folder, env=env, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("command", [DOCTOR, [sys.executable, "-m", "course_grader.cli", "doctor"]])
+@pytest.mark.parametrize("command", [DOCTOR, COURSE, [sys.executable, "-c", WITHOUT_TYPER, "doctor"]])
 def test_a_script_keeps_its_arguments_output_and_exit_status(script, command):
-    """The report is printed beside its output, and written."""
+    """The report is printed beside its output, and written; the extra ``torch`` by itself is enough."""
     done = run([*command, "--report", "r.md", "train.py", "-1", "--report", "x"], script.parent)
     assert (done.returncode, done.stdout) == (3, f"trained ['-1', '--report', 'x'] {script}\n")
     assert "barely moves" in done.stderr

@@ -90,7 +90,7 @@ def test_the_extras_are_those_the_errors_name():
     for path in ROOT.glob("course_*/**/*.py"):
         named |= set(re.findall(r'load\("[\w.]+", extra="(\w+)"\)', path.read_text(encoding="utf-8")))
     assert named
-    extras = {"torch", "jax", "lightning", "transformers", "book", "check", "grade", "serve", "dev"}
+    extras = {"torch", "jax", "plots", "lightning", "transformers", "book", "check", "grade", "serve", "dev"}
     assert named <= set(PROJECT["optional-dependencies"]) == extras
 
 

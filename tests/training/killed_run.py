@@ -33,7 +33,8 @@ def train(checkpoint, *, kill_at="", seed=0, orders="own"):
         "global": lambda: DataLoader(
             TensorDataset(*data), batch_size=8, shuffle=True, num_workers=1, persistent_workers=True
         ),
-        "arrays": lambda: ArrayLoader(*(each.numpy() for each in data), batch_size=8, shuffle=True),
+        # Copies: for workers that are not forked torch moves the data, and arrays would look at what was freed.
+        "arrays": lambda: ArrayLoader(*(each.numpy().copy() for each in data), batch_size=8, shuffle=True),
     }
     if kill_at == "write":
         save, saved = torch.save, []

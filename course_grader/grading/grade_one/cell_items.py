@@ -89,7 +89,7 @@ class CellItem(IPyNbCell):  # type: ignore[misc] # nbval has no type information
         return describe_exception(raised.ename, str(raised.evalue), check=check)
 
 
-@dataclass
+@dataclass(eq=False)
 class NotebookPlugin(TestsPlugin):
     """A pytest plugin that runs one notebook and the hidden tests in one kernel, and keeps a row of each."""
 

@@ -42,7 +42,7 @@ class KeyFailure(Exception):  # noqa: N818 - a state of the key, reported and no
     """The hidden tests cannot be run; the text is for the instructor."""
 
 
-@dataclass
+@dataclass(eq=False)  # pytest 8.0 keeps plugins in a set
 class TestsPlugin:
     """A pytest plugin that runs the hidden tests on one learner's functions, and keeps a row of each.
 

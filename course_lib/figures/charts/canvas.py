@@ -84,7 +84,7 @@ def canvas(title: str, *, width: float = WIDTH_INCHES, height: float = HEIGHT_IN
     >>> page.drawing("A line from the corner to the corner.")
     A line from the corner to the corner.
     """
-    pyplot: Any = load("matplotlib.pyplot", extra="book")
+    pyplot: Any = load("matplotlib.pyplot", extra="plots")
     # Text stays text; any salt will do, since the ids that matplotlib makes with it are not kept.
     settings = {"svg.fonttype": "none", "svg.hashsalt": "", "font.size": 11, "font.family": "sans-serif"}
     with pyplot.rc_context(settings):

@@ -130,7 +130,7 @@ def _name_points(axes: Any, x: Sequence[float], scale: str) -> None:
 
 def _name_values(axis: Any) -> None:
     """Name 1, 2 and 5 times each power of ten, in plain digits, where powers alone would be too few."""
-    ticker: Any = load("matplotlib.ticker", extra="book")
+    ticker: Any = load("matplotlib.ticker", extra="plots")
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(ticker.NullFormatter())
