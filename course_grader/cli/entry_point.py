@@ -53,8 +53,8 @@ def _run(arguments: list[str] | None) -> int:
     """Run the command; a command line that it cannot read becomes one sentence, where Typer draws a box."""
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] == ["doctor"] and not find_spec("typer"):  # it needs torch alone, and reads its own command line
-        command = [sys.executable, "-m", "course_lib.doctor", *words[1:]]
-        os.execv(sys.executable, command)  # noqa: S606 - the script is the user's
+        program = [sys.executable, "-m", "course_lib.doctor", *words[1:]]
+        os.execv(sys.executable, program)  # noqa: S606 - the script is the user's
     app = _build_app()
     typer: Any = extras.load("typer", extra="check")
     usage_error = typer.BadParameter.__mro__[1]  # which all of its kind derive from, and which has no public name

@@ -50,7 +50,8 @@ def test_the_image_has_all_that_a_package_is_made_of():
     everything, allowed = lines[1], {line[1:] for line in lines if line.startswith("!")}
     package = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     assert everything == "*"
-    assert allowed == {*package["targets"]["sdist"]["include"], "pyproject.toml", "requirements.lock"}
+    included = {path.removeprefix("/") for path in package["targets"]["sdist"]["include"]}
+    assert allowed == included | {"pyproject.toml", "requirements.lock"}
 
 
 def test_the_cluster_takes_the_manifests():
