@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import tempfile
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -90,6 +91,17 @@ def _build_app() -> Any:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(f"the-backward-pass {metadata.version('the-backward-pass')}")
+            raise typer.Exit
+
+    shown = typer.Option(False, "--version", callback=print_version, is_eager=True, help="Print the version.")
+
+    def course(*, version: bool = shown) -> None: ...
+
+    app.callback()(course)
     for name in COMMANDS:
         command = getattr(importlib.import_module(f"course_grader.cli.commands.{name}"), name)
         # What looks like an option but is not one is an argument: points below zero, a learner called "-", or

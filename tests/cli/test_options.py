@@ -4,6 +4,7 @@ import itertools
 import json
 import shutil
 import zipfile
+from importlib.metadata import version
 
 import nbformat
 import pytest
@@ -45,6 +46,11 @@ def test_every_command_takes_the_keys_from_where_they_are(course, keys):
     ):
         status, _, err = course(*words, "--key", keys)
         assert (status, err.partition("note: Canvas")[0]) == (0, ""), words
+
+
+def test_the_version_is_that_of_the_package(course):
+    """On its standard output, and alone."""
+    assert course("--version") == (0, f"the-backward-pass {version('the-backward-pass')}\n", "")
 
 
 def test_what_is_in_the_gradebook_alone_has_its_title_as_long_as_there_is_a_key(course, keys):
