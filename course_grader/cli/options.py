@@ -1,5 +1,6 @@
 """The options that several commands share, each described once."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,26 @@ import typer
 __all__ = ["Book", "Exercises", "Key", "Out", "Rules", "Sandbox", "Submissions"]
 
 Submissions = Annotated[Path, typer.Argument(help="A folder with <learner>/<exercise>.ipynb.")]
-Exercises = Annotated[Path, typer.Option(help="The folder of exercises.")]
+
+
+def _find_exercises(folder: Path) -> Path:
+    """Return the folder of exercises: where none is here, that of the package, as an installed one has no other."""
+    if folder.is_dir() or folder != Path("exercises"):
+        return folder
+    from course_grader.learner.public_key import PUBLIC_EXERCISES
+
+    print("note: no folder exercises here; taking those that come with the package", file=sys.stderr)
+    return PUBLIC_EXERCISES
+
+
+Exercises = Annotated[
+    Path,
+    typer.Option(
+        help="The folder of exercises.",
+        callback=_find_exercises,
+        show_default="exercises; without one here, those that come with the package",
+    ),
+]
 Key = Annotated[
     Path | None,
     typer.Option(help="Where the keys are, if not beside the exercises: KEY/<exercise>/source.md, or KEY/source.md."),

@@ -13,6 +13,7 @@ from course_grader.cli import entry_point
 from course_grader.cli.progress import Progress
 from course_grader.grading.exercises.exercise import load_exercise
 from course_grader.learner import child_process
+from course_grader.learner.public_key import PUBLIC_EXERCISES
 from tests.grading.conftest import SOURCE
 
 
@@ -51,6 +52,18 @@ def test_every_command_takes_the_keys_from_where_they_are(course, keys):
 def test_the_version_is_that_of_the_package(course):
     """On its standard output, and alone."""
     assert course("--version") == (0, f"the-backward-pass {version('the-backward-pass')}\n", "")
+
+
+def test_without_a_folder_of_exercises_those_of_the_package_are_taken(course, tmp_path, monkeypatch):
+    """As it is for whoever installed it, and has the submissions alone; another folder must be there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "submissions" / "ada").mkdir(parents=True)
+    handed_in = tmp_path / "submissions" / "ada" / "learning_rates.ipynb"
+    shutil.copy(PUBLIC_EXERCISES / "learning_rates" / "learning_rates.ipynb", handed_in)
+    status, _, err = course("grade", "submissions", "-j", 1)
+    assert (status, err.partition("; ")[0]) == (0, "note: no folder exercises here")
+    status, _, err = course("grade", "submissions", "--exercises", "elsewhere")
+    assert (status, "elsewhere" in err) == (2, True)
 
 
 def test_what_is_in_the_gradebook_alone_has_its_title_as_long_as_there_is_a_key(course, keys):
