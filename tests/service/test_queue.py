@@ -203,7 +203,7 @@ def test_two_services_may_start_at_once_on_an_empty_database(address):
     with ThreadPoolExecutor(4) as pool:
         for engine in pool.map(open_service_database, [address] * 4):
             engine.dispose()
-    assert count(address, "service") == 1
+    assert count(address, "service_version") == 1
 
 
 # --- what a worker makes of it
