@@ -160,7 +160,7 @@ class JaxReader:
         for where, x in self._stacks(jnp, grads):
             bins = jnp.clip(jnp.searchsorted(edges, x, side="right"), 1, BINS) - 1
             counts = counts.at[where[:, None], jnp.where(jnp.isnan(x), BINS, bins)].add(1)
-        return counts[:, :BINS]  # type: ignore[no-any-return]
+        return counts[:, :BINS]  # type: ignore[no-any-return] # jnp is loaded by name
 
     def _norms(self, jnp: ModuleType, arrays: Arrays) -> "jax.Array":
         """Return the norm of each array, shape (1, p), NaN where there is none."""
