@@ -7,7 +7,7 @@ DIVIDED_AT_THE_END = {
 def divided(params, pieces):
     tensors, total, count = leaves(params), 0.0, 0
     for x, y in pieces:
-        n = sum(1 for label in y if label >= 0)
+        n = sum(CLASS_WEIGHTS[label] for label in y if label >= 0)
         if n == 0:
             continue
         summed = mean_loss(tensors, x, y) * n
@@ -38,11 +38,11 @@ AUTOGRAD_GRAD = {
 from course_lib.autograd import grad, optim, nn
 
 def accumulate(params, pieces):
-    rows, loss = sum(y.size for _, y in pieces), 0
+    everything, loss = np.take(CLASS_WEIGHTS, np.concatenate([y for _, y in pieces])).sum(), 0
     sums = {name: np.zeros_like(array) for name, array in params.items()}
     for x, y in pieces:
         tensors = leaves(params)
-        share = mean_loss(tensors, x, y) * y.size / rows
+        share = mean_loss(tensors, x, y) * np.take(CLASS_WEIGHTS, y).sum() / everything
         for name, g in zip(tensors, grad(share, list(tensors.values()))):
             sums[name] += g.numpy()
         loss = loss + share.detach()
@@ -54,9 +54,9 @@ def train(params, pieces, rate, every):
     optimizer = optim.SGD(list(tensors.values()), lr=rate)
     for start in range(0, len(pieces), every):
         group = pieces[start:start + every]
-        rows = sum(len(y) for _, y in group)
+        weigh = lambda y: np.bincount(y, minlength=4) @ CLASS_WEIGHTS
         for x, y in group:
-            (mean_loss(tensors, x, y) * len(y) / rows).backward()
+            (mean_loss(tensors, x, y) * weigh(y) / sum(weigh(y) for _, y in group)).backward()
         optimizer.step()
         optimizer.zero_grad()
     return {name: t.detach() for name, t in tensors.items()}
@@ -70,10 +70,11 @@ def accumulate(params, pieces):
         tensors = leaves(params)
         l = mean_loss(tensors, x, y)
         l.backward()
-        seen += len(y)
-        loss += (l.item() - loss) * len(y) / seen
+        weight = CLASS_WEIGHTS[y].sum()
+        seen += weight
+        loss += (l.item() - loss) * weight / seen
         for n in grads:
-            grads[n] += (tensors[n].grad.numpy() - grads[n]) * len(y) / seen
+            grads[n] += (tensors[n].grad.numpy() - grads[n]) * weight / seen
     return np.float64(loss), grads
 """,
     "accumulate_padded": """
@@ -86,11 +87,12 @@ def train(params, pieces, rate, every):
     from itertools import islice
     it = iter(pieces)
     while group := list(islice(it, every)):
-        rows = sum(len(y) for _, y in group)
+        one_hot = [np.eye(4)[y] for _, y in group]
+        weights = [(rows * CLASS_WEIGHTS).sum() for rows in one_hot]
         step = {n: 0.0 for n in params}
-        for x, y in group:
+        for (x, y), weight in zip(group, weights):
             g = whole(params, x, y)[1]
-            step = {n: s + len(y) / rows * g[n] for n, s in step.items()}
+            step = {n: s + weight / sum(weights) * g[n] for n, s in step.items()}
         params = {n: a - rate * step[n] for n, a in params.items()}
     return params
 """,
@@ -103,7 +105,7 @@ def accumulate(params, pieces):
     if not rest:
         return loss, grads
     other, others = accumulate(params, rest)
-    n, m = len(y), sum(len(y) for _, y in rest)
+    n, m = CLASS_WEIGHTS[y].sum(), sum(CLASS_WEIGHTS[y].sum() for _, y in rest)
     mix = lambda a, b: (n * a + m * b) / (n + m)
     return mix(loss, other), {k: mix(grads[k], others[k]) for k in grads}
 """,
@@ -121,7 +123,8 @@ ref = whole(params, x, y)
 def accumulate(params, pieces):
     tensors, total = leaves(params), 0.0
     for x, y in pieces:
-        loss = mean_loss(tensors, x, y) * (len(y) / sum(len(y) for _, y in pieces))
+        weight, total_weight = CLASS_WEIGHTS[y].sum(), sum(CLASS_WEIGHTS[y].sum() for _, y in pieces)
+        loss = mean_loss(tensors, x, y) * (weight / total_weight)
         loss.backward(retain_graph=True)
         total += loss.item()
     return total, {n: t.grad.numpy() for n, t in tensors.items()}
@@ -133,7 +136,9 @@ import torch
 def whole(params, x, y):
     t = {n: torch.tensor(np.array(a), requires_grad=True) for n, a in params.items()}
     h = torch.tanh(torch.as_tensor(np.asarray(x)) @ t["w1"] + t["b1"])
-    loss = torch.nn.functional.cross_entropy(h @ t["w2"] + t["b2"], torch.as_tensor(np.asarray(y)), ignore_index=-1)
+    z, labels = h @ t["w2"] + t["b2"], torch.as_tensor(np.asarray(y))
+    weight = torch.tensor(CLASS_WEIGHTS[:z.shape[1]])
+    loss = torch.nn.functional.cross_entropy(z, labels, weight=weight, ignore_index=-1)
     loss.backward()
     return loss.detach(), {n: v.grad for n, v in t.items()}
 """,

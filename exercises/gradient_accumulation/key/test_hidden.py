@@ -5,21 +5,23 @@ import numpy as np
 from course_grader import Mistake, expect, points, rests_on
 
 SHAPES = {"w1": (3, 5), "b1": (5,), "w2": (5, 4), "b2": (4,)}
+CLASS_WEIGHTS = np.array([0.4, 0.9, 2.5, 1.7])  # as in the set-up cell
 RIGHT_ACCUMULATE = """
 def accumulate(params, pieces):
-    tensors, total, rows = leaves(params), 0.0, sum(len(y) for _, y in pieces)
+    tensors, total, weights = leaves(params), 0.0, sum(CLASS_WEIGHTS[y].sum() for _, y in pieces)
     for x, y in pieces:
-        loss = mean_loss(tensors, x, y) * (len(y) / rows)
+        loss = mean_loss(tensors, x, y) * (CLASS_WEIGHTS[y].sum() / weights)
         loss.backward()
         total += loss.item()
     return total, {name: t.grad.numpy() for name, t in tensors.items()}
 """
 
 
-def draw(rng, *sizes):
-    """Return parameters, and pieces with these numbers of rows."""
+def draw(rng, *pieces):
+    """Return parameters, and a piece for each string of labels, in any order; ``-`` is padding."""
     params = {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
-    return params, [(rng.normal(size=(n, 3)), rng.integers(4, size=n)) for n in sizes]
+    labels = [rng.permutation([-1 if label == "-" else int(label) for label in piece]) for piece in pieces]
+    return params, [(rng.normal(size=(len(y), 3)), y) for y in labels]
 
 
 def joined(pieces):
@@ -27,17 +29,21 @@ def joined(pieces):
     return np.concatenate(x), np.concatenate(y)
 
 
+def weigh(y):
+    return CLASS_WEIGHTS[y[y >= 0]].sum()
+
+
 def right_answer(params, x, y):
-    """Return loss and gradients of the mean over the rows that count, derived by hand."""
+    """Return loss and gradients of the mean with class weights, derived by hand."""
     x, y = x[y >= 0], y[y >= 0]
     h = np.tanh(x @ params["w1"] + params["b1"])
     z = h @ params["w2"] + params["b2"]
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
-    rows = np.arange(len(y))
-    loss = -np.log(p[rows, y]).mean()
+    rows, shares = np.arange(len(y)), CLASS_WEIGHTS[y] / weigh(y)
+    loss = -shares @ np.log(p[rows, y])
     p[rows, y] -= 1
-    g = p / len(y)
+    g = shares[:, None] * p
     back = (g @ params["w2"].T) * (1 - h * h)
     return float(loss), {"w1": x.T @ back, "b1": back.sum(axis=0), "w2": h.T @ g, "b2": g.sum(axis=0)}
 
@@ -69,7 +75,7 @@ def call(learner, name, *args):
 
 def run(learner, name, *args):
     """Run; where it raises because of what it may rest on, say what to mend first."""
-    needed = {"accumulate": lambda: answered(learner, "accumulate", *draw(np.random.default_rng(0), 3, 2))}
+    needed = {"accumulate": lambda: answered(learner, "accumulate", *draw(np.random.default_rng(0), "012", "30"))}
     try:
         with expect.blame_dependency(name, needed if name in ("train", "accumulate_padded") else {}, maybe=True):
             return learner.run(name, *args)
@@ -105,69 +111,95 @@ def compare(learner, function, params, pieces, kind):
     """Hold an accumulated gradient against that of the joined batch, and against what the usual mistakes give."""
     learner.call("forget")
     loss, came = answered(learner, function, params, pieces)
-    right_loss, tree = right_answer(params, *joined(pieces))
-    right, each = flat(tree), [right_answer(params, x, y) for x, y in pieces if (y >= 0).any()]
-    singles = np.array([flat(gradient) for _, gradient in each])
+    right_loss, right = right_answer(params, *joined(pieces))
     if not np.all(np.isfinite(came)) or not np.isfinite(loss):
         raise Mistake(f"{kind}: a mean over nothing is nan, and nan plus anything is nan: leave such a piece out")
-    if agree(came, singles.sum(axis=0)):
-        raise Mistake(f"{kind}: the gradients of the pieces are added up, and never divided")
-    last = (1, 1 / len(singles), len(pieces[-1][1]) / sum(len(y) for _, y in pieces))
-    if any(agree(came, share * singles[-1]) for share in last):
-        raise Mistake(f"{kind}: only the last piece is left in the gradient: what clears it in between?")
-    rows = np.array([len(y) for _, y in pieces if (y >= 0).any()])
-    counts = np.array([(y >= 0).sum() for _, y in pieces if (y >= 0).any()])
-    for weights in (rows, rows / sum(len(y) for _, y in pieces) * rows.sum()):
-        if not np.array_equal(rows, counts) and agree(came, weights @ singles / rows.sum()):
-            raise Mistake(f"{kind}: each piece counts by its rows, but the padding among them does not count")
-    if not agree(right, singles.mean(axis=0)) and agree(came, singles.mean(axis=0)):
-        raise Mistake(f"{kind}: every piece counts alike: the rows of a small one then count more than the others")
-    above = np.array([(y > 0).sum() for _, y in pieces if (y >= 0).any()])
-    full = np.array([(y >= 0).all() for _, y in pieces if (y >= 0).any()])
-
-    def weighed(weights):
-        return weights @ singles / max(1, weights.sum())
-
-    x, y = joined(pieces)
-    taken_for_0 = right_answer(params, x, np.maximum(y, 0))[1]
-    known = {
-        "rows of padding are taken for rows with the label 0": flat(taken_for_0),
-        "what is added up is divided by all rows, but the padding among them does not count": counts
-        @ singles
-        / sum(len(y) for _, y in pieces),
-        "each piece is divided as if all had the rows of the first": rows @ singles / (rows[0] * len(rows)),
-        "the mean is divided by the number of pieces once more": right / len(pieces),
-        "rows with the label 0 are taken for padding: it is a class like the others": weighed(above),
-        "pieces with any padding are left out whole: their other rows count": weighed(counts * full),
-        "each piece is divided by all rows, but its mean was not first multiplied by its own": singles.sum(axis=0)
-        / counts.sum(),
-        "the last piece is missing": counts[:-1] @ singles[:-1] / counts.sum(),
-        "each piece counts by its share twice: once is enough": (counts / counts.sum()) ** 2 @ singles,
-        "averaged with what came before, a late piece counts more than an early one": in_turn(singles),
-    }
-    for mistake, gradient in known.items():
-        if agree(came, gradient) and not agree(right, gradient):
-            raise Mistake(f"{kind}: {mistake}")
-    if agree(came, right * counts.sum()):
-        raise Mistake(f"{kind}: the gradient is that of the sum over the rows, not of their mean")
-    if not agree(came, right):
-        raise Mistake(f"{kind}: the gradient is not that of the large batch")
+    if not agree(came, flat(right)):
+        raise Mistake(f"{kind}: {mistake_in(came, params, pieces)}")
     if not agree(loss, right_loss):
         raise Mistake(f"{kind}: the gradient is right, but the loss is not that of the large batch")
     one_piece_at_a_time(learner, function, pieces)
 
 
-def in_turn(singles):
-    mean = singles[0]
-    for single in singles[1:]:
-        mean = (mean + single) / 2
-    return mean
+def mistake_in(came, params, pieces):
+    """Say by which of the usual mistakes this gradient comes about."""
+    x, y = joined(pieces)
+    if agree(came, flat(right_answer(params, x, np.maximum(y, 0))[1])):
+        return "rows of padding are taken for rows with the label 0"
+    singles = np.array([flat(right_answer(params, x, y)[1]) for x, y in pieces if (y >= 0).any()])
+    for mistake, factors in wrong_factors([y for _, y in pieces]).items():
+        if any(agree(came, factor @ singles) for factor in factors):
+            return mistake
+    return "the gradient is not that of the large batch"
+
+
+def wrong_factors(batch):
+    """Return, for each mistake, by what it may multiply the gradients of those pieces in which something counts."""
+    counted = [y for y in batch if (y >= 0).any()]
+    ones, n = np.ones(len(counted)), sum(map(len, batch))
+
+    def each(number):
+        return np.array([number(y) for y in counted], float)
+
+    def normalized(numbers):
+        return numbers / numbers.sum()
+
+    rows, labels, right = each(len), each(lambda y: (y >= 0).sum()), normalized(each(weigh))
+    weights, last = each(weigh), np.eye(len(counted))[-1]
+    indexed = each(lambda y: CLASS_WEIGHTS[y].sum())  # where -1 is the last class
+    divides = "look at what `mean_loss` divides by"
+    by_rows = "pieces of the same size count alike" if len({*rows}) == 1 else "each piece counts by its rows"
+    if not np.array_equal(rows, labels):
+        by_rows = "each piece counts by its rows, padding included"
+    return {
+        "the gradients of the pieces are added up, and never divided": [ones],
+        "only the last piece is left in the gradient: what clears it in between?": [
+            last * factor for factor in (1, 1 / len(batch), right, rows / n)
+        ],
+        f"{by_rows}: {divides}": [normalized(rows), rows / n, rows],
+        f"each piece counts by its number of labels: {divides}": [normalized(labels), labels],
+        f"every piece counts alike: {divides}": [ones / len(counted), ones / len(batch)],
+        "each piece counts by the mean weight of its rows, whether they are many or few": [
+            normalized(weights / rows),
+            normalized(weights / labels),
+        ],
+        "padding adds to the weight of its piece: an index of -1 takes the last class": [
+            normalized(indexed),
+            indexed / sum(CLASS_WEIGHTS[y].sum() for y in batch),
+        ],
+        f"what is added up is right, but it is divided by a number of rows: {divides}": [
+            weights / n,
+            weights / labels.sum(),
+        ],
+        "each piece is divided as if all counted as much as the first": [
+            weights / (weights[0] * len(weights)),
+            rows / (rows[0] * len(rows)),
+        ],
+        "the mean is divided by the number of pieces once more": [right / len(batch)],
+        "rows with the label 0 are taken for padding: it is a class like the others": [
+            normalized(each(lambda y: weigh(y[y > 0])))
+        ],
+        "pieces with any padding are left out whole: their other rows count": [normalized(weights * (rows == labels))],
+        "what is divided by the total of all pieces is each mean, and it was not multiplied first": [
+            ones / number for number in (weights.sum(), labels.sum(), n)
+        ],
+        "the last piece is missing": [right * (1 - last), normalized(weights * (1 - last))],
+        "each piece counts by its share twice: once is enough": [right**2],
+        "averaged with what came before, a late piece counts more than an early one": [in_turn(len(counted))],
+        "the gradient is that of the sum over the rows, not of their mean": [weights],
+    }
+
+
+def in_turn(pieces):
+    factors = 0.5 ** np.arange(pieces, 0, -1)
+    factors[0] *= 2
+    return factors
 
 
 @points(1)
 def test_whole(learner, rng):
     """The loss and the gradients of one batch are right."""
-    params, pieces = draw(rng, 6)
+    params, pieces = draw(rng, "012301")
     loss, came = answered(learner, "whole", params, *pieces[0])
     right_loss, right = right_answer(params, *pieces[0])
     if not agree(loss, right_loss):
@@ -179,89 +211,123 @@ def test_whole(learner, rng):
 @points(1)
 def test_equal_pieces(learner, rng):
     """Pieces of equal size give the gradient of the large batch."""
-    compare(learner, "accumulate", *draw(rng, 4, 4, 4), "with three pieces of four rows")
+    compare(learner, "accumulate", *draw(rng, "0010", "2321", "0131"), "with three pieces of four rows")
 
 
 @points(2)
 def test_unequal_pieces(learner, rng):
     """Pieces of any size give the gradient of the large batch."""
-    compare(learner, "accumulate", *draw(rng, 7, 1, 3), "with pieces of seven, one and three rows")
+    drawn = draw(rng, "0010203", "3", "121")
+    compare(learner, "accumulate", *drawn, "with pieces of seven, one and three rows")
 
 
-def stepped(params, groups, rate):
+def of_all(params, group):
+    return right_answer(params, *joined(group))[1]
+
+
+def multiplied(factors):
+    """Return a function that adds up the gradients of a group's pieces, each multiplied by a factor."""
+
+    def gradient(params, group):
+        singles = [right_answer(params, x, y)[1] for x, y in group]
+        numbers = factors(group)
+        return {name: sum(f * single[name] for f, single in zip(numbers, singles, strict=True)) for name in params}
+
+    return gradient
+
+
+def shares(group, size=weigh):
+    numbers = np.array([size(y) for _, y in group])
+    return numbers / numbers.sum()
+
+
+def stepped(params, groups, rate, gradient=of_all):
     for group in groups:
-        gradient = right_answer(params, *joined(group))[1]
-        params = {name: array - rate * gradient[name] for name, array in params.items()}
+        grads = gradient(params, group)
+        params = {name: array - rate * grads[name] for name, array in params.items()}
     return params
 
 
 def without_zeroing(params, groups, rate):
     total = dict.fromkeys(params, 0.0)
     for group in groups:
-        gradient = right_answer(params, *joined(group))[1]
+        gradient = of_all(params, group)
         total = {name: total[name] + gradient[name] for name in params}
         params = {name: array - rate * total[name] for name, array in params.items()}
     return params
 
 
-def check_training(learner, params, pieces, rate, every, *, left):
+def check_training(learner, params, pieces, rate, every):
     learner.call("forget")
     came = arrays(call(learner, "train", params, pieces, rate, every), what="the parameters")
     groups = [pieces[i : i + every] for i in range(0, len(pieces), every)]
-    if left and agree(came, flat(stepped(params, groups[:-1], rate))):
-        raise Mistake("the pieces that are left over at the end are dropped: they make a step too")
-    if agree(came, flat(stepped(params, [[piece] for piece in pieces], rate))):
-        raise Mistake("there is a step after each piece: there must be one for each group")
-    if agree(came, flat(without_zeroing(params, groups, rate))):
-        raise Mistake("the gradients of earlier groups are still in those of later ones: clear them after each step")
-    at_start = flat(params) + sum(flat(stepped(params, [group], rate)) - flat(params) for group in groups)
-    if agree(came, at_start):
-        raise Mistake("all steps use gradients at the first parameters: compute each group's where the last step led")
-    short = flat(stepped(stepped(params, groups[:-1], rate), groups[-1:], rate * len(groups[-1]) / every))
-    if left and agree(came, short):
-        raise Mistake("the last step is too short: it has fewer pieces than the others, so it divides by fewer")
-    if agree(came, flat(stepped(params, groups, rate / every))):
-        raise Mistake("the steps are divided by the number of pieces: their gradient is a mean already")
-    if agree(came, flat(stepped(params, groups, rate * every))):
-        raise Mistake("the gradients of a group's pieces are added up: the step must be that of their mean")
-    early = [pieces[:1], *(pieces[i : i + every] for i in range(1, len(pieces), every))]
-    if agree(came, flat(stepped(params, early, rate))) or agree(came, flat(stepped(params, early[:-1], rate))):
-        raise Mistake("the first step comes after one piece: it must come when its group is full")
-    if agree(came, flat(stepped(params, groups[:1] * len(groups), rate))):
-        raise Mistake("every step takes the first group again: go on to the next pieces")
-    if agree(came, flat(stepped(params, groups[-1:], rate))):
-        raise Mistake("each step starts at the first parameters, so that only the last is left")
-    if left and agree(came, flat(stepped(params, [*groups[:-2], groups[-2] + groups[-1]], rate))):
-        raise Mistake("the pieces that are left over join the last full group: they make a step of their own")
-    if agree(came, flat(stepped(params, [pieces[i::every] for i in range(every)], rate))):
-        raise Mistake("the groups are dealt out like cards: a group is pieces that follow each other")
-    for i, which in ((0, "first"), (-1, "last")):
-        alone = [group[i : i + 1 or None] for group in groups]
-        if any(agree(came, flat(stepped(params, alone, r))) for r in (rate, rate / every)):
-            raise Mistake(f"each step uses the {which} piece of its group alone")
-    known = {
-        "the steps go uphill: move against the gradient": stepped(params, groups, -rate),
-        "there is one step alone, that of the first group: does the loop end too early, or return?": stepped(
-            params, groups[:1], rate
-        ),
-        "each step takes the pieces of earlier groups again: begin each group anew": stepped(
-            params, [pieces[: i + every] for i in range(0, len(pieces), every)], rate
-        ),
-        "each group takes the first piece of the next one, too": stepped(
-            params, [pieces[i : i + every + 1] for i in range(0, len(pieces), every)], rate
-        ),
-        "the last pieces make one step more than they should": stepped(params, [*groups, pieces[-every:]], rate),
-        "the last group is left out": stepped(params, groups[:-1], rate),
-    }
-    for mistake, wrong in known.items():
-        if agree(came, flat(wrong)):
-            raise Mistake(mistake)
     if agree(came, flat(stepped(params, groups, rate))):
-        one_piece_at_a_time(learner, "train", pieces)
-    else:
-        if not rests(learner, params, groups[0]):
-            raise Mistake("the parameters are wrong, and so is what `accumulate` gives: if they rest on it, mend that")
-        raise Mistake("the parameters are not those of training on the large batches")
+        return one_piece_at_a_time(learner, "train", pieces)
+    for mistake, ends in wrong_ends(params, pieces, groups, rate, every).items():
+        if any(agree(came, flat(end)) for end in ends):
+            raise Mistake(mistake)
+    if not rests(learner, params, groups[0]):
+        raise Mistake("the parameters are wrong, and so is what `accumulate` gives: if they rest on it, mend that")
+    raise Mistake("the parameters are not those of training on the large batches")
+
+
+def wrong_ends(params, pieces, groups, rate, every):
+    """Return, for each mistake, where training may end with it."""
+
+    def ends(groups, *gradients, rate=rate):
+        return [stepped(params, groups, rate, gradient) for gradient in gradients or [of_all]]
+
+    def alone(i):
+        groups_of_one = [group[i : i + 1 or None] for group in groups]
+        share = multiplied(lambda group: shares(group) * np.eye(len(group))[i])
+        return [*ends(groups_of_one), *ends(groups_of_one, rate=rate / every), *ends(groups, share)]
+
+    early = [pieces[:1], *(pieces[i : i + every] for i in range(1, len(pieces), every))]
+    grads = [of_all(params, group) for group in groups]
+    at_start = {name: array - rate * sum(g[name] for g in grads) for name, array in params.items()}
+    last_too_short = stepped(stepped(params, groups[:-1], rate), groups[-1:], rate * len(groups[-1]) / every)
+    joined_to_full = [*groups[:-2], groups[-2] + groups[-1]]
+    of_left = {
+        "the pieces that are left over at the end are dropped: they make a step too": ends(groups[:-1]),
+        "the last step is too short: it has fewer pieces than the others, so it divides by fewer": [last_too_short],
+        "the pieces that are left over join the last full group: they make a step of their own": ends(joined_to_full),
+    }
+    return (of_left if len(pieces) % every else {}) | {
+        "there is a step after each piece: there must be one for each group": ends([[piece] for piece in pieces]),
+        "the gradients of earlier groups are still in those of later ones: clear them after each step": [
+            without_zeroing(params, groups, rate)
+        ],
+        "all steps use gradients at the first parameters: compute each group's where the last step led": [at_start],
+        "the steps are divided by the number of pieces: their gradient is a mean already": ends(
+            groups, rate=rate / every
+        ),
+        "the gradients of a group's pieces are added up: the step must be that of their mean": ends(
+            groups, multiplied(lambda group: [1] * len(group))
+        ),
+        "the pieces of a step count alike, or by their rows: they must count as in `accumulate`": ends(
+            groups, *(multiplied(lambda group, size=size: shares(group, size)) for size in (len, lambda y: 1))
+        ),
+        "the first step comes after one piece: it must come when its group is full": [
+            *ends(early),
+            *ends(early[:-1]),
+        ],
+        "every step takes the first group again: go on to the next pieces": ends(groups[:1] * len(groups)),
+        "each step starts at the first parameters, so that only the last is left": ends(groups[-1:]),
+        "the groups are dealt out like cards: a group is pieces that follow each other": ends(
+            [pieces[i::every] for i in range(every)]
+        ),
+        "each step uses the first piece of its group alone": alone(0),
+        "each step uses the last piece of its group alone": alone(-1),
+        "the steps go uphill: move against the gradient": ends(groups, rate=-rate),
+        "there is one step alone, that of the first group: does the loop end too early, or return?": ends(groups[:1]),
+        "each step takes the pieces of earlier groups again: begin each group anew": ends(
+            [pieces[: i + every] for i in range(0, len(pieces), every)]
+        ),
+        "each group takes the first piece of the next one, too": ends(
+            [pieces[i : i + every + 1] for i in range(0, len(pieces), every)]
+        ),
+        "the last pieces make one step more than they should": ends([*groups, pieces[-every:]]),
+    }
 
 
 def rests(learner, params, pieces):
@@ -274,55 +340,43 @@ def rests(learner, params, pieces):
 @rests_on(RIGHT_ACCUMULATE)
 def test_train(learner, rng):
     """Six pieces by three are two steps, each that of its large batch."""
-    params, pieces = draw(rng, 4, 4, 4, 4, 4, 4)
-    check_training(learner, params, pieces, 0.3, 3, left=False)
+    drawn = draw(rng, "0010", "2321", "0131", "3300", "1202", "1111")
+    check_training(learner, *drawn, 0.3, 3)
 
 
 @points(1)
 @rests_on(RIGHT_ACCUMULATE)
 def test_train_with_pieces_left_over(learner, rng):
     """Eight pieces by three are three steps, the last with two pieces."""
-    params, pieces = draw(rng, *[4] * 8)
-    check_training(learner, params, pieces, 0.3, 3, left=True)
-    params, pieces = draw(rng, 6, 1, 3, 2, 5)
-    groups = [pieces[:3], pieces[3:]]
-    came = arrays(call(learner, "train", params, pieces, 0.3, 3), what="the parameters")
-    if not agree(came, flat(stepped(params, groups, 0.3))) and rests(learner, params, pieces):
-        what = "where its pieces have different numbers of rows, a step is not that of its large batch"
-        raise Mistake(f"{what}, though `accumulate` is right there")
-
-
-def pad(pieces, *labels):
-    return [(x, np.where(np.arange(len(y)) < keep, y, -1)) for (x, y), keep in zip(pieces, labels, strict=True)]
+    drawn = draw(rng, "0010", "2321", "0131", "3300", "1202", "1111", "0012", "3213")
+    check_training(learner, *drawn, 0.3, 3)
+    check_training(learner, *draw(rng, "001030", "2", "130", "01", "30232"), 0.3, 3)
 
 
 @points(2)
+@rests_on(RIGHT_ACCUMULATE)
 def test_padding(learner, rng):
     """Where rows do not count, pieces count by what is left of them."""
-    params, pieces = draw(rng, 5, 5, 3)
-    for (_, y), labels in zip(pieces, ([1], [0, 0, 2, 3, 1], [3, 2]), strict=True):
-        y[: len(labels)] = rng.permutation(labels)  # the class 0 is not where its being overlooked changes nothing
-    compare(learner, "accumulate_padded", params, pad(pieces, 1, 5, 2), "with padding")
+    compare(learner, "accumulate_padded", *draw(rng, "1----", "00231", "32-"), "with padding")
 
 
 @points(0.5)
+@rests_on(RIGHT_ACCUMULATE)
 def test_nothing_but_padding(learner, rng):
     """A piece in which nothing counts changes nothing."""
-    params, pieces = draw(rng, 4, 3, 5)
-    pieces = [(x, np.maximum(y, 1)) for x, y in pieces]  # what becomes of the class 0 is another test's business
-    kind = "with a piece that is all padding"
-    compare(learner, "accumulate_padded", params, pad(pieces, 4, 0, 2), kind)
+    drawn = draw(rng, "1223", "---", "13---")  # what becomes of the class 0 is another test's business
+    compare(learner, "accumulate_padded", *drawn, "with a piece that is all padding")
 
 
 @points(0.5)
 def test_arguments_are_left_alone(learner, rng):
     """No function changes the parameters or the pieces."""
     calls = {"whole": [], "accumulate": [], "train": [], "accumulate_padded": []}
-    for params, pieces in (draw(rng, 3, 2), draw(rng, 3, 2)):
+    for params, pieces in (draw(rng, "012", "30"), draw(rng, "120", "03")):
         calls["whole"].append((params, *pieces[0]))
         calls["accumulate"].append((params, pieces))
         calls["train"].append((params, pieces, 0.1, 1))
-        calls["accumulate_padded"].append((params, pad(pieces, 2, 2)))
+        calls["accumulate_padded"].append((params, [(x, np.where(y == 2, -1, y)) for x, y in pieces]))
     for name, both in calls.items():
         done = [run(learner, name, *args) for args in both]
         for args, call in zip(both, done, strict=True):

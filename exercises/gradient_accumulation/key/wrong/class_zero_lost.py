@@ -8,10 +8,10 @@ points: 8
 # %% accumulate_padded
 def accumulate_padded(params, pieces):
     tensors, total = leaves(params), 0.0
-    counts = [int((y > 0).sum()) for _, y in pieces]
-    for (x, y), c in zip(pieces, counts, strict=True):
-        if c:
-            loss = mean_loss(tensors, x, y) * (c / sum(counts))
+    weights = [CLASS_WEIGHTS[y[y > 0]].sum() for _, y in pieces]
+    for (x, y), weight in zip(pieces, weights, strict=True):
+        if weight:
+            loss = mean_loss(tensors, x, y) * (weight / sum(weights))
             loss.backward()
             total += loss.item()
-    return total, {n: t.grad.numpy() for n, t in tensors.items()}
+    return total, {name: t.grad.numpy() for name, t in tensors.items()}

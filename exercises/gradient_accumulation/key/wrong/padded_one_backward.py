@@ -7,9 +7,9 @@ points: 8
 
 # %% accumulate_padded
 def accumulate_padded(params, pieces):
-    tensors, total, rows = leaves(params), 0.0, sum((y >= 0).sum() for _, y in pieces)
-    for x, y in pieces:
-        if (y >= 0).any():
-            total = total + mean_loss(tensors, x, y) * ((y >= 0).sum() / rows)
+    tensors, total, weights = leaves(params), 0.0, [CLASS_WEIGHTS[y[y != -1]].sum() for _, y in pieces]
+    for (x, y), weight in zip(pieces, weights, strict=True):
+        if weight:
+            total = total + mean_loss(tensors, x, y) * (weight / sum(weights))
     total.backward()
     return total.item(), {name: t.grad.numpy() for name, t in tensors.items()}

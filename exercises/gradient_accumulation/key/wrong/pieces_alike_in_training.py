@@ -1,7 +1,7 @@
-"""Averages the gradients of a group, whatever the size of its pieces.
+"""Averages the gradients of a group, whatever its pieces count.
 
-expects: though `accumulate` is right there
-points: 9
+expects: they must count as in `accumulate`
+points: 7
 """
 
 

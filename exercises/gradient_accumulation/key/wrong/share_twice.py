@@ -8,9 +8,9 @@ points: 7
 # %% accumulate
 def accumulate(params, pieces):
     tensors, total = leaves(params), 0.0
-    rows = sum(len(y) for _, y in pieces)
-    for x, y in pieces:
-        loss = mean_loss(tensors, x, y) * ((len(y) / rows) ** 2)
+    weights = [CLASS_WEIGHTS[y].sum() for _, y in pieces]
+    for (x, y), weight in zip(pieces, weights, strict=True):
+        loss = mean_loss(tensors, x, y) * ((weight / sum(weights)) ** 2)
         loss.backward()
         total += loss.item()
     return total, {name: t.grad.numpy() for name, t in tensors.items()}

@@ -1,6 +1,6 @@
-"""Divides each mean by the rows of all pieces.
+"""Divides each mean by the class weights of all pieces.
 
-expects: its mean was not first multiplied by its own
+expects: is each mean, and it was not multiplied first
 points: 7
 """
 
@@ -8,9 +8,9 @@ points: 7
 # %% accumulate
 def accumulate(params, pieces):
     tensors, total = leaves(params), 0.0
-    rows = sum(len(y) for _, y in pieces)
+    weights = [CLASS_WEIGHTS[y].sum() for _, y in pieces]
     for x, y in pieces:
-        loss = mean_loss(tensors, x, y) * (1 / rows)
+        loss = mean_loss(tensors, x, y) * (1 / sum(weights))
         loss.backward()
         total += loss.item()
     return total, {name: t.grad.numpy() for name, t in tensors.items()}
