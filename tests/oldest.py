@@ -10,6 +10,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from course_grader.notebooks.build import generate_notebook, notebook_sources
@@ -49,16 +50,23 @@ def install() -> None:
         subprocess.run([*pip, "-e", f"{ROOT}[torch,jax]", *PAGES_NEED], check=True)
 
 
+def fault(text: Path) -> str:
+    """Run a page; return what does not work, or nothing."""
+    try:
+        execute_notebook(generate_notebook(text, root=ROOT), folder=text.parent, root=ROOT, python=PYTHON)
+    except NotebookError as error:
+        return str(error)
+    return ""
+
+
 def failures() -> Iterator[str]:
-    """Run the pages, and say what does not work."""
-    for text in notebook_sources(ROOT):
-        if text.is_relative_to(ROOT / "chapters"):
+    """Run the pages, as many at a time as there are cores, and say what does not work."""
+    pages = [text for text in notebook_sources(ROOT) if text.is_relative_to(ROOT / "chapters")]
+    with ProcessPoolExecutor() as pool:
+        for text, error in zip(pages, pool.map(fault, pages), strict=True):
             name = text.relative_to(ROOT).as_posix()
-            try:
-                execute_notebook(generate_notebook(text, root=ROOT), folder=text.parent, root=ROOT, python=PYTHON)
-                print(f"{name}: runs", flush=True)
-            except NotebookError as error:
-                print(f"{name}: {error}", flush=True)
+            print(f"{name}: {error or 'runs'}", flush=True)
+            if error:
                 yield name
 
 
