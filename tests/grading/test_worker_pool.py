@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,20 @@ def test_a_forkserver_that_was_killed_is_started_again(busy, pause):
         assert list(results) == ([(6, Lost.DIED)] if busy else [])
         time.sleep(pause)
         assert list(pool.run(double, [2], seconds=seconds, jobs=1)) == [(2, 4)]
+
+
+def test_a_forkserver_that_ends_with_its_thread_is_started_again():
+    """It is still dying when the next pool asks it for a worker."""
+    with contextlib.suppress(LookupError):  # the one of an earlier test
+        os.kill(forkserver_of(os.getpid()), signal.SIGKILL)
+
+    def start_and_end():
+        with WorkerPool(1) as pool:
+            assert list(pool.run(double, [1], seconds=seconds, jobs=1)) == [(1, 2)]
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(start_and_end).result()
+    start_and_end()
 
 
 def test_a_pool_that_cannot_start_says_what_to_do(monkeypatch):

@@ -44,6 +44,15 @@ class Lost(enum.Enum):
 class _Worker(ForkServerProcess):
     """A worker's process, as the grader sees it."""
 
+    def start(self) -> None:
+        """Start it; where the forkserver is being killed, wait for its end, after which the next one is started."""
+        try:
+            super().start()
+        except (ConnectionError, EOFError):
+            dying = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined] # nothing public has it
+            os.waitid(os.P_PID, dying, os.WEXITED | os.WNOWAIT)
+            super().start()
+
     @property
     def exitcode(self) -> int | None:
         """The exit status, never 0: Pebble takes a worker that ends with 0 for one that had nothing to do."""
