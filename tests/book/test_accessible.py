@@ -15,8 +15,10 @@ PAGES = [
     "references",
     "search",
     "chapters/mechanics/what_backward_does",
+    "chapters/mechanics/gradients_by_hand",
     "chapters/mechanics/turning_tracking_off",
     "chapters/mechanics/what_a_backward_costs",
+    "chapters/clipping/clip_the_gradient",
     "exercises/walk_the_graph/walk_the_graph",
 ]
 
