@@ -75,7 +75,7 @@ def test_systemd_takes_the_units(tmp_path):
     if not (verify := shutil.which("systemd-analyze")):
         pytest.skip("there is no systemd-analyze here")
     for path in DEPLOY.glob("*.service"):
-        text = path.read_text(encoding="utf-8").replace("/srv/course/.venv/bin/course", sys.executable)
+        text = path.read_text(encoding="utf-8").replace("/srv/course/.venv/bin/course", f'"{sys.executable}"')
         (tmp_path / path.name).write_text(text, encoding="utf-8")
     done = subprocess.run([verify, "verify", *tmp_path.glob("*.service")], capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if "course" in line]

@@ -23,7 +23,7 @@ def run_as_the_guide_says(program: str, tmp_path: Path, **addresses: str) -> Non
     line = re.search(rf"^{program} .*$", GUIDE, re.MULTILINE)[0]
     for name, address in addresses.items():
         line = line.replace(f'"${name}"', f"'{address}'")
-    done = subprocess.run(f"{PROGRAMS}/{line}", shell=True, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(f"'{PROGRAMS}'/{line}", shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
