@@ -1,4 +1,5 @@
-// A figure or formula that is wider than the screen scrolls by the keyboard, too: the theme sees to code and tables alone.
+// Figures and formulas that are wider than the screen can be scrolled with the keyboard; the theme does it for code and
+// tables alone.
 addEventListener("DOMContentLoaded", () => {
   const fit = new ResizeObserver(seen => {
     for (const { target } of seen)

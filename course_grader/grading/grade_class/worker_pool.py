@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
@@ -32,6 +33,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 COLLECT_AT = 20_000  # objects, where Python takes 2,000 at most: little is left behind, and looking for it takes longer
 WATCH_SECONDS = 1.0
+DYING_SECONDS = 10.0  # how long a killed process may take to go: it frees its memory first
 
 
 class Lost(enum.Enum):
@@ -45,13 +47,15 @@ class _Worker(ForkServerProcess):
     """A worker's process, as the grader sees it."""
 
     def start(self) -> None:
-        """Start it; where the forkserver is being killed, wait for its end, after which the next one is started."""
-        try:
-            super().start()
-        except (ConnectionError, EOFError):
-            dying = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined] # nothing public has it
-            os.waitid(os.P_PID, dying, os.WEXITED | os.WNOWAIT)
-            super().start()
+        """Start it; where the forkserver is being killed, try again until it is gone, and another takes its place."""
+        until = time.monotonic() + DYING_SECONDS
+        while True:
+            try:
+                return super().start()
+            except (ConnectionError, EOFError):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
     @property
     def exitcode(self) -> int | None:
