@@ -13,10 +13,11 @@ from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.submitted_notebook import Submission, parse_submission
 from course_grader.learner.mark import Mark
 from course_grader.learner.open_notebook import read_open_notebook
+from course_grader.learner.own_process import find_shell
 from course_grader.learner.run_notebook import mark_notebook
 from course_lib.errors import CourseError, InputError
 
-__all__ = ["check", "notebook_names", "shown_as_sentence"]
+__all__ = ["captured_output", "check", "last_run", "notebook_names", "shown_as_sentence"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +73,7 @@ def check(notebook: str | os.PathLike[str] | None = None) -> Mark:
     """
     names = notebook_names()
     opened = read_open_notebook(notebook, names)
-    with _captured_output():
+    with captured_output():
         mark = mark_notebook(opened.raw)
     unsaved = _warn_of_unsaved(parse_submission(opened.raw), names.get("In", [])) if opened.path else ()
     return replace(mark, notes=(*unsaved, *mark.notes, opened.origin))
@@ -80,11 +81,23 @@ def check(notebook: str | os.PathLike[str] | None = None) -> Mark:
 
 def notebook_names() -> Mapping[str, Any]:
     """Return the names of the notebook whose kernel this is; nothing elsewhere."""
-    shell = importlib.import_module("IPython").get_ipython() if "IPython" in sys.modules else None
+    shell = find_shell()
     return shell.user_ns if shell is not None else {}
 
 
-def _captured_output() -> AbstractContextManager[Any]:
+def last_run(source: str, ran: Sequence[str]) -> str:
+    r"""Return the last of the cells that were run which defines what ``source`` does; "" if there is none.
+
+    Examples
+    --------
+    >>> last_run("def f(): ...", ["x = 1", "def f():\n    return 1", "f()"])
+    'def f():\n    return 1'
+    """
+    bound = CellNames.of(source).bound
+    return next((text for text in reversed(ran) if bound & CellNames.of(text).bound), "")
+
+
+def captured_output() -> AbstractContextManager[Any]:
     """Keep what the answers print and display out of the cell."""
     if "IPython" not in sys.modules:
         return nullcontext()
@@ -96,8 +109,7 @@ def _warn_of_unsaved(saved: Submission, ran: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each answer that was last run with another text than the file has."""
     texts = {cell.source.strip() for cell in saved.cells}
     for cell in saved.cells:
-        bound = CellNames.of(cell.source).bound if cell.course.get("kind") == "answer" else set()
-        last = next((text for text in reversed(ran) if bound & CellNames.of(text).bound), "").strip()
+        last = last_run(cell.source, ran).strip() if cell.course.get("kind") == "answer" else ""
         if last and last not in texts:
             name = cell.course.get("cell")
             yield f"the answer `{name}` that you ran last is not in the saved file: save, then run this again"

@@ -20,7 +20,7 @@ from course_grader.grading.learner_side.handle_request import handle_request
 from course_grader.grading.sandbox.by_hand import refuse_imports
 from course_grader.grading.sandbox.limits import KernelStopped, Limits, Stop, StopCause
 
-__all__ = ["OwnProcess"]
+__all__ = ["OwnProcess", "find_shell"]
 
 AGAIN_SECONDS = 1.0  # a loop around `except:` goes on after the first alarm
 
@@ -50,7 +50,7 @@ class OwnProcess:
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self._imports = refuse_imports if limits.by_hand else contextlib.nullcontext
         self._limits, self._deadline = limits, time.monotonic() + limits.total_seconds
-        self._shell = _find_shell()
+        self._shell = find_shell()
         if self._shell is not None:
             self.names |= {
                 "get_ipython": lambda: self._shell,
@@ -105,6 +105,6 @@ class OwnProcess:
             raise KernelStopped(Stop(StopCause.LATE_CELL, self.activity, self._limits, min(seconds, left)))
 
 
-def _find_shell() -> Any:
+def find_shell() -> Any:
     """Return IPython's shell if this is the process of a notebook; it knows the magics."""
     return importlib.import_module("IPython").get_ipython() if "IPython" in sys.modules else None

@@ -7,7 +7,7 @@ import course_grader
 from course_grader.grading.exercises.submitted_notebook import Submission, course_metadata, parse_submission
 from course_lib.errors import NotebookError
 
-__all__ = ["PUBLIC_EXERCISES", "PublicKey", "exercise_of", "find_key"]
+__all__ = ["PUBLIC_EXERCISES", "PublicKey", "exercise_of", "find_key", "read_key"]
 
 PACKAGE = Path(course_grader.__file__).resolve().parent
 PUBLIC_EXERCISES = next(  # the wheel holds a copy of the checkout's exercises
@@ -42,13 +42,19 @@ def exercise_of(submission: Submission) -> str:
     return slug
 
 
-def find_key(submission: Submission, exercises: Path = PUBLIC_EXERCISES) -> tuple[PublicKey | None, str]:
-    """Return the public key of a notebook's exercise; or None, and why there is none."""
-    slug = exercise_of(submission)
+def read_key(slug: str, exercises: Path = PUBLIC_EXERCISES) -> PublicKey | None:
+    """Return the public key of an exercise; None if there is none."""
     notebook, tests = exercises / slug / f"{slug}.ipynb", exercises / slug / "key" / "test_hidden.py"
     if not slug.isidentifier() or not (notebook.is_file() and tests.is_file()):
+        return None
+    return PublicKey(notebook.read_text(encoding="utf-8"), tests.read_text(encoding="utf-8"))
+
+
+def find_key(submission: Submission, exercises: Path = PUBLIC_EXERCISES) -> tuple[PublicKey | None, str]:
+    """Return the public key of a notebook's exercise; or None, and why there is none."""
+    key = read_key(exercise_of(submission), exercises)
+    if key is None:
         return None, "the hidden tests of this exercise are not public"
-    key = PublicKey(notebook.read_text(encoding="utf-8"), tests.read_text(encoding="utf-8"))
     if not _fingerprints(submission) <= _fingerprints(key.notebook()):
         return None, "this notebook was handed out with other checks than those of the course that is installed here"
     return key, ""

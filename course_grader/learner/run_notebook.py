@@ -66,12 +66,15 @@ def mark_notebook(raw: bytes) -> Mark:
     return mark if key else replace(mark, notes=(VISIBLE.format(why), *mark.notes))
 
 
-def mark_with(submission: Submission, key: PublicKey | None) -> Mark:
-    """Run a notebook in this process and return its mark: as it is or, with a key, as it is graded."""
+def mark_with(submission: Submission, key: PublicKey | None, *, checks: bool = True) -> Mark:
+    """Run a notebook in this process, with its ``checks`` or without, and return its mark.
+
+    It is run as it is or, with a key, as it is graded.
+    """
     exercise, ungraded = exercise_of(submission), UngradedCells.of(submission)
     parts = _as_graded(submission, key) if key else _as_they_are(submission)
     process = OwnProcess(_time_limits(submission))
-    rows = [_run_cell(process, cell, ungraded) for cell in parts.cells]
+    rows = [_run_cell(process, cell, ungraded) for cell in parts.cells if checks or cell.course["kind"] != "check"]
     rows = [row for row in rows if row.kind == "check" or row.status != "passed"]
     if key:
         rows += _run_tests(process, key, parts.answers, ungraded)

@@ -26,9 +26,10 @@ GRADED = ("answer", "check")
 FOLDED = {"code_prompt_show": "Show the check", "code_prompt_hide": "Hide the check"}
 WORKING = """\
 **Work** on this notebook in Colab, or download it and open it in Jupyter; in the book, the rocket at the top does both.
-**Check** each answer by running the cell below it. **Mark** all of it by running the last cell: it shows every part
-with its points, hidden tests included, as it will be graded. In a terminal, `course mark {}.ipynb` does the same. To
-**hand in**, save the notebook and bring the file to where your course collects work.
+**Check** each answer by running the cell below it: where something is wrong, it also shows what the hidden tests say of
+that part. **Mark** all of it by running the last cell: it shows every part with its points, as it will be graded. In a
+terminal, `course mark {}.ipynb` does the same. To **hand in**, save the notebook and bring the file to where your
+course collects work.
 """
 SETTINGS = ("exercise", "title", "timeout_seconds", "tolerance", "prerequisites", "pays", "by_hand")
 # What uses the answers is run by a learner who may not have them all yet.

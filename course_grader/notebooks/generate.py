@@ -13,10 +13,10 @@ from course_grader.notebooks.exercise_help import add_help, solutions_are_public
 from course_grader.notebooks.exercise_notebooks import is_check, learner_notebook
 from course_grader.notebooks.myst_text import read_text
 from course_grader.notebooks.page_facts import PageFacts, page_facts, page_title, reading_minutes
-from course_grader.notebooks.part_points import points_by_answer
 from course_grader.notebooks.portable import PlainMarkdown, fold_code, name_tabs, read_terms
 from course_grader.notebooks.repository import Repository
 from course_grader.notebooks.run_record import describe_run
+from course_grader.part_points import points_by_answer
 from course_lib.errors import NotebookError
 
 __all__ = ["book_notebook", "generate_notebook", "is_exercise", "notebook_sources", "text_notebook"]

@@ -22,14 +22,16 @@ if "google.colab" in sys.modules:
 """
 # An exercise is handed out by itself, so it may be opened where the course is not installed.
 EXERCISE_SETUP = """\
-# The last cell marks this notebook with the course's library. On Colab, this installs it; anywhere else, it says so if
-# it is missing.
+# The course's library explains the checks below, and the last cell marks this notebook with it. On Colab, this installs
+# it; anywhere else, it says so if it is missing.
 import sys
 
 if "google.colab" in sys.modules:
     %pip install --quiet "the-backward-pass @ git+{url}@{release}"
 try:
     import course_grader
+
+    course_grader.explain_checks("{exercise}")
 except ModuleNotFoundError:
     print("The course's library is not installed here. Run the next line in a cell of its own, then this cell again:")
     print('%pip install "the-backward-pass[check] @ git+{url}@{release}"')
@@ -93,7 +95,11 @@ class Repository:
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab_url(path)})"
         opening = "\n\n".join([badge, about] if about else [badge])
         cells = [v4.new_markdown_cell(opening, id="open-in-colab", metadata=NotebookNode(hidden))]
-        setup = (EXERCISE_SETUP if exercise else SETUP).format(url=self.url, release=self.release).strip()
+        setup = (
+            (EXERCISE_SETUP if exercise else SETUP)
+            .format(url=self.url, release=self.release, exercise=exercise)
+            .strip()
+        )
         if exercise:
             course = NotebookNode(exercise=exercise, cell="set-up", kind="set-up")
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden, course=course)))

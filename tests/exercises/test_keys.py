@@ -12,6 +12,7 @@ from course_grader.grading.exercises.answers import answers_of, insert_answers
 from course_grader.grading.exercises.exercise import find_exercise
 from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.wrong_answers import read_wrong_answer, read_wrong_answers
+from course_grader.learner.explain import explain_check
 from course_grader.notebooks import read_text
 from course_grader.notebooks.exercise_notebooks import learner_notebook, reference_notebook
 
@@ -30,10 +31,12 @@ FUNCTION = "def {0}(*args, **kwargs):\n    return {1}\n"
 
 
 def pytest_generate_tests(metafunc):
-    """Give each exercise its known-wrong answers, one test an answer."""
-    if "wrong" in metafunc.fixturenames:
+    """Give each exercise its known-wrong answers, one test an answer; what is run twice, is run here for some alone."""
+    if metafunc.cls and (found := {"wrong", "explained"} & set(metafunc.fixturenames)):
         paths = sorted((EXERCISES / metafunc.cls.slug / "key" / "wrong").glob("*.py"))
-        metafunc.parametrize("wrong", paths, ids=lambda path: path.stem)
+        more = [() if "wrong" in found or i % 10 == 0 else pytest.mark.more for i in range(len(paths))]
+        params = [pytest.param(path, id=path.stem, marks=marks) for path, marks in zip(paths, more, strict=True)]
+        metafunc.parametrize(found.pop(), params)
 
 
 def returning(value, exercise):
@@ -79,6 +82,21 @@ class Key:
         assert report.status == "graded"
         assert report.points == wrong.points < report.max_points
         assert any(wrong.expects in message for message in report.messages), report.messages
+
+    def test_the_check_of_its_part_names_each_mistake(self, exercise, explained):
+        """In the learner's notebook, below that check, and below no check of a part above."""
+        wrong, cells = read_wrong_answer(explained), [c for c in exercise.pristine().cells if c.cell_type == "code"]
+        code = [cell for cell in wrong.notebook(exercise).cells if cell.cell_type == "code"]
+        ran = [cell.source for cell in code if cell.metadata.course.kind in ("given", "answer")]
+        said = {}
+        for check in (cell for cell in cells if cell.metadata.course.kind == "check"):
+            part = check.id.removeprefix("check_")
+            mark = explain_check(exercise.slug, check.source, ran, failed=part in wrong.answers)
+            said[part] = [row.message for row in mark.rows] if mark else []
+            if wrong.answers.keys() <= said.keys():
+                break
+        assert {part for part, messages in said.items() if messages} <= wrong.answers.keys()
+        assert any(wrong.expects in message for messages in said.values() for message in messages), said
 
     @pytest.mark.parametrize("value", ["None", "_odd[next(_turn) % len(_odd)]"], ids=["None", "odd"])
     def test_functions_that_return_odd_values_are_graded(self, grade_notebook, exercise, value):

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from course_grader.notebooks import read_text
-from course_grader.notebooks.part_points import points_by_answer
+from course_grader.part_points import points_by_answer
 
 ROOT = Path(__file__).parents[2]
 HEAD = "| page | what you can do after it | warm-up | exercise, and points of its parts |\n|---|---|---|---|\n"

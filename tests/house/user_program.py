@@ -370,6 +370,7 @@ def test_their_square(learner: Any) -> None:
 
 def mark_own_notebook() -> None:
     """In a notebook, or with a path."""
+    course_grader.explain_checks("clip")
     print(course_grader.check("homework.ipynb").points, course_grader.check().passed)
     print(course_grader.hand_in("clip", "homework.ipynb", token="https://a.example#b").points)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from course_grader.notebooks import read_text
-from course_grader.notebooks.part_points import points_by_answer
+from course_grader.part_points import points_by_answer
 from course_lib.errors import NotebookError
 
 CELL = "```{{code-cell}} ipython3\n{}\n```\n\n"

@@ -339,8 +339,9 @@ def slips(problem, name):
     }
     known = {message: factor * right for message, factor in made.items()}
     return known | {
-        "goes past the softmax: `softmax_backward` leads from dp to dz": of(problem.dp / root) @ other,
-        "goes past the softmax, and the mask with it: `softmax_backward` leads from dp to dz": of(
+        "goes past the softmax in `attention_backward`: `softmax_backward` leads from dp to dz": of(problem.dp / root)
+        @ other,
+        "goes past the softmax in `attention_backward`, mask and all: `softmax_backward` leads from dp to dz": of(
             np.where(np.isfinite(problem.z), problem.dp, 0) / root
         )
         @ other,

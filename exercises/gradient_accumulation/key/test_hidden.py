@@ -304,7 +304,7 @@ def wrong_ends(params, pieces, groups, rate, every):
         "the gradients of a group's pieces are added up: the step must be that of their mean": ends(
             groups, multiplied(lambda group: [1] * len(group))
         ),
-        "the pieces of a step count alike, or by their rows: they must count as in `accumulate`": ends(
+        "the pieces of a step in `train` count alike, or by their rows: they must count as in `accumulate`": ends(
             groups, *(multiplied(lambda group, size=size: shares(group, size)) for size in (len, lambda y: 1))
         ),
         "the first step comes after one piece: it must come when its group is full": [

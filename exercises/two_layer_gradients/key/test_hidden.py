@@ -373,16 +373,24 @@ def test_large_logits(learner, rng):
     loss = loss_of(learner, x, y, params)
     if not np.isfinite(loss):
         if np.isfinite(loss_of(learner, x, y, {**params, "b3": params["b3"] * 0 + 1000.0})):
-            raise Mistake("the loss is not finite where the right logit is far below the others: the log of 0 is taken")
-        raise Mistake("the loss is not finite for large logits: exp overflows unless you subtract something first")
+            raise Mistake(
+                "`forward` gives no finite loss where the right logit is far below the others: the log of 0 is taken"
+            )
+        raise Mistake(
+            "`forward` gives no finite loss for large logits: exp overflows unless you subtract something first"
+        )
     logits = run_forward(x, y, params)[1]["logits"]
     if not agree(loss, mean_loss(logits, y)) and agree_on_ordinary(learner, rng):
-        raise Mistake("the loss is wrong for large logits: is something cut off, or added inside of the logarithm?")
+        raise Mistake(
+            "`forward` gives a wrong loss for large logits: is something cut off, or added inside of the logarithm?"
+        )
     top = run_forward(1e5 * x, y, params)[1]["logits"].max(axis=1).argmax()
     spread = x * np.where(np.arange(len(x)) == top, 1e5, 1.0)[:, None]  # logits of one row are far above the others'
     loss = loss_of(learner, spread, y, params)
     if not np.isfinite(loss):
-        raise Mistake("the loss is not finite where one row is far below another: subtract what belongs to the row")
+        raise Mistake(
+            "`forward` gives no finite loss where one row is far below another: subtract what belongs to the row"
+        )
     slope = slope_of_logits(learner, logits, y)
     if not np.all(np.isfinite(slope)):
         raise Mistake(

@@ -1,6 +1,6 @@
 """Takes the gradient of the probabilities for that of the scores.
 
-expects: goes past the softmax:
+expects: goes past the softmax in `attention_backward`:
 points: 8.5
 """
 

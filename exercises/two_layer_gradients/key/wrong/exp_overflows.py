@@ -1,6 +1,6 @@
 """Takes exp of the logits as they are, which overflows for large ones.
 
-expects: the loss is not finite for large logits
+expects: no finite loss for large logits
 points: 9
 """
 

@@ -1,6 +1,6 @@
 """Subtracts the largest logit of all from every row of the loss.
 
-expects: the loss is not finite where one row
+expects: no finite loss where one row
 points: 9
 """
 

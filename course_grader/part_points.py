@@ -1,24 +1,22 @@
-"""Read from an exercise's hidden tests how many points each of its answers is worth, without running them."""
+"""Read from an exercise's hidden tests which answer each belongs to, and its points, without running them."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from course_lib.errors import NotebookError
 
-__all__ = ["points_by_answer"]
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+__all__ = ["answers_by_test", "points_by_answer"]
 
 SAID = ("Mistake", "reworded", "by_hand")  # a test only says this, or looks for it in the text of answers
 
 
-def points_by_answer(tests: Path, source: NotebookNode) -> dict[str, float]:
-    """Return the points of each answer: those of the hidden tests that call it.
-
-    A test belongs to the answer whose function it calls by name, itself or, if it calls none, in the functions that it
-    uses; or to the answer that a given function of the notebook uses, which it calls. Of several it belongs to the last
-    one. Where that misleads, ``@points(2, part="backward")`` says which.
+def points_by_answer(tests: Path, source: "NotebookNode") -> dict[str, float]:
+    """Return the points of each answer: those of the hidden tests that belong to it.
 
     Parameters
     ----------
@@ -32,35 +30,74 @@ def points_by_answer(tests: Path, source: NotebookNode) -> dict[str, float]:
     NotebookError
         If a test with points calls no answer, or has cases that cannot be counted.
     """
-    tree = ast.parse(tests.read_text(encoding="utf-8"))
-    answers = [cell.id for cell in source.cells if "answer" in cell.metadata.get("tags", [])]
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    owners, points = _owners(source), dict.fromkeys(answers, 0.0)
+    tags = [(cell, set(cell.metadata.get("tags", []))) for cell in source.cells if cell.cell_type == "code"]
+    answers = {cell.id: cell.source for cell, said in tags if "answer" in said}
+    given = [cell.source for cell, said in tags if not said & {"answer", "check", "solution", "picture", "payoff"}]
+    text, points = tests.read_text(encoding="utf-8"), dict.fromkeys(answers, 0.0)
+    tree = ast.parse(text)
+    try:
+        for name, answer in answers_by_test(text, answers, given).items():
+            points[answer] += _points_of(_functions(tree)[name], tree)[0]
+    except NotebookError as error:
+        raise NotebookError(f"{tests}: {error}") from None
+    return points
+
+
+def answers_by_test(tests: str, answers: Mapping[str, str], given: Iterable[str]) -> dict[str, str]:
+    r"""Return the answer that each hidden test with points belongs to, by the test's name.
+
+    A test belongs to the answer whose function it calls by name, itself or, if it calls none, in the functions that it
+    uses; or to the answer that a given function of the notebook uses, which it calls. Of several it belongs to the last
+    one. Where that misleads, ``@points(2, part="backward")`` says which.
+
+    Parameters
+    ----------
+    tests : str
+        The text of the hidden tests.
+    answers : mapping
+        The text of each answer, or of its stub, by its name, in the notebook's order.
+    given : iterable of str
+        The text of each given cell.
+
+    Raises
+    ------
+    NotebookError
+        If a test with points calls no answer, or has cases that cannot be counted.
+
+    Examples
+    --------
+    >>> test = "@points(2)\ndef test_it(learner):\n    learner.call('double', 1)"
+    >>> answers_by_test(test, {"double": "def double(x): return 2 * x"}, given=[])
+    {'test_it': 'double'}
+    """
+    tree, order, found = ast.parse(tests), list(answers), {}
+    functions, owners = _functions(tree), _owners(answers, given)
     for name, node in functions.items():
         worth, part = _points_of(node, tree)
         if worth:
             asked = {part} if part else _nearest(name, functions, owners, _called)
             if not asked <= set(answers) or not asked:
                 raise NotebookError(
-                    f"{tests}: the points of {name} must belong to an answer, one of {', '.join(answers)}, but it "
+                    f"the points of {name} must belong to an answer, one of {', '.join(answers)}, but it "
                     f"{f'names {part!r}' if part else 'calls none'}; write @points(..., part=ANSWER)"
                 )
-            points[max(asked, key=answers.index)] += worth
-    return points
+            found[name] = max(asked, key=order.index)
+    return found
 
 
-def _owners(source: NotebookNode) -> Mapping[str, set[str]]:
+def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _owners(answers: Mapping[str, str], given: Iterable[str]) -> Mapping[str, set[str]]:
     """Return for each function of the notebook the answers that it belongs to, or uses."""
-    own: dict[str, set[str]] = {}
-    given: dict[str, ast.AST] = {}
-    for cell in source.cells:
-        tags = set(cell.metadata.get("tags", [])) if cell.cell_type == "code" else {"text"}
-        if not tags & {"text", "check", "solution", "picture", "payoff"}:
-            for node in ast.parse(cell.source).body:
-                if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    given[node.name] = node
-                    own |= {node.name: {cell.id}} if "answer" in tags else {}
-    return own | {name: _nearest(name, given, own, _used) for name in given if name not in own}
+    own = {node.name: {answer} for answer, text in answers.items() for node in _definitions(text)}
+    nodes = {node.name: node for text in (*answers.values(), *given) for node in _definitions(text)}
+    return own | {name: _nearest(name, nodes, own, _used) for name in nodes if name not in own}
+
+
+def _definitions(text: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    yield from (node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
 
 
 def _nearest(
