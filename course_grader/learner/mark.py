@@ -78,7 +78,7 @@ class Mark:
         first, *rest = said or ["nothing to mark"]
         if self.rows:
             number, verdict = first.split(" ", 1)
-            noun = "part" if self.max_points else "check"
+            noun = "test" if {row.kind for row in self.rows} == {"test"} else "part" if self.max_points else "check"
             first = f"{number} {noun}{'s' * (number != '1')} {verdict}"
         points = f"{self.points:g} of {self.max_points:g} points. " if self.max_points else ""
         return f"{points}{', '.join([first, *rest])}."
@@ -94,7 +94,7 @@ class Mark:
     def _repr_html_(self) -> str:
         rows = "".join(map(_html_row, self.rows))
         notes = "".join(f"<p>{_html_text(note)}</p>" for note in self.notes)
-        heading = f"<p><b>{html.escape(self.title)}</b><br>{self.summary}</p>"
+        heading = f"<p><b>{_html_text(self.title)}</b><br>{self.summary}</p>"
         return f"<div>{heading}<table style='border-collapse:collapse'>{rows}</table>{notes}</div>"
 
     def as_dict(self) -> dict[str, Any]:
