@@ -10,22 +10,42 @@ from course_grader.code_digest import code_digest
 from course_grader.grading.exercises.name_analysis import CellNames
 from course_grader.grading.exercises.submitted_notebook import CodeCell, Submission
 from course_grader.grading.grade_one.edited_cells import cell_name
-from course_grader.grading.grade_one.report import Row
+from course_grader.grading.text import join_names
 from course_grader.learner.in_notebook import captured_output, last_run, notebook_names
-from course_grader.learner.mark import CODE, Mark, Verdict
+from course_grader.learner.mark import CODE, Verdict, as_html
 from course_grader.learner.own_process import find_shell
-from course_grader.learner.public_key import PublicKey, read_key
+from course_grader.learner.public_key import read_key
 from course_grader.learner.run_notebook import mark_with
 from course_grader.part_points import answers_by_test
 from course_lib import extras
 from course_lib.errors import CourseError
 
-__all__ = ["explain_check", "explain_checks"]
+__all__ = ["Explanation", "explain_check", "explain_checks"]
 
 CHECK = re.compile(r"def check_(\w+)\(\):")
-SAME = "What the tests of `{}` say"
-SILENT = "The check passes, but a test of `{}` does not"
-ABOVE = "The tests of `{}` pass, with right versions of what it rests on: mend what is wrong above first"
+RAISED = re.compile(r"`\w+` raised \w+ in its line `[^`]*`")  # one failure, whatever a test adds to it
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the hidden tests say of a part, in a sentence and their messages; as text and HTML.
+
+    Examples
+    --------
+    >>> Explanation("The tests of `double` say:", ("`double(2)` is 2, not 4",))
+    The tests of `double` say:
+      ✗ `double(2)` is 2, not 4
+    """
+
+    title: str
+    messages: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *(f"  ✗ {message}" for message in self.messages)])
+
+    def _repr_html_(self) -> str:
+        listed = "".join(f"<br>✗ {as_html(message)}" for message in self.messages)
+        return f"<p><b>{as_html(self.title)}</b>{listed}</p>"
 
 
 def explain_checks(exercise: str) -> None:
@@ -64,15 +84,15 @@ class _Explainer:
             return
         try:
             with captured_output():
-                mark = explain_check(self.exercise, check, notebook_names().get("In", []), failed=error is not None)
+                said = explain_check(self.exercise, check, notebook_names().get("In", []), failed=error is not None)
         except (CourseError, KeyboardInterrupt):
             return  # the last cell says what is missing
-        if mark is not None:
-            show: Callable[[Mark], None] = importlib.import_module("IPython.display").display
-            show(mark)
+        if said is not None:
+            show: Callable[[Explanation], None] = importlib.import_module("IPython.display").display
+            show(said)
 
 
-def explain_check(exercise: str, check: str, ran: Sequence[str], *, failed: bool) -> Mark | None:
+def explain_check(exercise: str, check: str, ran: Sequence[str], *, failed: bool) -> Explanation | None:
     """Return what the hidden tests say of the part to which a check belongs; None if they have nothing to add.
 
     Parameters
@@ -93,9 +113,18 @@ def explain_check(exercise: str, check: str, ran: Sequence[str], *, failed: bool
     part = check.partition("(")[0].removeprefix("def check_")
     if digests.get(f"check_{part}") != code_digest(check):
         return None
-    mark = mark_with(_filled_in(handed_out, ran), key, checks=False)
-    title, rows = _select(mark.rows, key, part, failed=failed)
-    return Mark(title.format(part), rows) if rows else None
+    answers = {cell_name(cell): cell.source for cell in handed_out.cells if cell.course.get("kind") == "answer"}
+    if not last_run(answers[part], ran):
+        return Explanation(f"`{part}` is not there: run the cell of its answer, and then this one")
+    given = [cell.source for cell in handed_out.cells if cell.course.get("kind") == "given"]
+    owners = {answer: answer for answer in answers} | answers_by_test(key.tests, answers, given)
+    wrong: dict[str, dict[str, str]] = {answer: {} for answer in answers}
+    for row in mark_with(_filled_in(handed_out, ran), key, checks=False).rows:
+        blamed = _blamed(row.message, answers) or owners.get(row.name.partition("[")[0])
+        if Verdict.of(row) is Verdict.WRONG and blamed:
+            same = RAISED.search(row.message)
+            wrong[blamed].setdefault(same.group() if same else row.message, row.message)
+    return _explain(part, {answer: tuple(said.values()) for answer, said in wrong.items()}, failed=failed)
 
 
 def _filled_in(handed_out: Submission, ran: Sequence[str]) -> Submission:
@@ -111,24 +140,24 @@ def _filled_in(handed_out: Submission, ran: Sequence[str]) -> Submission:
     return replace(handed_out, cells=(*filled, *(CodeCell(text, (), {}) for text in own)))
 
 
-def _select(rows: Sequence[Row], key: PublicKey, part: str, *, failed: bool) -> tuple[str, tuple[Row, ...]]:
-    """Return the rows of what is wrong in this part or else, if its check failed, in the parts above; and a title."""
-    cells = key.notebook().cells
-    answers = {cell_name(cell): cell.source for cell in cells if cell.course.get("kind") == "answer"}
-    given = [cell.source for cell in cells if cell.course.get("kind") == "given"]
-    owners = {answer: answer for answer in answers} | answers_by_test(key.tests, answers, given)
-    wrong = [
-        (row, _blamed(row.message, answers) or owners.get(row.name.partition("[")[0]))
-        for row in rows
-        if Verdict.of(row) is Verdict.WRONG
-    ]
-    if own := tuple(row for row, blamed in wrong if blamed == part):
-        return SAME if failed else SILENT, own
-    above = list(answers)[: list(answers).index(part)] if failed else []
-    return ABOVE, tuple(row for row, blamed in wrong if blamed in above)
+def _explain(part: str, wrong: Mapping[str, tuple[str, ...]], *, failed: bool) -> Explanation | None:
+    """Tell a part's own mistakes or, if its check failed, in which parts above there are some."""
+    own, before = wrong[part], list(wrong)[: list(wrong).index(part)]
+    above = [f"`{name}`" for name in before if wrong[name]] if failed else []
+    if own and not failed:
+        return Explanation(f"The check passes, but the tests of `{part}` do not:", own)
+    if own:
+        first = f" (there is a mistake in {join_names(above)}, too: mend that first)" if above else ""
+        return Explanation(f"The tests of `{part}` say{first}:", own)
+    if above:
+        return Explanation(
+            f"The tests find a mistake in {join_names(above)}: mend that first, then run this check again"
+        )
+    return None
 
 
 def _blamed(message: str, answers: Mapping[str, str]) -> str | None:
     """Return the first answer whose function a message names: a test of several functions says so which it means."""
     functions = {function: name for name, source in answers.items() for function in CellNames.of(source).bound}
-    return next((functions[word] for word in CODE.findall(message) if word in functions), None)
+    words = (word.partition("(")[0] for word in CODE.findall(message))
+    return next((functions[word] for word in words if word in functions), None)

@@ -112,4 +112,4 @@ def _warn_of_unsaved(saved: Submission, ran: Sequence[str]) -> Iterator[str]:
         last = last_run(cell.source, ran).strip() if cell.course.get("kind") == "answer" else ""
         if last and last not in texts:
             name = cell.course.get("cell")
-            yield f"the answer `{name}` that you ran last is not in the saved file: save, then run this again"
+            yield f"the answer `{name}` that you ran last is not in the saved file: save, or run its cell"

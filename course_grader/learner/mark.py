@@ -10,7 +10,7 @@ from typing import Any
 from course_grader.grading.grade_one.report import Row
 from course_grader.grading.text import one_line
 
-__all__ = ["Mark", "Verdict"]
+__all__ = ["CODE", "Mark", "Verdict", "as_html"]
 
 CODE = re.compile(r"`([^`]+)`")
 CELL = "padding:.3rem .6rem;vertical-align:top;text-align:left"
@@ -78,7 +78,7 @@ class Mark:
         first, *rest = said or ["nothing to mark"]
         if self.rows:
             number, verdict = first.split(" ", 1)
-            noun = "test" if {row.kind for row in self.rows} == {"test"} else "part" if self.max_points else "check"
+            noun = "part" if self.max_points else "check"
             first = f"{number} {noun}{'s' * (number != '1')} {verdict}"
         points = f"{self.points:g} of {self.max_points:g} points. " if self.max_points else ""
         return f"{points}{', '.join([first, *rest])}."
@@ -93,8 +93,8 @@ class Mark:
 
     def _repr_html_(self) -> str:
         rows = "".join(map(_html_row, self.rows))
-        notes = "".join(f"<p>{_html_text(note)}</p>" for note in self.notes)
-        heading = f"<p><b>{_html_text(self.title)}</b><br>{self.summary}</p>"
+        notes = "".join(f"<p>{as_html(note)}</p>" for note in self.notes)
+        heading = f"<p><b>{as_html(self.title)}</b><br>{self.summary}</p>"
         return f"<div>{heading}<table style='border-collapse:collapse'>{rows}</table>{notes}</div>"
 
     def as_dict(self) -> dict[str, Any]:
@@ -117,12 +117,12 @@ def _title(row: Row) -> str:
 
 def _html_row(row: Row) -> str:
     verdict = Verdict.of(row)
-    said = f"<br><span style='opacity:.8'>{_html_text(row.message)}</span>" if row.message else ""
+    said = f"<br><span style='opacity:.8'>{as_html(row.message)}</span>" if row.message else ""
     narrow = [f"{SIGNS[verdict]} {verdict.value}", _points(row)]
     cells = "".join(f"<td style='{CELL};white-space:nowrap'>{text}</td>" for text in narrow)
-    return f"<tr>{cells}<td style='{CELL}'>{_html_text(_title(row))}{said}</td></tr>"
+    return f"<tr>{cells}<td style='{CELL}'>{as_html(_title(row))}{said}</td></tr>"
 
 
-def _html_text(text: str) -> str:
+def as_html(text: str) -> str:
     """Return text as HTML, with what stands in backticks as code."""
     return CODE.sub(r"<code>\1</code>", html.escape(text))

@@ -34,8 +34,8 @@ def explained(exercise):
         kinds = [(cell, cell.metadata.course.kind) for cell in cells]
         ran = [(right | answers).get(cell.id, cell.source) for cell, kind in kinds if kind in ("given", "answer")]
         text = check or next(cell.source for cell in cells if cell.id == f"check_{part}")
-        mark = explain_check(SLUG, text, [*first, *ran], failed=failed)
-        return repr(mark) if mark else ""
+        said = explain_check(SLUG, text, [*first, *ran], failed=failed)
+        return repr(said) if said else ""
 
     return run
 
@@ -52,7 +52,7 @@ def test_a_notebook_says_it_below_the_check_that_failed(tmp_path):
     client.execute(env=os.environ | {"PYTHONPATH": str(ROOT)})
     failed, said = cells["check_hessian"].outputs
     assert failed.ename == "AssertionError"
-    assert said.data["text/plain"].startswith("What the tests of `hessian` say")
+    assert said.data["text/plain"].startswith("The tests of `hessian` say:\n  ✗ ")
     assert "the square has a derivative with a 2 in it" in said.data["text/html"]
     assert [output.ename for output in cells["check_diverged"].outputs] == ["NotImplementedError"]
 
@@ -65,15 +65,29 @@ def test_right_answers_need_no_words(explained):
 def test_a_test_that_fails_where_the_check_passes_is_shown(explained):
     """The check has not seen it."""
     said = explained("hessian", failed=False, hessian=SILENT)
-    assert said.startswith("The check passes, but a test of `hessian` does not: 0 of 0.5 points")
+    assert said.startswith("The check passes, but the tests of `hessian` do not:\n  ✗ ")
 
 
 def test_where_the_part_is_right_a_failed_check_names_what_it_rests_on(explained):
-    """Where the check passes, nothing of the parts above is repeated, and nothing of those below is ever said."""
+    """Where the check passes, nothing is said of the parts above, and of those below nothing ever."""
     said = explained("descend", failed=True, largest_stable_rate=FLAT)
-    assert said.startswith("The tests of `descend` pass, with right versions of what it rests on")
+    assert said.startswith("The tests find a mistake in `largest_stable_rate`: mend that first")
     assert explained("descend", failed=False, largest_stable_rate=FLAT) == ""
     assert explained("hessian", failed=True, largest_stable_rate=FLAT) == ""
+
+
+def test_a_part_that_is_wrong_itself_says_so_and_what_else_to_mend(explained):
+    """One failure is one message, however many tests it breaks."""
+    said = explained("fastest_rate", failed=True, hessian=HALF, fastest_rate="def fastest_rate(h):\n    return 1 / 0\n")
+    assert said.startswith("The tests of `fastest_rate` say (there is a mistake in `hessian`, too: mend that first):")
+    assert said.count("`fastest_rate` raised ZeroDivisionError") == len(said.splitlines()) - 1 == 1
+
+
+def test_an_answer_that_was_not_run_is_not_there(exercise):
+    """Else the check's NameError stands alone."""
+    check = next(cell.source for cell in exercise.pristine().cells if cell.id == "check_hessian")
+    said = explain_check(SLUG, check, ["import numpy as np"], failed=True)
+    assert repr(said) == "`hessian` is not there: run the cell of its answer, and then this one"
 
 
 def test_the_answer_that_was_run_last_counts(explained):

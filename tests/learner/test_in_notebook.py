@@ -116,7 +116,7 @@ def test_an_answer_that_was_not_saved_is_pointed_out(run, saved, notebook, answe
     """What ran last is not what the file has: else the mark would be that of another answer."""
     environment = saved(notebook(diverged="def diverged(runs):\n    return []\n"))
     said = text_of(run(notebook(), **environment))
-    assert "note: the answer `diverged` that you ran last is not in the saved file: save, then run this again" in said
+    assert "note: the answer `diverged` that you ran last is not in the saved file: save, or run its cell" in said
 
 
 def test_vs_code_says_which_file_is_open(run, saved, notebook):

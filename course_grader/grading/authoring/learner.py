@@ -28,6 +28,15 @@ TOO_MUCH = {
     f"a dict of more than {MAX_PAIRS:,} items",
     *(f"a {kind} of more than {MAX_ITEMS:,} items; an array may have more" for kind in ("list", "tuple", "dict")),
 }
+# What to look at where NumPy, torch or JAX refuse shapes; which of the two it was is no more than the line tells.
+SHAPES = {
+    re.compile(r"mismatch in its core dimension|not aligned|cannot be multiplied|contracting dimensions"): (
+        "the shapes in a product do not fit: look for a missing transpose, or an axis of length 1 that is gone"
+    ),
+    re.compile(r"be broadcast together|must match the size of tensor|shapes for broadcasting"): (
+        "shapes do not go together: look for an axis summed away without keepdims, or a wrong axis"
+    ),
+}
 
 
 class AnswersRequests(Protocol):
@@ -149,6 +158,7 @@ class Learner:
         else:
             message += (f" in its line `{line}`" if line else "") + (confide(f": {quote(said)}") if said else "")
             message += ": what it imports is not there where it is graded" if kind == "ModuleNotFoundError" else ""
+            message += "".join(f": {hint}" for pattern, hint in SHAPES.items() if pattern.search(said))
         if reads:
             message += f". It reads the notebook's own {_join_code(reads)}, whatever it is given"
         return LearnerError(message, function=name, raised=kind if known else "Exception", missing=missing, reads=reads)

@@ -1,6 +1,6 @@
 """Turns z1 and z2 into masks in place, so that the cache is spoilt for whoever reads it next.
 
-expects: `backward` changed ['z1']
+expects: `backward` changed `z1`
 points: 9.5
 """
 
