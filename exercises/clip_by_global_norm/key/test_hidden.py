@@ -329,6 +329,8 @@ def no_value_error(mistake):
     """Say why an error is not the one that was asked for."""
     if mistake.raised == "AssertionError":
         return Mistake("`clip` uses assert, which is gone when Python is run with -O: raise a ValueError")
+    if mistake.raised == "TypeError" and "argument" in str(mistake):  # it cannot even be called as it must be
+        return mistake
     if mistake.raised and not hasattr(builtins, mistake.raised):
         return Mistake(
             f"`clip` raises {mistake.raised}, and whether that is a ValueError cannot be seen here: raise ValueError"
@@ -460,6 +462,8 @@ def test_step_within_the_bound(learner, rng):
         raise Mistake("`step` clips a gradient that is within the bound: undo the scale before you clip")
     if is_close(moved, right / 0.5):
         raise Mistake("`step` leaves the learning rate out")
+    if is_close(moved, -right):
+        raise Mistake("`step` goes uphill: subtract the gradient")
     if not is_close(moved, right):
         raise Mistake("`step` is wrong where nothing is clipped: look at the mean and at the scale")
     in_float16(learner, rng)
