@@ -95,11 +95,8 @@ class Repository:
         badge = f"[![Open this notebook in Colab]({BADGE})]({self.colab_url(path)})"
         opening = "\n\n".join([badge, about] if about else [badge])
         cells = [v4.new_markdown_cell(opening, id="open-in-colab", metadata=NotebookNode(hidden))]
-        setup = (
-            (EXERCISE_SETUP if exercise else SETUP)
-            .format(url=self.url, release=self.release, exercise=exercise)
-            .strip()
-        )
+        text = EXERCISE_SETUP if exercise else SETUP
+        setup = text.format(url=self.url, release=self.release, exercise=exercise).strip()
         if exercise:
             course = NotebookNode(exercise=exercise, cell="set-up", kind="set-up")
             cells.append(v4.new_code_cell(setup, id="set-up", metadata=NotebookNode(hidden, course=course)))
