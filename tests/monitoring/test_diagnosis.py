@@ -196,7 +196,7 @@ class Alike(nn.Module):
 
 def test_a_violent_beginning_that_is_no_longer_in_the_history():
     """The first step that is kept came after a violent update itself."""
-    monitor = BROKEN["exploding"]["too fast"](keep=37)
+    monitor = BROKEN["exploding"]["too fast"](steps=40, keep=37)
     assert monitor.history.query("step == 4").update_ratio.median() > 1
     assert monitor.diagnose().findings
 
