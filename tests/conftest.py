@@ -4,6 +4,7 @@ import importlib.util
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +17,9 @@ import pytest
 # Everybody's run draws the same, and is green or red for the same reason; --hypothesis-profile=default looks further.
 hypothesis.settings.register_profile("same for all", derandomize=True)
 hypothesis.settings.load_profile("same for all")
+
+# A job that a shell runs in the background ignores Ctrl-C, and so would each process that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 

@@ -271,7 +271,6 @@ def test_broken_off_it_says_how_to_go_on_and_does(classroom, ends):
 
     One submission keeps a grader busy until it is broken off.
     """
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and its children
     unending = hand_in_without_end(classroom)
     command = [sys.executable, "-m", "course_grader.cli", "grade", "submissions", "-j", "2"]
     (temporary := classroom / "temporary").mkdir()
