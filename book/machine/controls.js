@@ -1,5 +1,6 @@
 // What a person does, by pointer or keyboard, and which of the machine's actions it calls.
 import { makeAddress, readAddress } from "./address.js";
+import { onAddress } from "./fields.js";
 import { paint, saveSoon } from "./paint.js";
 import { EXAMPLES } from "./state.js";
 
@@ -54,7 +55,7 @@ function press(event, machine, by) {
 
 function listenToThePage(machine) {
   const { part } = machine;
-  addEventListener("hashchange", () => {
+  onAddress(() => {
     const sent = readAddress(machine.id);
     if (!sent || location.hash === makeAddress(machine.id, machine.state)) return;
     machine.load(sent);

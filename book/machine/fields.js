@@ -3,6 +3,14 @@
 // Other hashes are headings of the page on which the figures stand.
 const isOurs = () => location.hash.includes("=");
 
+// Somebody goes to another address, by a link or by hand: it wins over what a figure saved before the page heard of it.
+export function onAddress(act) {
+  addEventListener("hashchange", ({ newURL }) => {
+    if (location.href !== newURL) history.replaceState(null, "", newURL);
+    act();
+  });
+}
+
 // The fields of one figure, by name; none if the address does not speak of it.
 export function readFields(id) {
   const all = isOurs() ? [...new URLSearchParams(location.hash.slice(1))] : [];

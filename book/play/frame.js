@@ -1,5 +1,5 @@
 // The frame of a figure to play with. What a reader sets is the state; all that is shown follows from it.
-import { makeHash, readFields } from "../machine/fields.js";
+import { makeHash, onAddress, readFields } from "../machine/fields.js";
 import { Voice } from "../machine/voice.js";
 import { makeControl } from "./controls.js";
 import { Handle } from "./handle.js";
@@ -49,7 +49,7 @@ class Frame {
     const sent = this.readAddress();
     this.load({ ...this.remembered, ...sent });
     if (Object.keys(sent).length) this.root.scrollIntoView({ block: "start" });
-    addEventListener("hashchange", () => {
+    onAddress(() => {
       if (location.hash === makeHash(this.id, this.fields)) return;
       const now = this.readAddress();
       if (!Object.keys(now).length) return;

@@ -150,7 +150,7 @@ def test_the_address_brings_back_what_was_seen(machine):
     assert (part(page, "told").inner_text(), page.locator("#machine svg").inner_html()) == shown
     assert part(page, "keep").is_checked()
     page.goto(page.url.split("#")[0] + "#" + link("((", "x:nan", s="zz", held="q", o="a,9"))
-    assert "missing" in part(page, "complaint").inner_text()
+    part(page, "complaint").filter(has_text="missing").wait_for()  # a page hears of an address after it is there
     assert part(page, "walk").evaluate("walk => walk.inert")
     part(page, "text").fill("z = x^2")
     assert part(page, "complaint").inner_text().endswith("For a power write **, as in x**2.")
@@ -161,6 +161,17 @@ def test_the_address_brings_back_what_was_seen(machine):
     fresh.wait_for_timeout(400)
     assert fresh.url.endswith("#three-things-to-try")
     assert fresh.troubles == []
+
+
+def test_an_address_that_somebody_goes_to_wins_over_one_that_is_saved_meanwhile(machine):
+    """A page hears of an address after it is there; what a machine saves in between must not undo it."""
+    page = machine(link(USED_TWICE, "x:3"))
+    page.evaluate(
+        "given => { const own = location.href; location.hash = given; history.replaceState(null, '', own) }",
+        link("z = x**2", "x:5"),
+    )
+    part(page, "rule").filter(has_text="z = 25").wait_for()
+    assert page.evaluate("location.hash").endswith("machine.i=x%3A5")
 
 
 def test_two_machines_on_a_page_do_not_mind_each_other(build, open_file, tmp_path):
