@@ -76,6 +76,23 @@ def test_health_tells_strangers_that_the_database_is_away_and_no_more(client, po
     assert client.get("/health").status_code == 200
 
 
+def test_a_page_made_while_a_comparison_ends_shows_it_or_follows_it(client, course, hand_ins):
+    """One that did neither would be waited at in vain."""
+    course.people.add([RosterEntry("teacher")], role=Role.INSTRUCTOR)
+    course.comparisons.ask("double")
+    looked = []
+
+    def end_it(*args):
+        if "FROM comparisons" in args[2] and not looked:
+            looked.append(args[2])
+            course.comparisons.write("double", [])
+
+    event.listen(hand_ins._engine, "after_cursor_execute", end_it)
+    page = client.get("/course/exercises/double", headers=bearer(course, "teacher")).text
+    assert not course.comparisons.find("double").is_waiting
+    assert "data-progress" in page or "No two are more alike" in page
+
+
 @pytest.fixture
 def asked(hand_ins):
     """The statements that the database was sent, as they come."""

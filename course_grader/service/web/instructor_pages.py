@@ -48,6 +48,7 @@ def course_page(request: Request, _person: AsInstructor, course: TheCourse) -> R
 def exercise_page(slug: str, request: Request, _person: AsInstructor, course: TheCourse) -> Response:
     """Show how the class stands in an exercise."""
     exercise = _find_exercise(course, slug)
+    said = _say_waiting(course, slug)  # first: what ends from here on is on the page, or the page follows it
     grades = course.grades(slug)
     return show(
         request,
@@ -56,7 +57,7 @@ def exercise_page(slug: str, request: Request, _person: AsInstructor, course: Th
         grades=grades,
         overview=overview_of(grades, exercise.max_points),
         comparison=course.comparisons.find(slug),
-        said=_say_waiting(course, slug),
+        said=said,
     )
 
 
