@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,13 @@ hypothesis.settings.load_profile("same for all")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """Have each test draw the same numbers, whichever tests the process ran before."""
+    for name in {"torch", "course_lib.autograd"} & sys.modules.keys():
+        sys.modules[name].manual_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -150,7 +150,7 @@ def test_a_frozen_batch_norm_stays_frozen_while_the_rest_trains(library, root_tr
     model = library.nn.Sequential(library.nn.Linear(3, 2), library.nn.BatchNorm1d(2), library.nn.Linear(2, 1))
     model.train(root_trains)
     model[1].eval()
-    optimizer = library.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = library.optim.SGD(model.parameters(), lr=0.001)
     train_epoch(model, [(ROWS, ZEROS)] * 3, library.nn.MSELoss(), optimizer, "cpu")
     assert int(model[1].num_batches_tracked) == (0 if root_trains else 3)
     assert (model[1].running_mean.numpy().tolist() == [0, 0]) == root_trains
